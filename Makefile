@@ -1,0 +1,45 @@
+# Every target sets itself up: .venv is made from requirements.lock, and made anew only when that or pyproject.toml changes.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench lock clean
+
+help:  ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): requirements.lock pyproject.toml
+	@echo "Setting up .venv from requirements.lock (once; a minute or two) ..."
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "wgcn needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY)  ## Build the word graph of the docs corpus and show it
+	@$(BIN)/wgcn demo
+
+test: $(READY)  ## Run the tests (set WGCN_DATA to include those on the benchmark data)
+	@$(BIN)/python -m pytest
+
+lint: $(READY)  ## Check style and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(READY)  ## Format the code
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(READY)  ## Measure speed and memory on this machine (a few minutes)
+	@$(BIN)/python -m benchmarks
+
+lock: pyproject.toml  ## Resolve the newest versions that fit pyproject.toml into requirements.lock
+	@rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
+	@.venv-lock/bin/python -m pip install --quiet torch==2.13.0 --editable '.[dev]'
+	@{ grep '^#' requirements.lock; .venv-lock/bin/python -m pip freeze --exclude-editable | sed 's/^torch==\([0-9.]*\).*/torch==\1/'; } > requirements.lock.new
+	@mv requirements.lock.new requirements.lock && rm -rf .venv-lock
+
+clean:  ## Remove the environment and everything that was built
+	@rm -rf .venv .venv-lock build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis

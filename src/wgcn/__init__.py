@@ -1,0 +1,36 @@
+"""Classify documents through a graph of words.
+
+An implementation of "Word Grounded Graph Convolutional Network" (Lu, Xie, Wang and Nie). What is named here is loaded
+when it is first used, so that importing the package is quick and needs no more than is used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wgcn.graph import EdgeRules, WindowCounts, WordGraph
+    from wgcn.text.corpus import Corpus
+    from wgcn.text.vocabulary import Vocabulary, VocabularyRules
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Corpus": "wgcn.text.corpus",
+    "EdgeRules": "wgcn.graph",
+    "Vocabulary": "wgcn.text.vocabulary",
+    "VocabularyRules": "wgcn.text.vocabulary",
+    "WindowCounts": "wgcn.graph",
+    "WordGraph": "wgcn.graph",
+}
+
+__all__ = ["Corpus", "EdgeRules", "Vocabulary", "VocabularyRules", "WindowCounts", "WordGraph", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'wgcn' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

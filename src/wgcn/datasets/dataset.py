@@ -1,0 +1,155 @@
+"""What every data set is once loaded: documents, labels, a fixed split and, where there is one, a citation graph.
+
+Also the cache that data sets share: JSON with a checksum, so that a damaged file is noticed and made again.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wgcn.errors import InputError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Dataset", "cache_folder", "read_cached", "write_cached"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Labelled documents with a fixed split into training and test documents.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    texts : tuple of str or None
+        One text a document; None for a data set that comes as features.
+    features : csr_array of shape (documents, words) or None
+        The documents by words, for a data set that comes as features.
+    labels : array of shape (documents,)
+        One label a document.
+    train, test : int64 array
+        Indices of the training and of the test documents. They share no document and may leave some out.
+    document_graph : csr_array of shape (documents, documents) or None
+        A_dd of the paper: entry [i, j] is 1 if document i cites document j.
+    names : tuple of str or None
+        An identifier for each document.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pets = Dataset("pets", ("a cat", "a dog"), None, np.array(["cat", "dog"]), np.array([0]), np.array([1]))
+    >>> len(pets), pets.classes.tolist()
+    (2, ['cat', 'dog'])
+    """
+
+    name: str
+    texts: tuple[str, ...] | None
+    features: csr_array | None
+    labels: npt.NDArray[Any]
+    train: npt.NDArray[np.int64]
+    test: npt.NDArray[np.int64]
+    document_graph: csr_array | None = None
+    names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.texts is None and self.features is None:
+            raise InputError(f"The data set '{self.name}' has neither texts nor features; give at least one.")
+        if self.labels.ndim != 1:
+            raise InputError(f"The labels of '{self.name}' have {self.labels.ndim} dimensions; give one a document.")
+        self._check_lengths()
+        for part in ("train", "test"):
+            self._check_indices(part, getattr(self, part))
+        shared = np.intersect1d(self.train, self.test)
+        if shared.size:
+            raise InputError(
+                f"{shared.size} documents of '{self.name}' are in both train and test (the first is {shared[0]}); "
+                "a document may be in one of them only."
+            )
+
+    def _check_lengths(self) -> None:
+        counts = {
+            "texts": None if self.texts is None else len(self.texts),
+            "names": None if self.names is None else len(self.names),
+            "rows of features": None if self.features is None else self.features.shape[0],
+            "rows of document_graph": None if self.document_graph is None else self.document_graph.shape[0],
+            "columns of document_graph": None if self.document_graph is None else self.document_graph.shape[1],
+        }
+        for what, count in counts.items():
+            if count is not None and count != len(self):
+                raise InputError(f"The data set '{self.name}' has {len(self)} labels but {count} {what}.")
+
+    def _check_indices(self, part: str, indices: npt.NDArray[np.int64]) -> None:
+        if indices.ndim != 1 or indices.dtype != np.int64:
+            raise InputError(
+                f"'{part}' of '{self.name}' is {indices.ndim}-dimensional {indices.dtype}; give a flat int64 array."
+            )
+        if indices.size and (indices.min() < 0 or indices.max() >= len(self)):
+            raise InputError(
+                f"'{part}' of '{self.name}' goes from {indices.min()} to {indices.max()}, "
+                f"outside the document indices 0 to {len(self) - 1}."
+            )
+        if np.unique(indices).size != indices.size:
+            raise InputError(f"'{part}' of '{self.name}' holds a document more than once.")
+
+    @property
+    def classes(self) -> npt.NDArray[Any]:
+        """The different labels, sorted."""
+        return np.unique(self.labels)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def cache_folder() -> Path:
+    """Return the folder for cached data sets: ``WGCN_CACHE`` if set, else ``wgcn`` in the user's cache folder.
+
+    The folder need not exist.
+    """
+    own = os.environ.get("WGCN_CACHE")
+    if own:
+        return Path(own).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base).expanduser() if base else Path.home() / ".cache") / "wgcn"
+
+
+def read_cached(file_name: str) -> Any:
+    """Return what :func:`write_cached` stored under a name, or None if it is missing or damaged."""
+    try:
+        stored = json.loads(gzip.decompress((cache_folder() / file_name).read_bytes()))
+        payload = stored["payload"]
+        return payload if hashlib.sha256(_encode(payload)).hexdigest() == stored["sha256"] else None
+    except Exception:  # There is no end of ways to damage a file, and one answer to all of them.
+        return None
+
+
+def write_cached(file_name: str, payload: Any) -> None:
+    """Store JSON data under a name, whole or not at all; do nothing if the cache folder cannot be written."""
+    checksum = hashlib.sha256(_encode(payload)).hexdigest()
+    data = gzip.compress(_encode({"payload": payload, "sha256": checksum}), mtime=0)
+    temporary: Path | None = None
+    try:
+        folder = cache_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=file_name, delete=False) as file:
+            temporary = Path(file.name)
+            file.write(data)
+        temporary.replace(folder / file_name)
+    except (OSError, RuntimeError):  # RuntimeError: the user has no home folder.
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def _encode(payload: Any) -> bytes:
+    return json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()

@@ -1,0 +1,6 @@
+"""From text to word ids: tokenisers, `Vocabulary` and `Corpus`."""
+
+from wgcn.text.tokenize import ngrams, text_gcn, words
+from wgcn.text.vocabulary import Vocabulary, VocabularyRules
+
+__all__ = ["Vocabulary", "VocabularyRules", "ngrams", "text_gcn", "words"]

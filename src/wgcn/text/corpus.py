@@ -1,0 +1,340 @@
+"""Corpus: many documents as one flat array of word ids.
+
+Texts are read once, tokenised in batches on all cores and never held: what stays is four bytes a token.
+"""
+
+import os
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wgcn.errors import InputError, WGCNWarning
+from wgcn.text.kernels import LookUpTable, count_documents, encode_new
+from wgcn.text.read import read_texts
+from wgcn.text.tokenize import TOKENIZERS, Tokenizer, fold, resolve_tokenizer
+from wgcn.text.vocabulary import Vocabulary, VocabularyRules
+
+__all__ = ["Corpus", "available_cores"]
+
+Ids = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int64]
+Progress = Callable[[int], Any]
+
+# Large enough that merging a batch's words costs little beside counting them, small enough for the caches.
+_BATCH_CHARACTERS = 1 << 21
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Documents as word ids.
+
+    Parameters
+    ----------
+    ids : int32 array of shape (n_tokens,)
+        The words of all documents, one document after another.
+    offsets : int64 array of shape (n_documents + 1,)
+        Document d is ``ids[offsets[d]:offsets[d + 1]]``.
+    vocabulary : Vocabulary
+    n_unknown : int
+        Tokens that were met but are not in the vocabulary, and so were left out.
+
+    Examples
+    --------
+    >>> corpus = Corpus.from_texts(["A word graph.", "A graph of words!"])
+    >>> corpus.vocabulary.words
+    ('a', 'graph', 'of', 'word', 'words')
+    >>> corpus.document(1)
+    ['a', 'graph', 'of', 'words']
+    """
+
+    ids: Ids
+    offsets: Offsets
+    vocabulary: Vocabulary
+    n_unknown: int = 0
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        *,
+        tokenizer: str | Tokenizer = "words",
+        ngram_range: tuple[int, int] = (1, 1),
+        rules: VocabularyRules | None = None,
+        vocabulary: Vocabulary | None = None,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> "Corpus":
+        """Tokenise texts.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            The documents; a generator is read once.
+        tokenizer : {"words", "text_gcn"} or callable
+            The named ones are compiled and use all cores; a callable, from str to a list of str, runs in this thread.
+        ngram_range : (int, int)
+            Shortest and longest word n-gram. N-grams are tokens of their own, each standing just after the shorter
+            ones that begin at the same word; stop words are gone before n-grams are formed.
+        rules : VocabularyRules, optional
+            Which words to keep; all by default.
+        vocabulary : Vocabulary, optional
+            Use these words and no others, instead of `rules`.
+        n_jobs : int, optional
+            Threads; by default as many as there are cores.
+        progress : callable, optional
+            Called with the number of documents after each batch.
+
+        Returns
+        -------
+        Corpus
+        """
+        if isinstance(texts, str | bytes):
+            raise InputError("texts must be an iterable of texts, not one text: put it into a list.")
+        if vocabulary is not None and rules is not None:
+            raise InputError("Give either rules, to choose a vocabulary, or a vocabulary, not both.")
+        shortest, longest = ngram_range
+        if not 1 <= shortest <= longest:
+            raise InputError(f"ngram_range must be two numbers with 1 <= first <= second, got {ngram_range}.")
+        if vocabulary is not None and longest == 1:
+            return _known(texts, tokenizer, vocabulary, n_jobs, progress)
+        ids, offsets, words = _gather(texts, tokenizer, n_jobs, progress)
+        if longest > 1:
+            ids, offsets = _without(ids, offsets, words, rules.stop_words if rules else ())
+            ids, offsets, words = _ngrams(ids, offsets, words, shortest, longest)
+        if vocabulary is None:
+            counts = np.bincount(ids, minlength=len(words)).astype(np.int64)
+            document_counts = count_documents(ids, offsets, len(words))
+            vocabulary = Vocabulary.from_counts(words, counts, document_counts, len(offsets) - 1, rules)
+        new_ids = np.array([vocabulary.index.get(word, -1) for word in words], np.int32)
+        return _keep_known(new_ids[ids] if len(words) else ids, offsets, vocabulary)
+
+    @classmethod
+    def from_files(
+        cls,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        text_column: str | int | None = None,
+        header: bool = True,
+        **options: Any,
+    ) -> "Corpus":
+        """Tokenise the texts of one or several .txt, .csv, .tsv, .jsonl or .parquet files, gzipped or not.
+
+        Parameters
+        ----------
+        paths : path or sequence of paths
+        text_column : str or int, optional
+            Name or position of the column with the text: see `wgcn.text.read.read_texts`.
+        header : bool
+            Whether .csv and .tsv files begin with the names of their columns.
+        **options
+            As for `from_texts`.
+        """
+        if isinstance(paths, str | Path):
+            paths = [paths]
+        readers = [read_texts(path, text_column=text_column, header=header) for path in paths]
+        return cls.from_texts(chain.from_iterable(readers), **options)
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens in all documents."""
+        return len(self.ids)
+
+    @property
+    def lengths(self) -> Offsets:
+        """Number of tokens of each document."""
+        return np.diff(self.offsets)
+
+    def document(self, i: int) -> list[str]:
+        """Return the tokens of one document."""
+        i = range(len(self))[i]
+        return [self.vocabulary.words[word] for word in self.ids[self.offsets[i] : self.offsets[i + 1]]]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return f"Corpus({len(self):,} documents, {self.n_tokens:,} tokens, {len(self.vocabulary):,} words)"
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _gather(
+    texts: Iterable[str], tokenizer: str | Tokenizer, n_jobs: int | None, progress: Progress | None
+) -> tuple[Ids, Offsets, list[str]]:
+    """Tokenise all texts and number every distinct word by first occurrence."""
+    index: dict[bytes, int] = {}
+    ids, lengths = [], []
+    for batch_ids, batch_offsets, words in _encoded(texts, tokenizer, encode_new, n_jobs, progress):
+        numbers = np.array([index.setdefault(word, len(index)) for word in words], np.int32)
+        ids.append(numbers[batch_ids] if len(words) else batch_ids)
+        lengths.append(np.diff(batch_offsets))
+    return _joined(ids), _offsets(lengths), [word.decode() for word in index]
+
+
+def _known(
+    texts: Iterable[str],
+    tokenizer: str | Tokenizer,
+    vocabulary: Vocabulary,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> Corpus:
+    """Tokenise all texts into a given vocabulary."""
+    table = LookUpTable([word.encode() for word in vocabulary.words])
+    ids, lengths = [], []
+    for batch_ids, batch_offsets in _encoded(texts, tokenizer, table.encode, n_jobs, progress):
+        ids.append(batch_ids)
+        lengths.append(np.diff(batch_offsets))
+    return _keep_known(_joined(ids), _offsets(lengths), vocabulary)
+
+
+def _encoded(
+    texts: Iterable[str],
+    tokenizer: str | Tokenizer,
+    encode: Callable[[npt.NDArray[np.uint8], Offsets, str], tuple[Any, ...]],
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> Iterator[tuple[Any, ...]]:
+    """Encode texts batch by batch, in order, on several threads; only a few batches are in memory at a time."""
+    function = resolve_tokenizer(tokenizer)
+    rule = next((name for name, known in TOKENIZERS.items() if known is function), None)
+    n_threads = n_jobs or available_cores()
+    n_replaced = 0
+    with ThreadPoolExecutor(n_threads) as pool:
+        waiting: deque[tuple[int, Future[tuple[Any, ...]]]] = deque()
+        for batch in _batches(texts):
+            data, documents, replaced = _to_bytes(batch, function, rule)
+            n_replaced += replaced
+            waiting.append((len(batch), pool.submit(encode, data, documents, rule or "lines")))
+            if len(waiting) > n_threads:
+                yield _finished(*waiting.popleft(), progress)
+        while waiting:
+            yield _finished(*waiting.popleft(), progress)
+    if n_replaced:
+        warnings.warn(
+            f"{n_replaced:,} texts had characters that are not valid Unicode (lone surrogates); these were replaced.",
+            WGCNWarning,
+            stacklevel=2,
+        )
+
+
+def _finished(n_texts: int, future: Future[tuple[Any, ...]], progress: Progress | None) -> tuple[Any, ...]:
+    result = future.result()
+    if progress is not None:
+        progress(n_texts)
+    return result
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"A document must be a str, got {type(text).__name__}: {text!r:.80}.")
+        batch.append(text)
+        size += len(text) + 1
+        if size >= _BATCH_CHARACTERS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _to_bytes(batch: list[str], function: Tokenizer, rule: str | None) -> tuple[npt.NDArray[np.uint8], Offsets, int]:
+    """Lay a batch out as UTF-8 for the kernels; also count the texts that had to be repaired.
+
+    The tokens of a callable are laid out one a line, which the kernels split again.
+    """
+    n_replaced = 0
+    encoded = []
+    for text in batch:
+        if rule is None:
+            text = _joined_tokens(function(text))
+        elif rule == "words":
+            text = fold(text)
+        try:
+            encoded.append(text.encode())
+        except UnicodeEncodeError:
+            encoded.append(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode())
+            n_replaced += 1
+    data = np.frombuffer(bytearray(b"".join(encoded)), np.uint8)
+    if len(data) >= 2**31:
+        raise InputError(f"A document of {max(map(len, encoded)):,} bytes is too long: 2 GB is the limit. Split it.")
+    return data, _offsets([np.fromiter(map(len, encoded), np.int64, len(encoded))]), n_replaced
+
+
+def _joined_tokens(tokens: Sequence[str]) -> str:
+    if isinstance(tokens, str):
+        raise InputError("A tokenizer must return a list of tokens, not one str.")
+    joined = "\n".join(tokens)
+    if joined.count("\n") != max(len(tokens) - 1, 0) or not all(tokens):
+        raise InputError("A tokenizer must return tokens that are not empty and have no line break in them.")
+    return joined
+
+
+def _joined(ids: list[Ids]) -> Ids:
+    return np.concatenate(ids) if ids else np.empty(0, np.int32)
+
+
+def _offsets(lengths: list[npt.NDArray[np.int64]]) -> Offsets:
+    offsets = np.zeros(sum(map(len, lengths)) + 1, np.int64)
+    if lengths:
+        np.cumsum(np.concatenate(lengths), out=offsets[1:])
+    return offsets
+
+
+def _keep_known(ids: Ids, offsets: Offsets, vocabulary: Vocabulary) -> Corpus:
+    ids, kept = _filtered(ids, offsets, ids >= 0)
+    return Corpus(ids, kept, vocabulary, n_unknown=int(offsets[-1] - kept[-1]))
+
+
+def _without(ids: Ids, offsets: Offsets, words: list[str], stop_words: Iterable[str]) -> tuple[Ids, Offsets]:
+    stop_words = frozenset(stop_words)
+    if not stop_words or not len(ids):
+        return ids, offsets
+    return _filtered(ids, offsets, np.array([word not in stop_words for word in words])[ids])
+
+
+def _filtered(ids: Ids, offsets: Offsets, keep: npt.NDArray[np.bool_]) -> tuple[Ids, Offsets]:
+    """Drop tokens, and move the documents' beginnings accordingly."""
+    before = np.zeros(len(ids) + 1, np.int64)
+    np.cumsum(keep, out=before[1:])
+    return ids[keep], before[offsets]
+
+
+def _ngrams(
+    ids: Ids, offsets: Offsets, words: list[str], shortest: int, longest: int
+) -> tuple[Ids, Offsets, list[str]]:
+    """Give ids to the n-grams of id sequences, as `wgcn.text.tokenize.ngrams` does for one list of tokens."""
+    document = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    all_words = list(words) if shortest == 1 else []
+    columns: list[Ids] = []  # one for each length: the n-gram that begins at each token, or -1
+    current, names = ids.astype(np.int64), words
+    for n in range(1, longest + 1):
+        if n > 1:
+            # An n-gram is an (n-1)-gram and the word after it, if that is in the same document.
+            fits = document[: len(ids) - n + 1] == document[n - 1 :] if len(ids) >= n else np.zeros(0, bool)
+            begins = np.flatnonzero(fits)
+            keys = current[begins] * len(words) + ids[begins + n - 1]
+            distinct, inverse = np.unique(keys, return_inverse=True)
+            names = [f"{names[key // len(words)]} {words[key % len(words)]}" for key in distinct.tolist()]
+            current = np.full(len(ids), -1, np.int64)
+            current[begins] = inverse
+        if n >= shortest:
+            first = len(all_words) - (len(words) if n == 1 else 0)
+            columns.append(np.where(current >= 0, current + first, -1).astype(np.int32))
+            if n > 1:
+                all_words += names
+    stream = np.stack(columns, axis=1).ravel()
+    stream, new_offsets = _filtered(stream, offsets * len(columns), stream >= 0)
+    return stream, new_offsets, all_words

@@ -1,0 +1,325 @@
+"""Compiled twins of the tokenisers: they read UTF-8 bytes and give word ids, without the interpreter lock.
+
+A word is looked up in an open-addressing table whose hash has a secret of its own in each process, so that no text can
+be made that drives it to quadratic time. Ids are given in order of first occurrence and do not depend on the hash.
+"""
+
+import secrets
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from wgcn.text.tokenize import word_marks
+
+__all__ = ["LookUpTable", "count_documents", "encode_new"]
+
+Bytes = npt.NDArray[np.uint8]
+Ids = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int64]
+
+_SEPARATOR, _START, _INSIDE, _APOSTROPHE = 0, 1, 2, 3
+_PRIME = np.uint64(2**31 - 1)
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_SECRET = np.uint64(2**19 + secrets.randbelow(2**31 - 2**20))
+
+
+@lru_cache(maxsize=1)
+def character_classes() -> npt.NDArray[np.uint8]:
+    """Class of every code point: may it begin a word, only stand inside one, or neither."""
+    points = (chr(c) if not 0xD800 <= c < 0xE000 else " " for c in range(0x110000))
+    classes = np.fromiter((c.isalnum() for c in points), np.uint8, count=0x110000) * _START
+    classes[ord("_")] = _START
+    classes[ord("'")] = _APOSTROPHE
+    classes[[ord(c) for c in word_marks()]] = _INSIDE
+    return classes
+
+
+@njit(cache=True, nogil=True)
+def _decode(data, at):  # type: ignore[no-untyped-def]
+    """Return code point and width of the character at a byte; the input is valid UTF-8."""
+    b = np.int64(data[at])
+    if b < 0x80:
+        return b, 1
+    if b < 0xE0:
+        return (b & 0x1F) << 6 | (data[at + 1] & 0x3F), 2
+    code = (b & 0x0F) << 12 | (np.int64(data[at + 1]) & 0x3F) << 6 | (data[at + 2] & 0x3F)
+    if b < 0xF0:
+        return code, 3
+    return (code & 0x7FFF) << 6 | (data[at + 3] & 0x3F), 4
+
+
+@njit(cache=True, nogil=True)
+def _scan_words(data, documents, classes):  # type: ignore[no-untyped-def]
+    """Find the tokens of `words` in folded text: where each begins and ends, and the first token of each document."""
+    begins = np.empty(len(data) // 2 + len(documents), np.int32)
+    ends = np.empty_like(begins)
+    offsets = np.zeros(len(documents), np.int64)
+    n = 0
+    for document in range(len(documents) - 1):
+        at, end = documents[document], documents[document + 1]
+        inside = False  # a word
+        while at < end:
+            code, width = np.int64(data[at]), 1
+            if code >= 0x80:
+                code, width = _decode(data, at)
+            kind = classes[code]
+            if kind == _START:
+                if not inside:
+                    begins[n] = at
+                    inside = True
+            elif inside and kind != _INSIDE:
+                # An apostrophe goes on only if a letter follows at once; that letter is read in the next round.
+                goes_on = kind == _APOSTROPHE and at + 1 < end and classes[_decode(data, at + 1)[0]] == _START
+                if not goes_on:
+                    ends[n] = at
+                    n += 1
+                    inside = False
+            at += width
+        if inside:
+            ends[n] = end
+            n += 1
+        offsets[document + 1] = n
+    return begins[:n], ends[:n], offsets
+
+
+@njit(cache=True, nogil=True)
+def _is_kept(b):  # type: ignore[no-untyped-def]
+    return 97 <= b <= 122 or 65 <= b <= 90 or 48 <= b <= 57 or b == 39 or b == 96
+
+
+@njit(cache=True, nogil=True)
+def _is_punctuation(b):  # type: ignore[no-untyped-def]
+    return b == 44 or b == 33 or b == 40 or b == 41 or b == 63  # , ! ( ) ?
+
+
+@njit(cache=True, nogil=True)
+def _begins_contraction(data, at, end):  # type: ignore[no-untyped-def]
+    b = data[at]
+    left = end - at
+    if b == 110:  # n't
+        return left >= 3 and data[at + 1] == 39 and data[at + 2] == 116
+    if b != 39 or left < 2:
+        return False
+    c = data[at + 1]
+    if c == 115 or c == 100:  # 's 'd
+        return True
+    if left < 3:
+        return False
+    d = data[at + 2]
+    return (c == 118 and d == 101) or (c == 114 and d == 101) or (c == 108 and d == 108)  # 've 're 'll
+
+
+@njit(cache=True, nogil=True)
+def _scan_text_gcn(data, documents):  # type: ignore[no-untyped-def]
+    """Find the tokens of `text_gcn` likewise, lowering their case in place."""
+    begins = np.empty(len(data) + 1, np.int32)
+    ends = np.empty_like(begins)
+    offsets = np.zeros(len(documents), np.int64)
+    n = 0
+    for document in range(len(documents) - 1):
+        at, end = documents[document], documents[document + 1]
+        start = at
+        while at <= end:
+            b = data[at] if at < end else np.uint8(32)
+            kept = _is_kept(b)
+            if at > start and (not kept or ((b == 39 or b == 110) and _begins_contraction(data, at, end))):
+                begins[n], ends[n] = start, at
+                n += 1
+                start = at
+            if not kept:
+                if _is_punctuation(b):
+                    begins[n], ends[n] = at, at + 1
+                    n += 1
+                start = at + 1
+            elif 65 <= b <= 90:
+                data[at] = b + 32
+            at += 1
+        offsets[document + 1] = n
+    return begins[:n], ends[:n], offsets
+
+
+@njit(cache=True, nogil=True)
+def _scan_lines(data, documents):  # type: ignore[no-untyped-def]
+    """Find tokens that stand one a line, as another tokeniser left them."""
+    begins = np.empty(len(data) + 1, np.int32)
+    ends = np.empty_like(begins)
+    offsets = np.zeros(len(documents), np.int64)
+    n = 0
+    for document in range(len(documents) - 1):
+        start, end = documents[document], documents[document + 1]
+        for at in range(start, end + 1):
+            if at == end or data[at] == 10:
+                if at > start:
+                    begins[n], ends[n] = start, at
+                    n += 1
+                start = at + 1
+        offsets[document + 1] = n
+    return begins[:n], ends[:n], offsets
+
+
+# The functions below call nothing with an array in their loops: numba counts references at every such call, which would
+# cost more than the look-up itself.
+
+
+@njit(cache=True, nogil=True)
+def _hashes(data, begins, ends, secret):  # type: ignore[no-untyped-def]
+    """Hash each token: a polynomial in the secret modulo 2^31 - 1, spread over 64 bits.
+
+    Two given words of n bytes collide with probability at most n / 2^31.
+    """
+    hashes = np.empty(len(begins), np.uint32)
+    for token in range(len(begins)):
+        h = np.uint64(ends[token] - begins[token])
+        for i in range(begins[token], ends[token]):
+            x = h * secret + np.uint64(data[i])
+            h = (x & _PRIME) + (x >> np.uint64(31))
+        h = (h & _PRIME) + (h >> np.uint64(31))
+        hashes[token] = h * _SPREAD >> np.uint64(32)
+    return hashes
+
+
+@njit(cache=True, nogil=True)
+def _fill_slots(hashes, n_slots):  # type: ignore[no-untyped-def]
+    """Lay out distinct words in an open-addressing table."""
+    slots = np.full(n_slots, -1, np.int32)
+    mask = np.uint32(n_slots - 1)
+    for word in range(len(hashes)):
+        slot = hashes[word] & mask
+        while slots[slot] >= 0:
+            slot = (slot + np.uint32(1)) & mask
+        slots[slot] = word
+    return slots
+
+
+@njit(cache=True, nogil=True)
+def _look_up(data, begins, ends, hashes, slots, arena, starts, word_hashes):  # type: ignore[no-untyped-def]
+    """Return the id of each token in a laid-out vocabulary, or -1."""
+    ids = np.empty(len(begins), np.int32)
+    mask = np.uint32(len(slots) - 1)
+    for token in range(len(begins)):
+        begin, size = begins[token], ends[token] - begins[token]
+        slot = hashes[token] & mask
+        word = slots[slot]
+        while word >= 0:
+            first = starts[word]
+            if word_hashes[word] == hashes[token] and starts[word + 1] - first == size:
+                i = 0
+                while i < size and arena[first + i] == data[begin + i]:
+                    i += 1
+                if i == size:
+                    break
+            slot = (slot + np.uint32(1)) & mask
+            word = slots[slot]
+        ids[token] = word
+    return ids
+
+
+@njit(cache=True, nogil=True)
+def _number(data, begins, ends, hashes):  # type: ignore[no-untyped-def]
+    """Give ids to tokens by first occurrence; return these, and for each id the token where it was first met."""
+    ids = np.empty(len(begins), np.int32)
+    firsts = np.empty(len(begins), np.int32)
+    slots = np.full(1 << 12, -1, np.int32)
+    mask = np.uint32(len(slots) - 1)
+    n_words = 0
+    for token in range(len(begins)):
+        begin, size = begins[token], ends[token] - begins[token]
+        slot = hashes[token] & mask
+        word = slots[slot]
+        while word >= 0:
+            other = firsts[word]
+            first = begins[other]
+            if hashes[other] == hashes[token] and ends[other] - first == size:
+                i = 0
+                while i < size and data[first + i] == data[begin + i]:
+                    i += 1
+                if i == size:
+                    break
+            slot = (slot + np.uint32(1)) & mask
+            word = slots[slot]
+        if word < 0:
+            word = n_words
+            n_words += 1
+            firsts[word] = token
+            slots[slot] = word
+            if 2 * n_words > len(slots):
+                slots = _fill_slots(hashes[firsts[:n_words]], 2 * len(slots))
+                mask = np.uint32(len(slots) - 1)
+        ids[token] = word
+    return ids, firsts[:n_words].copy()
+
+
+@njit(cache=True, nogil=True)
+def count_documents(ids, offsets, n_words):  # type: ignore[no-untyped-def]
+    """In how many documents each word occurs."""
+    counts = np.zeros(n_words, np.int64)
+    last = np.full(n_words, -1, np.int64)
+    for document in range(len(offsets) - 1):
+        for i in range(offsets[document], offsets[document + 1]):
+            word = ids[i]
+            if last[word] != document:
+                last[word] = document
+                counts[word] += 1
+    return counts
+
+
+def _scan(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Ids, Offsets]:
+    tokens: tuple[Ids, Ids, Offsets]
+    if rule == "words":
+        tokens = _scan_words(data, documents, character_classes())
+    elif rule == "text_gcn":
+        tokens = _scan_text_gcn(data, documents)
+    else:
+        tokens = _scan_lines(data, documents)
+    return tokens
+
+
+def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets, list[bytes]]:
+    """Tokenise a batch of documents, numbering its words by first occurrence.
+
+    Parameters
+    ----------
+    data : uint8 array of fewer than 2^31 bytes
+        The documents, one after another, in UTF-8; folded for "words". "text_gcn" writes into it.
+    documents : int64 array of shape (n_documents + 1,)
+        Where each document begins in `data`, and the end of the last.
+    rule : {"words", "text_gcn", "lines"}
+        A tokeniser, or "lines" for texts that have one token a line already.
+
+    Returns
+    -------
+    ids, offsets
+        The word ids of all documents in one array, and where each document begins in it.
+    words
+        The distinct words, in UTF-8.
+    """
+    begins, ends, offsets = _scan(data, documents, rule)
+    ids, firsts = _number(data, begins, ends, _hashes(data, begins, ends, _SECRET))
+    spans = zip(begins[firsts].tolist(), ends[firsts].tolist(), strict=True)
+    return ids, offsets, [data[begin:end].tobytes() for begin, end in spans]
+
+
+class LookUpTable:
+    """A vocabulary laid out for the compiled look-up.
+
+    Parameters
+    ----------
+    words : list of bytes
+        Distinct words in UTF-8; the id of a word is its place.
+    """
+
+    def __init__(self, words: list[bytes]) -> None:
+        self._arena = np.frombuffer(b"".join(words), np.uint8)
+        self._starts = np.zeros(len(words) + 1, np.int64)
+        np.cumsum([len(word) for word in words], out=self._starts[1:])
+        self._hashes = _hashes(self._arena, self._starts[:-1], self._starts[1:], _SECRET)
+        self._slots = _fill_slots(self._hashes, 1 << (2 * len(words) + 1).bit_length())
+
+    def encode(self, data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets]:
+        """Tokenise a batch as `encode_new` does, into the ids of this vocabulary; a word that it lacks becomes -1."""
+        begins, ends, offsets = _scan(data, documents, rule)
+        hashes = _hashes(data, begins, ends, _SECRET)
+        ids: Ids = _look_up(data, begins, ends, hashes, self._slots, self._arena, self._starts, self._hashes)
+        return ids, offsets

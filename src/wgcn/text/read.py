@@ -1,0 +1,447 @@
+"""Rows of chosen columns, streamed out of text files of any size.
+
+The ending of the name says what a file holds: .txt, .csv, .tsv, .jsonl, .ndjson or .parquet, each also with .gz. One
+row is in memory at a time (a batch of rows for parquet) and no row of a text file may be longer than
+:data:`MAX_CHARACTERS`, so memory is bounded whatever the file holds.
+
+A file that cannot be used raises :class:`~wgcn.errors.InputError`: for its name, head, header or columns when the
+function is called, and for a later row when that row is reached.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import gzip
+import io
+import json
+import re
+import shutil
+import tempfile
+import warnings
+import zlib
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, TypeVar
+
+from wgcn.errors import InputError, MissingDependencyError, WGCNWarning
+
+__all__ = ["ENDINGS", "MAX_CHARACTERS", "read_rows", "read_texts"]
+
+Row = tuple[str | None, ...]
+Columns = Sequence[str | int]
+Item = TypeVar("Item")
+
+ENDINGS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+MAX_CHARACTERS = 64 * 2**20
+_HEAD_BYTES = 64 * 2**10  # looked at for signs of a binary file
+_LOOK_AHEAD_ROWS = 1000  # of a jsonl file, in which every column must appear
+_BOM = b"\xef\xbb\xbf"
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_MAGIC = {
+    b"\x1f\x8b": "gzip; does the name lack .gz?",
+    b"PAR1\x15": "parquet; does the name lack .parquet?",
+    b"PK\x03\x04": "a zip archive or an Excel workbook (.xlsx). Unpack it, or save the sheet as .csv.",
+    b"\xff\xfe": "UTF-16 text. Convert it: iconv -f UTF-16 -t UTF-8",
+    b"\xfe\xff": "UTF-16 text. Convert it: iconv -f UTF-16 -t UTF-8",
+}
+_UNCLOSED = "Is a quote opened here and never closed? A quote inside a quoted field is written twice."
+_BROKEN = (
+    "held text that is not UTF-8; U+FFFD now stands for each broken sequence. "
+    "If the file has another encoding, convert it: iconv -f LATIN1 -t UTF-8"
+)
+_TOO_WIDE = (
+    "had more fields than the first, and the extra ones were left out. "
+    "If they are part of a text, quote it (.csv) or take the tabs out of it (.tsv)."
+)
+
+
+def read_rows(path: str | Path, columns: Columns, *, header: bool = True) -> Generator[Row, None, None]:
+    r"""Stream the chosen columns of a file, one tuple a row.
+
+    Parameters
+    ----------
+    path
+        A file with one of the :data:`ENDINGS`, or one of them and ``.gz``. A ``.txt`` file has one column, ``text``,
+        and each line is a row. ``.tsv`` knows no quoting; the columns of ``.jsonl`` are the keys of its objects.
+    columns
+        Names, or positions counted from 0. A name of digits is a position where no column has that name.
+    header
+        Whether the first row of a ``.csv`` or ``.tsv`` file names its columns. Without it, columns are positions.
+
+    Returns
+    -------
+    generator of tuples
+        The values as text, in the order of `columns`; None where ``.jsonl`` or ``.parquet`` has null or nothing.
+        Closing the generator closes the file.
+
+    Notes
+    -----
+    Bytes that are not UTF-8 become U+FFFD, and one :class:`~wgcn.errors.WGCNWarning` at the end of the file counts the
+    rows that had any. A blank line is an empty value in a ``.csv`` or ``.tsv`` file of one column and no row in a wider
+    one; in ``.txt`` it is an empty value, in ``.jsonl`` no row.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "pets.csv")
+    ...     _ = path.write_text('label,text\ncat,"Purrs, mostly"\n', encoding="utf-8")
+    ...     list(read_rows(path, ["text", "label"]))
+    [('Purrs, mostly', 'cat')]
+    """
+    if not columns:
+        raise InputError(f"No column of {path} was asked for. Name at least one.")
+    return _started(_rows(_source(path), columns, header))
+
+
+def read_texts(
+    path: str | Path, *, text_column: str | int | None = None, header: bool = True
+) -> Generator[str, None, None]:
+    """Stream the documents of a file.
+
+    Parameters
+    ----------
+    path, header
+        As for :func:`read_rows`.
+    text_column
+        The column that holds the text. None means the one named ``text``, or else the only one.
+
+    Returns
+    -------
+    generator of str
+        One document a row. A missing one is empty, and one :class:`~wgcn.errors.WGCNWarning` at the end counts them.
+    """
+    return _started(_texts(_source(path), None if text_column is None else [text_column], header))
+
+
+def _started(generator: Generator[Item, None, None]) -> Generator[Item, None, None]:
+    """Run a generator up to its first item, which only says that the file is fit to read.
+
+    So errors come at the call, and a generator that is closed before its first use still closes its file.
+    """
+    next(generator)
+    return generator
+
+
+def _texts(source: _Source, columns: Columns | None, header: bool) -> Generator[str, None, None]:
+    missing = 0
+    with closing(_started(_rows(source, columns, header))) as rows:
+        yield ""
+        for (text,) in rows:
+            missing += text is None
+            yield text or ""
+    source.warn(missing, "had no text; each became an empty document.")
+
+
+def _rows(source: _Source, columns: Columns | None, header: bool) -> Generator[Row, None, None]:
+    with _explained(source.path), _opened(source) as stream:
+        rows = _READERS[source.kind](stream, source, columns, header)
+        if (first := next(rows, None)) is None:
+            named = header and source.kind in (".csv", ".tsv")
+            also = " below its header line (header=False, if the first line is none)" if named else ""
+            raise InputError(f"{source.path} has no rows{also}. Expected at least one.")
+        yield ()
+        yield first
+        yield from rows
+    source.warn(source.broken, _BROKEN)
+    source.warn(source.too_wide, _TOO_WIDE)
+
+
+@dataclass
+class _Source:
+    """A file that is being read: what it is, where the reader stands, and what had to be repaired so far."""
+
+    path: Path
+    kind: str  # one of ENDINGS
+    zipped: bool
+    line: int = 0  # where the current row began, from 1 (parquet: the row itself)
+    held: int = 0  # characters of the current row so far
+    broken: int = 0  # rows with text that is not UTF-8
+    last_broken: int = 0  # its line, so that a row counts once
+    too_wide: int = 0  # rows with more fields than the first
+
+    def fault(self, what: str) -> InputError:
+        return InputError(f"{self.path}, {'row' if self.kind == '.parquet' else 'line'} {self.line}: {what}")
+
+    def warn(self, rows: int, what: str) -> None:
+        if rows:
+            warnings.warn(f"{_counted(rows, 'row')} of {self.path} {what}", WGCNWarning, stacklevel=3)
+
+    def count_broken(self) -> None:
+        self.broken += self.line != self.last_broken
+        self.last_broken = self.line
+
+    def positions(self, names: Sequence[str], columns: Columns | None) -> list[int]:
+        """Find the columns among the names; None asks for the text column."""
+        if columns is None and "text" not in names and len(names) != 1:
+            raise InputError(
+                f"{self.path} has no column 'text' among its columns {_listed(names)}. "
+                "Name the one that holds the text: text_column=… (--text-column on the command line)."
+            )
+        if columns is None:
+            columns = ["text"] if "text" in names else [0]
+        return [self._position(names, column) for column in columns]
+
+    def _position(self, names: Sequence[str], column: str | int) -> int:
+        if isinstance(column, str) and column in names:
+            if (times := names.count(column)) > 1:
+                raise InputError(f"{self.path} has {times} columns {_short(column)}. Give a position, from 0, instead.")
+            return names.index(column)
+        if re.fullmatch("[0-9]{1,9}", str(column)) and int(column) < len(names):
+            return int(column)
+        message = f"{self.path} has no column {_short(column)}. Its columns are {_listed(names)}."
+        folded = {name.casefold(): name for name in names}
+        if close := difflib.get_close_matches(str(column).casefold(), folded, n=1):
+            message += f" Did you mean {_short(folded[close[0]])}?"
+        if self.kind == ".jsonl":
+            message += f" (At most {_LOOK_AHEAD_ROWS} rows were searched; give an early one the key, with null.)"
+        raise InputError(message)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _short(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:59] + "…"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(_short, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+
+
+def _source(path: str | Path) -> _Source:
+    path = Path(path)
+    with _explained(path):
+        path.stat()
+        if path.is_dir():
+            raise IsADirectoryError
+    name = path.name.lower()
+    ending = Path(name.removesuffix(".gz")).suffix
+    if ending not in ENDINGS:
+        raise InputError(
+            f"{path} has an ending that does not say how to read it. Expected one of {', '.join(ENDINGS)}, "
+            "each also with .gz. Rename or convert the file."
+        )
+    return _Source(path, ".jsonl" if ending == ".ndjson" else ending, name.endswith(".gz"))
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn what the system says about a file into what the user can do about it."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError):
+        close = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.glob("*")])
+        advice = f"Did you mean {' or '.join(close)}?" if close else "Check the path."
+        raise InputError(f"There is no file {path}. {advice}") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder; expected a file. Name one of the files in it.") from None
+    except PermissionError:
+        raise InputError(f"{path} may not be read: permission denied. Change its mode or its owner.") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{path} is not a whole gzip file ({error}). It may be cut short or damaged: fetch it again. "
+            "If it is not compressed, take .gz off its name."
+        ) from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+@contextmanager
+def _opened(source: _Source) -> Iterator[io.BufferedReader]:
+    """Open a file, decompressed, and look at its head."""
+    with ExitStack() as files:
+        raw: Any = files.enter_context(gzip.GzipFile(source.path) if source.zipped else io.FileIO(source.path))
+        stream = files.enter_context(io.BufferedReader(raw, _HEAD_BYTES))
+        _check_head(source, stream.peek())
+        if source.zipped and source.kind == ".parquet":  # parquet is read from its end, gzip only from its start
+            copy: Any = files.enter_context(tempfile.TemporaryFile())
+            shutil.copyfileobj(stream, copy)
+            stream = copy
+        yield stream
+
+
+def _check_head(source: _Source, head: bytes) -> None:
+    if not head:
+        raise InputError(f"{source.path} has no rows: it is empty. Expected at least one.")
+    if source.kind == ".parquet" and head.startswith(b"PAR1"):
+        return
+    for magic, what in _MAGIC.items():
+        if head.startswith(magic):
+            raise InputError(f"{source.path} should hold {source.kind} by its name, but looks like {what}")
+    if source.kind == ".parquet":
+        raise InputError(f"{source.path} is not parquet, though its name says so. Rename it to what it is.")
+    if b"\0" in head:
+        raise InputError(f"{source.path} looks like a binary file (it has NUL bytes); expected text in UTF-8.")
+
+
+def _lines(stream: io.BufferedReader, source: _Source, *, joined: bool = False) -> Iterator[str]:
+    """Yield lines with their ends. If they may be joined into rows (csv), the caller says where each row begins."""
+    if stream.peek().startswith(_BOM):
+        stream.read(len(_BOM))
+    number = 0
+    with io.TextIOWrapper(stream, "utf-8", "surrogateescape", newline="" if joined else "\n") as text:
+        while line := text.readline(MAX_CHARACTERS + 1):
+            number += 1
+            if joined:
+                source.held += len(line)
+            else:
+                source.line, source.held = number, len(line)
+            if source.held > MAX_CHARACTERS:
+                advice = _UNCLOSED if joined else "Is the file really in this format? Split what is on this line."
+                raise source.fault(f"the row is longer than {MAX_CHARACTERS} characters. {advice}")
+            yield line if line.isascii() else _repaired(line, source)
+
+
+def _repaired(line: str, source: _Source) -> str:
+    try:
+        line.encode()
+    except UnicodeEncodeError:  # what could not be decoded is there as lone surrogates
+        source.count_broken()
+        return line.encode(errors="surrogateescape").decode(errors="replace")
+    return line
+
+
+def _read_txt(stream: io.BufferedReader, source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
+    copies = len(source.positions(["text"], columns))
+    for line in _lines(stream, source):
+        yield (line.rstrip("\r\n"),) * copies
+
+
+def _read_tsv(stream: io.BufferedReader, source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
+    records = (line.rstrip("\r\n").split("\t") for line in _lines(stream, source))
+    return _table(records, source, columns, header)
+
+
+def _read_csv(stream: io.BufferedReader, source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
+    # This limit holds for the whole process, and its 128 KiB are less than real documents have. It is only ever raised,
+    # so that nobody else's reader breaks; what bounds memory here is _lines.
+    csv.field_size_limit(max(MAX_CHARACTERS, csv.field_size_limit()))
+    return _table(_csv_records(_lines(stream, source, joined=True), source), source, columns, header)
+
+
+def _csv_records(lines: Iterator[str], source: _Source) -> Iterator[list[str]]:
+    reader = csv.reader(lines, strict=True)  # otherwise an unclosed quote swallows the rest of the file unseen
+    while True:
+        source.line, source.held = reader.line_num + 1, 0
+        try:
+            fields = next(reader, None)
+        except csv.Error as error:
+            raise source.fault(f"not valid csv ({error}). {_UNCLOSED}") from error
+        if fields is None:
+            return
+        yield fields or [""]
+
+
+def _table(records: Iterator[list[str]], source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
+    if (first := next(records, None)) is None:
+        return
+    width = len(first)
+    names = first if header else [str(position) for position in range(width)]
+    positions = source.positions(names, columns)
+    pick: Callable[[list[str]], Row] = itemgetter(*positions) if len(positions) > 1 else lambda row: (row[only],)
+    only, last = positions[0], max(positions)
+    for fields in records if header else chain([first], records):
+        if len(fields) != width:
+            if fields == [""]:
+                continue
+            if len(fields) <= last:
+                has = _counted(len(fields), "field")
+                raise source.fault(f"{has}; expected {width}, for column {_short(names[last])} is number {last + 1}.")
+            source.too_wide += len(fields) > width
+        yield pick(fields)
+
+
+def _read_jsonl(stream: io.BufferedReader, source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
+    rows = _json_objects(_lines(stream, source), source)
+    wanted = ["text"] if columns is None else columns
+    ahead: list[tuple[int, dict[str, object]]] = []
+    names: dict[str, None] = {}  # in the order in which they appear
+    held = 0
+    for row in rows:  # any row may leave keys out, so the first need not have them all
+        ahead.append(row)
+        names.update(dict.fromkeys(row[1]))
+        held += source.held
+        found = all(name in names if isinstance(name, str) else name < len(names) for name in wanted)
+        if found or len(ahead) == _LOOK_AHEAD_ROWS or held > MAX_CHARACTERS:
+            break
+    if ahead:
+        keys = [list(names)[position] for position in source.positions(list(names), columns)]
+        for source.line, values in chain(ahead, rows):
+            yield tuple([_plain(values.get(key), key, source) for key in keys])
+
+
+def _json_objects(lines: Iterator[str], source: _Source) -> Iterator[tuple[int, dict[str, object]]]:
+    # Numbers stay as they were written: 1 is "1", 1e3 is "1e3", and a long one loses no digit.
+    decode = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str).decode
+    for line in lines:
+        if line.isspace():
+            continue
+        try:
+            value = decode(line)
+        except (ValueError, RecursionError) as error:
+            why = "nested too deeply" if isinstance(error, RecursionError) else error
+            raise source.fault(f"not valid JSON ({why}). Expected one object a line.") from error
+        if not isinstance(value, dict):
+            raise source.fault(f'{_short(line.rstrip())} is not an object. Expected one a line, like {{"text": "…"}}.')
+        yield source.line, value
+
+
+def _plain(value: object, column: str, source: _Source) -> str | None:
+    """Give back a value of jsonl or parquet as text. To accept more kinds of values, add them here."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | dict):
+        kind = "a list" if isinstance(value, list) else "an object"
+        raise source.fault(f"column {_short(column)} holds {kind}; expected text, a number, true, false or null.")
+    if isinstance(value, bytes):
+        return _repaired(value.decode(errors="surrogateescape"), source)
+    text = str(value)
+    if text.isascii() or not _LONE_SURROGATE.search(text):
+        return text
+    source.count_broken()  # JSON can escape half of a surrogate pair: "\ud800"
+    return _LONE_SURROGATE.sub("\ufffd", text)
+
+
+def _read_parquet(stream: io.BufferedReader, source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingDependencyError("pyarrow", "parquet", "Reading parquet files") from None
+    try:
+        # Both settings are needed for a row group to be streamed rather than loaded whole.
+        file = pq.ParquetFile(stream, buffer_size=2**20, pre_buffer=False)
+        fields = [file.schema_arrow.field(i) for i in source.positions(file.schema_arrow.names, columns)]
+        names = [field.name for field in fields]
+        for field in fields:
+            if pa.types.is_nested(field.type):
+                raise InputError(f"{source.path}: column {_short(field.name)} is of type {field.type}; expected text.")
+        for batch in file.iter_batches(1024, columns=names):
+            for values in zip(*(_parquet_values(pa, batch.column(name)) for name in names), strict=True):
+                source.line += 1
+                yield tuple([_plain(value, name, source) for value, name in zip(values, names, strict=True)])
+    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{source.path} is damaged or not plain parquet ({error}). Write or fetch it again."
+        ) from error
+
+
+def _parquet_values(pa: Any, column: Any) -> list[object]:
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        return list(plain.cast(pa.large_binary()).to_pylist())
+
+
+_READERS = {".txt": _read_txt, ".csv": _read_csv, ".tsv": _read_tsv, ".jsonl": _read_jsonl, ".parquet": _read_parquet}

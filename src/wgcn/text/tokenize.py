@@ -1,0 +1,121 @@
+"""Tokenisers: plain functions from a text to its list of tokens.
+
+`words` is the default and serves any language that writes words apart; `text_gcn` repeats the cleaning of Yao et al.
+(2019) that the paper's five text sets went through. Any other callable from str to a list of str can be used in their
+place. Each takes time linear in the text, whatever the text is.
+
+These functions define what a token is. `wgcn.text.kernels` has compiled twins of the two, and tests hold them equal.
+"""
+
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from wgcn.errors import InputError
+
+__all__ = ["TOKENIZERS", "Tokenizer", "ngrams", "resolve_tokenizer", "text_gcn", "words"]
+
+Tokenizer = Callable[[str], list[str]]
+
+# In Indic and Persian script these two stand inside words.
+_JOINERS = "\u200c\u200d"
+_ASCII_WORD = re.compile(r"[a-z0-9_]+(?:'[a-z0-9_]+)*")
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words: letters, digits and underscores, with apostrophes inside a word.
+
+    Combining marks belong to the letter they follow, so scripts that write vowels as marks stay whole. Text is not
+    normalised otherwise: composed and decomposed accents are different words.
+
+    Examples
+    --------
+    >>> words("Don't panic: naïve café №7, हिन्दी!")
+    ["don't", 'panic', 'naïve', 'café', '7', 'हिन्दी']
+    """
+    text = fold(text)
+    return (_ASCII_WORD if text.isascii() else _unicode_word()).findall(text)
+
+
+def fold(text: str) -> str:
+    """Lower-case a text and write its apostrophes as ASCII: what `words` does before it looks for words."""
+    text = text.lower()
+    return text if text.isascii() else text.replace("\u2019", "'")
+
+
+@lru_cache(maxsize=1)
+def word_marks() -> str:
+    """Every character that may stand inside a word but not begin it: combining marks and joiners."""
+    marks = (c for c in map(chr, range(0x300, sys.maxunicode + 1)) if unicodedata.category(c)[0] == "M")
+    return "".join(marks) + _JOINERS
+
+
+@lru_cache(maxsize=1)
+def _unicode_word() -> re.Pattern[str]:
+    piece = rf"\w[\w{_ranges(word_marks())}]*"
+    return re.compile(f"{piece}(?:'{piece})*")
+
+
+def _ranges(characters: str) -> str:
+    """Write characters as the inside of a regular-expression class, runs as ranges."""
+    runs: list[list[int]] = []
+    for code in sorted(map(ord, characters)):
+        if runs and runs[-1][1] == code - 1:
+            runs[-1][1] = code
+        else:
+            runs.append([code, code])
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in runs)
+
+
+_OUTSIDE = re.compile(r"[^A-Za-z0-9(),!?'`]")
+# A space before a contraction, and on both sides of a punctuation mark. Case counts here: N'T is left whole.
+_CONTRACTION = re.compile(r"(?='s|'ve|n't|'re|'d|'ll)")
+_PUNCTUATION = re.compile(r"([,!()?])")
+
+
+def text_gcn(text: str) -> list[str]:
+    """Tokens as in the Text-GCN literature, before stop words and rare words are dropped.
+
+    Characters other than ``A-Za-z0-9(),!?'`` and the back-tick become spaces; the contractions ``'s 've n't 're 'd
+    'll`` and the marks ``, ! ( ) ?`` are split off; then lower case.
+
+    Examples
+    --------
+    >>> text_gcn("It's good, isn't it? (Yes!)")
+    ['it', "'s", 'good', ',', 'is', "n't", 'it', '?', '(', 'yes', '!', ')']
+    """
+    text = _OUTSIDE.sub(" ", text)
+    text = _CONTRACTION.sub(" ", text)
+    text = _PUNCTUATION.sub(r" \1 ", text)
+    return text.lower().split()
+
+
+def ngrams(tokens: Sequence[str], ngram_range: tuple[int, int]) -> list[str]:
+    """Word n-grams in order of their first word, shorter before longer, their words joined by a space.
+
+    Examples
+    --------
+    >>> ngrams(["new", "york", "city"], (1, 2))
+    ['new', 'new york', 'york', 'york city', 'city']
+    """
+    shortest, longest = ngram_range
+    return [
+        " ".join(tokens[start : start + n])
+        for start in range(len(tokens))
+        for n in range(shortest, longest + 1)
+        if start + n <= len(tokens)
+    ]
+
+
+TOKENIZERS: dict[str, Tokenizer] = {"words": words, "text_gcn": text_gcn}
+
+
+def resolve_tokenizer(tokenizer: str | Tokenizer) -> Tokenizer:
+    """Return the function that a name stands for, or the callable itself."""
+    if callable(tokenizer):
+        return tokenizer
+    if tokenizer in TOKENIZERS:
+        return TOKENIZERS[tokenizer]
+    raise InputError(f"Unknown tokenizer {tokenizer!r}. Use one of {', '.join(TOKENIZERS)}, or a function.")

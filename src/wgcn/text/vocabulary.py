@@ -1,0 +1,177 @@
+"""The words that a model knows, in a defined order."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from numbers import Integral
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+from wgcn.errors import InputError
+
+__all__ = ["Vocabulary", "VocabularyRules"]
+
+
+@dataclass(frozen=True)
+class VocabularyRules:
+    """Which words of a corpus are kept.
+
+    Parameters
+    ----------
+    min_count : int
+        Keep words that occur at least this often in the corpus.
+    min_df, max_df : int or float
+        Keep words that occur in at least, at most, this many documents; a float is a share of the documents.
+    max_size : int, optional
+        Keep only so many of the most frequent words.
+    stop_words : collection of str
+        Words to drop, compared with the tokens as the tokeniser gives them.
+    """
+
+    min_count: int = 1
+    min_df: int | float = 1
+    max_df: int | float = 1.0
+    max_size: int | None = None
+    stop_words: Collection[str] = field(default=frozenset(), repr=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.stop_words, str):
+            raise InputError(f"stop_words must be a collection of words, not the text {self.stop_words!r}.")
+        if self.min_count < 1:
+            raise InputError(f"min_count must be at least 1, got {self.min_count}.")
+        if self.max_size is not None and self.max_size < 1:
+            raise InputError(f"max_size must be at least 1, got {self.max_size}.")
+        for name in ("min_df", "max_df"):
+            value = getattr(self, name)
+            if value < 0 or not (isinstance(value, Integral) or value <= 1.0):
+                raise InputError(f"{name} must be a number of documents or a share between 0.0 and 1.0, got {value}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """An ordered list of distinct words with their frequencies.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The words. A word's id is its place. Corpora put frequent words first, equally frequent ones by code point.
+    counts, document_counts : int64 arrays of shape (n_words,), optional
+        How often each word occurs, and in how many documents. Zero where nothing was counted.
+    """
+
+    words: tuple[str, ...]
+    counts: npt.NDArray[np.int64]
+    document_counts: npt.NDArray[np.int64]
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        counts: npt.ArrayLike | None = None,
+        document_counts: npt.ArrayLike | None = None,
+    ) -> None:
+        zeros = np.zeros(len(words), np.int64)
+        object.__setattr__(self, "words", tuple(words))
+        object.__setattr__(self, "counts", zeros if counts is None else np.asarray(counts, np.int64))
+        object.__setattr__(
+            self, "document_counts", zeros if document_counts is None else np.asarray(document_counts, np.int64)
+        )
+        if not len(self.words) == len(self.counts) == len(self.document_counts):
+            raise InputError(f"{len(self.words)} words but {len(self.counts)} counts: they must be equally many.")
+        if len(self.index) != len(self.words):
+            raise InputError("A vocabulary must not hold a word twice.")
+
+    @classmethod
+    def from_counts(
+        cls,
+        words: Sequence[str],
+        counts: npt.NDArray[np.int64],
+        document_counts: npt.NDArray[np.int64],
+        n_documents: int,
+        rules: VocabularyRules | None = None,
+    ) -> "Vocabulary":
+        """Choose and order the words of a corpus.
+
+        Parameters
+        ----------
+        words : sequence of str
+            The distinct words of the corpus, in any order.
+        counts, document_counts : int64 arrays of shape (n_words,)
+        n_documents : int
+            Documents in the corpus, for shares in `min_df` and `max_df`.
+        rules : VocabularyRules, optional
+            Which to keep; all by default.
+        """
+        rules = rules or VocabularyRules()
+        keep = _kept(words, counts, document_counts, n_documents, rules)
+        by_word = np.array(sorted(np.flatnonzero(keep).tolist(), key=words.__getitem__), np.int64)
+        order = by_word[np.argsort(-counts[by_word], kind="stable")][: rules.max_size]
+        return cls([words[i] for i in order], counts[order], document_counts[order])
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Id of each word."""
+        return {word: i for i, word in enumerate(self.words)}
+
+    def id_of(self, word: str) -> int:
+        """Id of a word; an unknown one raises an error that names words like it."""
+        if word in self.index:
+            return self.index[word]
+        from difflib import get_close_matches
+
+        near = get_close_matches(word.lower(), self.words[:20_000], n=3)
+        hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise InputError(f"The word {word!r} is not among the {len(self):,} words of the vocabulary.{hint}")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self.index
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, i: int | slice) -> str | tuple[str, ...]:
+        return self.words[i]
+
+    def __eq__(self, other: object) -> bool:
+        """Vocabularies are equal when they give the same ids to the same words, whatever their counts."""
+        return self.words == other.words if isinstance(other, Vocabulary) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self.words[:4])) + (", ..." if len(self) > 4 else "")
+        return f"Vocabulary({len(self):,} words: {shown})"
+
+
+def _kept(
+    words: Sequence[str],
+    counts: npt.NDArray[np.int64],
+    document_counts: npt.NDArray[np.int64],
+    n_documents: int,
+    rules: VocabularyRules,
+) -> npt.NDArray[np.bool_]:
+    """Apply the rules but max_size; an error says which rule left no word."""
+    stop_words = frozenset(rules.stop_words)
+    min_df = rules.min_df if isinstance(rules.min_df, Integral) else rules.min_df * n_documents
+    max_df = rules.max_df if isinstance(rules.max_df, Integral) else rules.max_df * n_documents
+    dropped = {
+        "are stop words": np.array([word in stop_words for word in words], bool),
+        f"occur fewer than {rules.min_count} times (min_count)": counts < rules.min_count,
+        f"are in fewer than {min_df:g} documents (min_df)": document_counts < min_df,
+        f"are in more than {max_df:g} documents (max_df)": document_counts > max_df,
+    }
+    keep: npt.NDArray[np.bool_] = ~np.any(list(dropped.values()), axis=0)
+    if not keep.any():
+        if not len(words):
+            raise InputError(f"There is no word in the {n_documents:,} documents: they are empty or have no letters.")
+        reasons = "; ".join(f"{np.sum(mask):,} {reason}" for reason, mask in dropped.items() if mask.any())
+        raise InputError(f"No word remains of the {len(words):,} distinct ones: {reasons}. Loosen these rules.")
+    return keep

@@ -1,0 +1,30 @@
+"""What the tests share: the benchmark data, the docs corpus, and a cache that is not the user's."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from wgcn.datasets import Dataset, docs_corpus
+
+# Compiling a kernel takes seconds once, so no example has a deadline; the same examples on every run.
+settings.register_profile("wgcn", deadline=None, derandomize=True, max_examples=60)
+settings.load_profile("wgcn")
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Folder of the benchmark data; a test that asks for it is skipped where there is none."""
+    folder = os.environ.get("WGCN_DATA")
+    if not folder or not Path(folder, "text").is_dir():
+        pytest.skip("needs the benchmark data: set WGCN_DATA to its folder")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def docs(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    """The docs corpus, with a cache that is thrown away."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WGCN_CACHE", str(tmp_path_factory.mktemp("cache")))
+        return docs_corpus()

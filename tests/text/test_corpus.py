@@ -1,0 +1,169 @@
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wgcn.datasets import Dataset
+from wgcn.errors import InputError, WGCNWarning
+from wgcn.text import corpus as corpus_module
+from wgcn.text.corpus import Corpus
+from wgcn.text.tokenize import ngrams, text_gcn, words
+from wgcn.text.vocabulary import Vocabulary, VocabularyRules
+
+texts = st.lists(st.text(alphabet="ab c'Éß", max_size=30), min_size=1).filter(lambda t: any(map(words, t)))
+
+
+def documents(corpus: Corpus) -> list[list[str]]:
+    return [corpus.document(i) for i in range(len(corpus))]
+
+
+@given(texts)
+def test_documents_come_back_as_their_tokens(given_texts: list[str]) -> None:
+    corpus = Corpus.from_texts(given_texts)
+    assert documents(corpus) == [words(text) for text in given_texts]
+    assert corpus.vocabulary.counts.tolist() == [
+        sum(words(text).count(word) for text in given_texts) for word in corpus.vocabulary
+    ]
+    assert corpus.vocabulary.document_counts.tolist() == [
+        sum(word in words(text) for text in given_texts) for word in corpus.vocabulary
+    ]
+
+
+@given(texts, st.integers(1, 3), st.integers(0, 2))
+def test_ngrams_equal_those_of_each_token_list(given_texts: list[str], shortest: int, more: int) -> None:
+    ngram_range = (shortest, shortest + more)
+    expected = [ngrams(words(text), ngram_range) for text in given_texts]
+    if not any(expected):
+        with pytest.raises(InputError):
+            Corpus.from_texts(given_texts, ngram_range=ngram_range)
+        return
+    assert documents(Corpus.from_texts(given_texts, ngram_range=ngram_range)) == expected
+
+
+def test_stop_words_go_before_ngrams_are_formed() -> None:
+    corpus = Corpus.from_texts(["king of spain"], ngram_range=(2, 2), rules=VocabularyRules(stop_words=["of"]))
+    assert corpus.document(0) == ["king spain"]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+@pytest.mark.parametrize("batch", [1, 40, 1 << 21])
+def test_result_does_not_depend_on_threads_or_batches(
+    docs: Dataset, monkeypatch: pytest.MonkeyPatch, n_jobs: int, batch: int
+) -> None:
+    assert docs.texts is not None
+    whole = Corpus.from_texts(docs.texts[:300], n_jobs=1)
+    monkeypatch.setattr(corpus_module, "_BATCH_CHARACTERS", batch)
+    parts = Corpus.from_texts(docs.texts[:300], n_jobs=n_jobs)
+    assert parts.vocabulary.words == whole.vocabulary.words
+    assert np.array_equal(parts.ids, whole.ids)
+    assert np.array_equal(parts.offsets, whole.offsets)
+
+
+def test_a_callable_gives_what_the_compiled_tokenizer_gives(docs: Dataset) -> None:
+    assert docs.texts is not None
+    for name, function in (("words", words), ("text_gcn", text_gcn)):
+        compiled = Corpus.from_texts(docs.texts[:200], tokenizer=name)
+        plain = Corpus.from_texts(docs.texts[:200], tokenizer=lambda text, f=function: f(text))
+        assert plain.vocabulary == compiled.vocabulary
+        assert np.array_equal(plain.ids, compiled.ids)
+
+
+@pytest.mark.parametrize("ngram_range", [(1, 1), (1, 2)])
+def test_a_given_vocabulary_keeps_its_ids_and_counts_the_unknown(ngram_range: tuple[int, int]) -> None:
+    corpus = Corpus.from_texts(["b a zzz", "", "a a"], vocabulary=Vocabulary(["a", "b"]), ngram_range=ngram_range)
+    assert corpus.ids.tolist() == [1, 0, 0, 0]
+    assert corpus.offsets.tolist() == [0, 2, 2, 4]
+    assert corpus.n_unknown == {(1, 1): 1, (1, 2): 1 + 3}[ngram_range]
+
+
+def test_pruned_words_leave_the_documents() -> None:
+    corpus = Corpus.from_texts(["a b a", "c a"], rules=VocabularyRules(min_count=2))
+    assert documents(corpus) == [["a", "a"], ["a"]]
+    assert corpus.n_unknown == 2
+
+
+def test_a_generator_is_read_once_and_not_ahead_of_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus_module, "_BATCH_CHARACTERS", 1)
+    taken: list[int] = []
+    done: list[int] = []
+
+    def stream() -> Iterator[str]:
+        for i in range(50):
+            assert i - sum(done) <= 4, "texts pile up"
+            taken.append(i)
+            yield f"text {i}"
+
+    assert len(Corpus.from_texts(stream(), n_jobs=2, progress=done.append)) == 50
+    assert taken == list(range(50))
+    assert sum(done) == 50
+
+
+@pytest.mark.parametrize(
+    ("given_texts", "message"),
+    [
+        ([], "no word in the 0 documents"),
+        (["", " \n", "!?"], "no word in the 3 documents"),
+        ("one text", "put it into a list"),
+        (["ok", None], "must be a str, got NoneType"),
+        (["ok", 3.5], "got float"),
+    ],
+)
+def test_unusable_texts_are_explained(given_texts: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Corpus.from_texts(given_texts)
+
+
+def test_only_stop_words_are_explained() -> None:
+    with pytest.raises(InputError, match="2 are stop words"):
+        Corpus.from_texts(["the of", "of"], rules=VocabularyRules(stop_words=["the", "of"]))
+
+
+@pytest.mark.parametrize("bad", [(0, 1), (2, 1)])
+def test_a_senseless_ngram_range_is_refused(bad: tuple[int, int]) -> None:
+    with pytest.raises(InputError, match="ngram_range"):
+        Corpus.from_texts(["a"], ngram_range=bad)
+
+
+@pytest.mark.parametrize("tokens", [["a\nb"], [""], ["ok", "\n"], "a string"])
+def test_a_tokenizer_that_breaks_its_promise_is_refused(tokens: list[str]) -> None:
+    with pytest.raises(InputError, match="tokenizer must return"):
+        Corpus.from_texts(["text"], tokenizer=lambda text: tokens)
+
+
+def test_lone_surrogates_are_replaced_and_counted() -> None:
+    with pytest.warns(WGCNWarning, match="1 texts"):
+        corpus = Corpus.from_texts(["good \ud800 word", "fine"])
+    assert documents(corpus) == [["good", "word"], ["fine"]]
+
+
+def test_files_are_read_one_after_another(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two\n\nthree\n", encoding="utf-8")
+    (tmp_path / "b.csv").write_text('id,body\n1,"four, five"\n', encoding="utf-8")
+    assert documents(Corpus.from_files(tmp_path / "a.txt")) == [["one", "two"], [], ["three"]]
+    both = Corpus.from_files([tmp_path / "b.csv", tmp_path / "b.csv"], text_column="body")
+    assert documents(both) == [["four", "five"]] * 2
+
+
+def test_docs_corpus_counts_equal_a_counter(docs: Dataset) -> None:
+    assert docs.texts is not None
+    corpus = Corpus.from_texts(docs.texts)
+    expected = Counter(token for text in docs.texts for token in words(text))
+    assert dict(zip(corpus.vocabulary.words, corpus.vocabulary.counts.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "n_words", "mean_length"),
+    [("20ng", 42757, 221.26), ("mr", 18764, 20.39), ("ohsumed", 14157, 135.82), ("r52", 8892, 69.82), ("r8", 7688, 65.72)],
+)
+def test_statistics_of_the_paper_come_out(data_folder: Path, name: str, n_words: int, mean_length: float) -> None:
+    stop_words = (data_folder / "stopwords_english.txt").read_text().split()
+    rules = None if name == "mr" else VocabularyRules(min_count=5, stop_words=stop_words)
+    files = [data_folder / "text" / name / f"{part}.tsv.gz" for part in ("train", "test")]
+    corpus = Corpus.from_files(files, text_column=1, header=False, tokenizer="text_gcn", rules=rules)
+    assert len(corpus.vocabulary) == n_words
+    # 20ng comes out as 221.255, which the paper rounds up.
+    assert round(corpus.lengths.mean(), 3) == pytest.approx(mean_length, abs=0.00501)

@@ -1,0 +1,529 @@
+"""Reading rows out of files: every format gives the same rows, and every bad file one clear error."""
+
+import csv
+import gzip
+import io
+import json
+import sys
+import tracemalloc
+import warnings
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wgcn.errors import InputError, MissingDependencyError, WGCNWarning
+from wgcn.text.read import read_rows, read_texts
+
+LINES = [
+    "plain words",
+    "a \"quoted\", text; with 'both'",
+    '"',
+    "",
+    "naïve Zoë 猫 😀 \ufffd",
+    "one\u2028two\u2029three\x0bfour\x0cfive\x85six\x1cseven\x1eeight",
+    " spaces kept ",
+    "a lone \r stays",
+    "last",
+]
+LABELS = ["a", "b", "", '"', "ü", "x,y", "a", "b", "c"]
+# What a format cannot hold is not asked of it: .txt and .tsv have one row a line, and .tsv ends a field at a tab.
+RICH_LINES = [*LINES, "tab\tinside", "two\nlines\r\nthree\n", 'a\n"b",\n']
+RICH_LABELS = [*LABELS, "\t", "\n", '"\n"']
+
+
+def csv_text(rows):
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    return out.getvalue()
+
+
+def content(kind, labels, texts, header=True):
+    """Return the bytes of a file with the columns label and text."""
+    rows = list(zip(labels, texts, strict=True))
+    if kind == "parquet":
+        pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        sink = io.BytesIO()
+        pq.write_table(pa.table({"label": pa.array(labels), "text": pa.array(texts)}), sink, row_group_size=4)
+        return sink.getvalue()
+    text = {
+        "txt": lambda: "".join(f"{text}\n" for text in texts),
+        "tsv": lambda: "".join(f"{a}\t{b}\n" for a, b in [("label", "text")] * header + rows),
+        "csv": lambda: csv_text([("label", "text")] * header + rows),
+        "jsonl": lambda: "".join(json.dumps({"label": a, "text": b}, ensure_ascii=False) + "\n" for a, b in rows),
+    }["jsonl" if kind == "ndjson" else kind]()
+    return text.encode()
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, data):
+        path = tmp_path / name
+        data = data.encode() if isinstance(data, str) else data
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return path
+
+    return write
+
+
+def fails(path, *parts, columns=None, **options):
+    """Check that a file is one InputError that names the file and says what the parts say."""
+    with pytest.raises(InputError) as caught:
+        list(read_texts(path, **options) if columns is None else read_rows(path, columns, **options))
+    for part in (Path(path).name, *parts):
+        assert str(part) in str(caught.value)
+
+
+def is_open(path):
+    links = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        try:
+            links.append(descriptor.readlink())
+        except OSError:
+            continue
+    return path in links
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="shows open files on Linux only")
+
+
+# --- the same rows from every format
+
+
+@pytest.mark.parametrize("zipped", ["", ".gz"])
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "ndjson", "parquet"])
+def test_every_format_gives_the_same_rows(write, kind, zipped):
+    labels, texts = (LABELS, LINES) if kind == "tsv" else (RICH_LABELS, RICH_LINES)
+    path = write(f"a.{kind}{zipped}", content(kind, labels, texts))
+    assert list(read_rows(path, ["label", "text"])) == list(zip(labels, texts, strict=True))
+    assert list(read_rows(str(path), [1, "label", "1"])) == list(zip(texts, labels, texts, strict=True))
+    assert list(read_texts(path)) == texts
+    assert list(read_texts(path, text_column="label")) == labels
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "A.TXT", "A.Txt.GZ"])
+def test_txt_is_one_document_a_line(tmp_path, name):
+    data = content("txt", LINES, LINES)
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.lower().endswith("gz") else data)
+    assert list(read_texts(tmp_path / name)) == LINES
+    assert list(read_rows(tmp_path / name, ["text", 0])) == [(line, line) for line in LINES]
+
+
+@pytest.mark.parametrize("zipped", ["", ".gz"])
+@pytest.mark.parametrize("kind", ["csv", "tsv"])
+def test_without_a_header_columns_are_positions(write, kind, zipped):
+    path = write(f"a.{kind}{zipped}", content(kind, LABELS, LINES, header=False))
+    expected = list(zip(LINES, LABELS, strict=True))
+    assert list(read_rows(path, [1, 0], header=False)) == expected
+    assert list(read_rows(path, ["1", "0"], header=False)) == expected
+    fails(path, "no column 'text'", "'0', '1'", columns=["text"], header=False)
+
+
+@pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "jsonl"])
+def test_byte_order_mark_and_windows_line_ends_are_no_part_of_the_text(write, kind):
+    data = content(kind, ["x", "y"], ["one", "two"]).replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+    assert list(read_texts(write(f"a.{kind}", b"\xef\xbb\xbf" + data))) == ["one", "two"]
+
+
+def test_last_line_needs_no_end(write):
+    assert list(read_texts(write("a.txt", "one\ntwo"))) == ["one", "two"]
+    assert list(read_texts(write("b.txt", "one\n\n\n"))) == ["one", "", ""]
+
+
+characters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+
+
+@given(st.lists(st.tuples(st.text(characters), st.text(characters)), min_size=1))
+def test_csv_round_trip(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    path.write_bytes(csv_text([("text", "label"), *rows]).encode())
+    assert list(read_rows(path, ["text", "label"])) == rows
+
+
+@given(st.lists(st.tuples(*[st.none() | st.text(characters)] * 2), min_size=1), st.booleans())
+def test_jsonl_round_trip(tmp_path_factory, rows, ascii_only):
+    path = tmp_path_factory.mktemp("jsonl") / "a.jsonl"
+    lines = [json.dumps({"text": text, "label": label}, ensure_ascii=ascii_only) for text, label in rows]
+    path.write_bytes("\n".join(lines).encode())
+    assert list(read_rows(path, ["text", "label"])) == rows
+
+
+# --- choosing columns
+
+
+def test_text_column_is_the_one_named_text_or_else_the_only_one(write):
+    assert list(read_texts(write("a.csv", "id,text\n1,x\n"))) == ["x"]
+    assert list(read_texts(write("b.csv", "body\nx\n"))) == ["x"]
+    assert list(read_texts(write("c.jsonl", '{"body": "x"}\n'))) == ["x"]
+    assert list(read_texts(write("d.tsv", "x\ny\n"), header=False)) == ["x", "y"]
+    for name, data in [("e.csv", "id,body\n1,x\n"), ("f.jsonl", '{"id": 1, "body": "x"}\n')]:
+        fails(write(name, data), "'id', 'body'", "text_column=", "--text-column")
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
+def test_unknown_column_lists_the_columns_and_suggests_one(write, kind):
+    path = write(f"a.{kind}", content(kind, ["x"], ["one"]))
+    fails(path, "no column 'lable'", "'label', 'text'", "Did you mean 'label'?", columns=["text", "lable"])
+    fails(path, "no column 'TEXT'", "Did you mean 'text'?", text_column="TEXT")
+    for wrong in (2, -1, "2", "-1", "9" * 5000):
+        fails(path, "no column", "'label', 'text'", columns=[wrong])
+
+
+def test_unknown_column_of_a_wide_file_lists_twenty(write):
+    path = write("a.csv", ",".join(f"c{i}" for i in range(30)) + "\n" + "," * 29 + "\n")
+    fails(path, "'c19' and 10 more", columns=["zzz"])
+    fails(write("b.csv", "x" * 10_000 + ",y\n1,2\n"), "xxx…", columns=["zzz"])
+
+
+def test_a_name_of_digits_is_a_name_before_it_is_a_position(write):
+    path = write("a.csv", "1,0\nx,y\n")
+    assert list(read_rows(path, ["0", 0])) == [("y", "x")]
+
+
+def test_a_name_that_occurs_twice_needs_a_position(write):
+    path = write("a.csv", "text,text\nx,y\n")
+    fails(path, "2 columns 'text'", "position", columns=["text"])
+    assert list(read_rows(path, [1])) == [("y",)]
+
+
+def test_no_columns_is_an_error(write):
+    fails(write("a.txt", "x\n"), "No column", columns=[])
+
+
+# --- odd rows
+
+
+@pytest.mark.parametrize(("kind", "data"), [("csv", 'a,text\n1,"x\ny"\n\n3\n'), ("tsv", "a\ttext\n1\tx\n2\ty\n\n3\n")])
+def test_short_row_names_its_line_and_blank_line_is_no_row(write, kind, data):
+    path = write(f"a.{kind}", data)
+    fails(path, "line 5", "1 field", "'text'")
+    assert [row[0] for row in read_rows(path, ["a"])][-1] == "3"
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv"])
+def test_blank_line_in_a_single_column_is_an_empty_document(write, kind):
+    assert list(read_texts(write(f"a.{kind}", "text\nx\n\ny\n"))) == ["x", "", "y"]
+
+
+@pytest.mark.parametrize(("kind", "data"), [("csv", "a,text\n1,x, y\n2,z\n"), ("tsv", "a\ttext\n1\tx\ty\n2\tz\n")])
+def test_extra_fields_are_reported(write, kind, data):
+    path = write(f"a.{kind}", data)
+    with pytest.warns(WGCNWarning, match=rf"^1 row of .*a\.{kind} had more fields") as caught:
+        assert list(read_texts(path)) == ["x", "z"]
+    assert len(caught) == 1
+
+
+def test_json_values_become_plain_text(write):
+    long = "1" * 5000
+    values = ["1", "-2.50", "1e3", "true", "false", "null", '"1"', "NaN", long]
+    path = write("a.jsonl", "".join(f'{{"v": {value}}}\n\n' for value in values) + '{"w": 1}\n \t\n')
+    expected = ["1", "-2.50", "1e3", "true", "false", None, "1", "NaN", long, None]
+    assert [value for (value,) in read_rows(path, ["v"])] == expected
+
+
+@pytest.mark.parametrize(("value", "kind"), [("[1]", "a list"), ('{"a": 1}', "an object")])
+def test_nested_json_value_names_line_and_column(write, value, kind):
+    path = write("a.jsonl", f'{{"u": 1}}\n\n{{"u": 1, "v": {value}}}\n')
+    fails(path, "line 3", "'v'", kind, columns=["v"])
+    assert list(read_rows(path, ["u"])) == [("1",), ("1",)]
+    early = write("b.jsonl", f'{{"v": {value}}}\n{{}}\n{{"w": 1}}\n')  # the search for w has gone on to line 3
+    fails(early, "line 1:", "'v'", columns=["v", "w"])
+
+
+def test_json_key_may_first_appear_in_a_later_row(write):
+    data = '{"text": "x"}\n' * 999 + '{"text": "y", "label": "a"}\n'
+    assert list(read_rows(write("a.jsonl", data), ["label"]))[-2:] == [(None,), ("a",)]
+    fails(write("b.jsonl", '{"text": "x"}\n' + data), "no column 'label'", "1000 rows", columns=["label"])
+
+
+def test_missing_texts_are_empty_and_counted_once(write):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"text": ["x", None, None]}), sink)
+    for name, data in [("a.jsonl", '{"text": "x"}\n{"text": null}\n{}\n'), ("a.parquet", sink.getvalue())]:
+        path = write(name, data)
+        with pytest.warns(WGCNWarning, match=rf"^2 rows of .*{name} had no text") as caught:
+            assert list(read_texts(path)) == ["x", "", ""]
+        assert len(caught) == 1
+        assert list(read_rows(path, ["text"])) == [("x",), (None,), (None,)]
+
+
+def test_parquet_values_become_plain_text(write):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {
+        "int": pa.array([1, None]),
+        "float": pa.array([0.5, None]),
+        "bool": pa.array([True, None]),
+        "category": pa.array(["a", None]).dictionary_encode(),
+        "bytes": pa.array(["é".encode(), None]),
+        "view": pa.array(["v", None], pa.large_string()),
+        "list": pa.array([[1], None]),
+        "a.b": pa.array(["dotted", None]),
+        "a": pa.array(["plain", None]),
+    }
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    path = write("a.parquet", sink.getvalue())
+    names = ["int", "float", "bool", "category", "bytes", "view", "a", "a.b"]
+    expected = ("1", "0.5", "true", "a", "é", "v", "plain", "dotted")
+    assert list(read_rows(path, names)) == [expected, (None,) * 8]
+    fails(path, "'list'", "list<", columns=["list"])
+
+
+# --- broken text
+
+
+@pytest.mark.parametrize("zipped", ["", ".gz"])
+@pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "jsonl", "parquet"])
+def test_broken_utf8_is_replaced_and_rows_with_it_are_counted(write, kind, zipped):
+    # One row with two broken places, of which one is a cut-off sequence; U+FFFD that was there before does not count.
+    texts = ["fine", "caf~ and ^", "\ufffd", "again ~"]
+    data = content(kind, ["a", "b", "~", "d"], texts).replace(b"~", b"\xe9").replace(b"^", b"\xe2\x82")
+    path = write(f"a.{kind}{zipped}", data if kind != "parquet" else broken_parquet(texts))
+    with pytest.warns(WGCNWarning, match=r"^\d rows? of .*a\.\w+(\.gz)? held text that is not UTF-8.*iconv") as caught:
+        found = list(read_texts(path))
+    assert found == ["fine", "caf\ufffd and \ufffd", "\ufffd", "again \ufffd"]
+    assert [str(warning.message)[0] for warning in caught] == ["2" if kind in ("txt", "parquet") else "3"]
+
+
+def broken_parquet(texts):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    raw = [text.encode().replace(b"~", b"\xe9").replace(b"^", b"\xe2\x82") for text in texts]
+    binary = pa.array(raw, pa.binary())
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"text": pa.Array.from_buffers(pa.string(), len(raw), binary.buffers())}), sink)
+    return sink.getvalue()
+
+
+def test_multi_line_csv_row_counts_once_as_broken(write):
+    path = write("a.csv", b'text\n"x\xff\ny\xff"\nz\n')
+    with pytest.warns(WGCNWarning, match="^1 row "):
+        assert list(read_texts(path)) == ["x\ufffd\ny\ufffd", "z"]
+
+
+def test_lone_surrogate_in_json_is_replaced_and_counted(write):
+    path = write("a.jsonl", '{"text": "\\ud83d\\ude00"}\n{"text": "\\udcc3\\udca9 \\ud800"}\n')
+    with pytest.warns(WGCNWarning, match="^1 row "):
+        assert list(read_texts(path)) == ["😀", "\ufffd\ufffd \ufffd"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"), [("csv", b"t\xff,b\nx,y\n"), ("tsv", b"t\xff\tb\nx\ty\n"), ("jsonl", b'{"t\xff": "x"}\n')]
+)
+def test_broken_column_name_is_replaced(write, kind, data):
+    with pytest.warns(WGCNWarning, match="^1 row "):
+        assert list(read_rows(write(f"a.{kind}", data), ["t\ufffd"])) == [("x",)]
+
+
+# --- files that cannot be used
+
+
+def test_missing_file_suggests_neighbours(tmp_path, write):
+    write("train.tsv.gz", "x\n")
+    fails(tmp_path / "trian.tsv.gz", "no file", "Did you mean train.tsv.gz?")
+    fails(tmp_path / "none" / "a.csv", "no file", "Check the path")
+    fails(tmp_path / "train.tsv.gz" / "a.csv", "no file")
+
+
+def test_folder(tmp_path):
+    (tmp_path / "data.csv").mkdir()
+    fails(tmp_path / "data.csv", "is a folder", "expected a file")
+
+
+@pytest.mark.parametrize("name", ["a.docx", "a", "a.gz", "a.csv.bz2", ".csv.zip"])
+def test_unknown_ending_lists_the_known_ones(tmp_path, name):
+    (tmp_path / name).write_bytes(b"x")
+    fails(tmp_path / name, ".txt, .csv, .tsv, .jsonl, .ndjson, .parquet", ".gz")
+
+
+def test_permission_denied(write, monkeypatch):
+    path = write("a.csv", "text\nx\n")
+
+    def deny(self, **options):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patched:  # root may read anything, so the mode of the file proves nothing
+        patched.setattr(Path, "stat", deny)
+        with pytest.raises(InputError, match="permission denied"):
+            read_texts(path)
+
+
+@pytest.mark.parametrize("zipped", ["", ".gz"])
+@pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "jsonl", "parquet"])
+def test_file_without_rows(write, kind, zipped):
+    fails(write(f"a.{kind}{zipped}", b""), "has no rows", "empty")
+    if kind in ("csv", "tsv", "parquet"):
+        fails(write(f"b.{kind}{zipped}", content(kind, [], [])), "has no rows")
+    else:
+        fails(write(f"b.{kind}{zipped}", b"\xef\xbb\xbf"), "has no rows")
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (gzip.compress(b"text\nx\n"), "gzip; does the name lack .gz?"),
+        (b"PK\x03\x04rest", ".xlsx"),
+        ("text\nx\n".encode("utf-16"), "UTF-16"),
+        (b"text\nx\0y\n", "NUL"),
+        (b"text\n" + b"x" * 60_000 + b"\0", "NUL"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "jsonl", "csv.gz"])
+def test_binary_file_says_what_it_looks_like(write, kind, data, says):
+    fails(write(f"a.{kind}", data), "looks like", says)
+
+
+def test_parquet_under_another_name_and_the_reverse(write):
+    fails(write("a.csv", content("parquet", ["a"], ["x"])), "looks like parquet")
+    fails(write("a.parquet", "text\nx\n"), "not parquet")
+
+
+@pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "jsonl", "parquet"])
+def test_damaged_gzip(tmp_path, kind):
+    path = tmp_path / f"a.{kind}.gz"
+    numbers = [str(number) for number in range(5000)]
+    whole = gzip.compress(content(kind, numbers, numbers))
+    bad_block = whole[:10] + b"\xff" + whole[11:]
+    bad_sum = whole[:-8] + b"\xff" * 8
+    for data in (whole[:-1], whole[: len(whole) // 2], whole[:5], bad_block, bad_sum, whole + b"junk", b"no gzip"):
+        path.write_bytes(data)
+        fails(path, "not a whole gzip file", "fetch it again")
+
+
+def test_damaged_parquet(write):
+    data = content("parquet", LABELS, LINES)
+    middle = len(data) // 4
+    for broken in (data[:-1], data[: len(data) // 2], b"PAR1", data[:middle] + b"\xff" * 40 + data[middle + 40 :]):
+        fails(write("a.parquet", broken), "damaged")
+
+
+@pytest.mark.parametrize("line", ["{", "nonsense", '{"text": "x"} {"text": "y"}', "[" * 200_000, '{"a":' * 200_000])
+def test_invalid_json_names_the_line(write, line):
+    fails(write("a.jsonl", f'{{"text": "x"}}\n{line}\n'), "line 2", "not valid JSON")
+
+
+@pytest.mark.parametrize("line", ["[1]", '"x"', "1", "null"])
+def test_json_line_must_be_an_object(write, line):
+    fails(write("a.jsonl", f'{{"text": "x"}}\n{line}\n'), "line 2", line, "not an object")
+
+
+@pytest.mark.parametrize("kind", ["txt", "tsv", "jsonl", "csv"])
+def test_overlong_line_is_an_error_and_not_a_row(write, kind, monkeypatch):
+    monkeypatch.setattr("wgcn.text.read.MAX_CHARACTERS", 1000)
+    fits = content(kind, ["a", "b"], ["x", "y" * 900])
+    assert list(read_texts(write(f"a.{kind}", fits))) == ["x", "y" * 900]
+    fails(write(f"b.{kind}", content(kind, ["a", "b"], ["x", "y" * 1100])), "line ", "longer than 1000 characters")
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ['2,"never closed\nand on\n', '2,"never closed\n"quoted",x\n', '2,"\n' + "line\n" * 300, '2,"' + '\n","' * 300],
+)
+def test_unclosed_quote_names_the_line_where_the_row_began(write, rest, monkeypatch):
+    monkeypatch.setattr("wgcn.text.read.MAX_CHARACTERS", 1000)
+    fails(write("a.csv", 'a,text\n1,"x\ny"\n' + rest), "line 4", "quote", "never closed")
+
+
+def test_document_longer_than_the_default_csv_limit_is_read(write):
+    assert list(read_texts(write("a.csv", "text\n" + "x" * 200_000 + "\n"))) == ["x" * 200_000]
+
+
+def test_csv_limit_of_the_process_is_never_lowered(write):
+    before = csv.field_size_limit(2**30)
+    try:
+        assert list(read_texts(write("a.csv", "text\nx\n"))) == ["x"]
+        assert csv.field_size_limit() == 2**30
+    finally:
+        csv.field_size_limit(before)
+
+
+def test_parquet_without_pyarrow_says_what_to_install(write, monkeypatch):
+    path = write("a.parquet", b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingDependencyError, match=r"Reading parquet files .*wgcn\[parquet\]"):
+        read_texts(path)
+
+
+# --- streaming
+
+
+def test_bad_head_fails_at_the_call_and_bad_row_when_it_is_reached(write):
+    with pytest.raises(InputError, match="no column"):
+        read_rows(write("a.csv", "a,b\n1,2\n"), ["c"])
+    rows = read_rows(write("b.csv", "a,b\n1,2\n3\n"), ["b"])
+    assert next(rows) == ("2",)
+    with pytest.raises(InputError, match="line 3"):
+        next(rows)
+
+
+@pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "jsonl"])
+def test_only_what_is_asked_for_is_read(tmp_path, kind):
+    numbers = [str(number) for number in range(200_000)]
+    whole = gzip.compress(content(kind, numbers, numbers))
+    path = tmp_path / f"a.{kind}.gz"
+    path.write_bytes(whole[:-100])  # reading to the end would be an error
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        texts = read_texts(path)
+        assert list(islice(texts, 10)) == numbers[:10]
+        texts.close()
+
+
+@needs_proc
+@pytest.mark.parametrize("zipped", ["", ".gz"])
+@pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize("taken", [0, 1, 5000])
+def test_closing_early_closes_the_file(write, kind, zipped, taken):
+    numbers = [str(number) for number in range(20_000)]
+    path = write(f"a.{kind}{zipped}", content(kind, numbers, numbers))
+    for rows in (read_rows(path, ["text"]), read_texts(path)):
+        assert len(list(islice(rows, taken))) == taken
+        # A zipped parquet file is unpacked into a temporary one, but stays open with it.
+        assert is_open(path)
+        rows.close()
+        assert next(rows, None) is None
+    assert not is_open(path)
+
+
+@needs_proc
+def test_file_is_closed_at_its_end_and_after_an_error(write):
+    path = write("a.csv", "a,b\n1,2\n3\n")
+    rows = read_rows(path, ["b"])
+    with pytest.raises(InputError):
+        list(rows)
+    assert not is_open(path)
+    rows = read_rows(path, ["a"])
+    assert list(rows) == [("1",), ("3",)]
+    assert not is_open(path)
+
+
+@pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "jsonl"])
+def test_memory_does_not_grow_with_the_file(write, kind):
+    texts = [f"document number {number} " * 20 for number in range(10_000)]
+    path = write(f"a.{kind}", content(kind, texts, texts))
+    assert path.stat().st_size > 4_000_000
+    tracemalloc.start()
+    try:
+        rows = sum(1 for _ in read_texts(path))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert rows == 10_000
+    assert peak < 1_000_000
+
+
+def test_parquet_memory_does_not_grow_with_the_row_group(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    table = pa.table({"text": [f"{number:02000d}" for number in range(20_000)]})  # 40 MB
+    pq.write_table(table, path, compression="none", use_dictionary=False, row_group_size=20_000)
+    tracemalloc.start()  # sees what arrow asks of the file, which is Python's
+    try:
+        rows = sum(1 for _ in read_texts(path))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert rows == 20_000
+    assert peak < 20_000_000

@@ -1,0 +1,77 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from wgcn.errors import InputError
+from wgcn.text.vocabulary import Vocabulary, VocabularyRules
+
+WORDS = ["b", "a", "rare", "everywhere", "the"]
+COUNTS = np.array([4, 4, 1, 9, 20])
+DOCUMENTS = np.array([3, 2, 1, 10, 9])
+
+
+def chosen(**rules: object) -> tuple[str, ...]:
+    return Vocabulary.from_counts(WORDS, COUNTS, DOCUMENTS, 10, VocabularyRules(**rules)).words  # type: ignore[arg-type]
+
+
+def test_frequent_words_come_first_and_equal_ones_by_code_point() -> None:
+    assert chosen() == ("the", "everywhere", "a", "b", "rare")
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({"min_count": 4}, ("the", "everywhere", "a", "b")),
+        ({"min_df": 3}, ("the", "everywhere", "b")),
+        ({"min_df": 0.3}, ("the", "everywhere", "b")),
+        ({"max_df": 9}, ("the", "a", "b", "rare")),
+        ({"max_df": 0.5}, ("a", "b", "rare")),
+        ({"max_size": 2}, ("the", "everywhere")),
+        ({"stop_words": {"the"}, "max_size": 1}, ("everywhere",)),
+    ],
+)
+def test_rules_choose_words(rules: dict[str, object], words: tuple[str, ...]) -> None:
+    assert chosen(**rules) == words
+
+
+def test_counts_follow_their_words() -> None:
+    vocabulary = Vocabulary.from_counts(WORDS, COUNTS, DOCUMENTS, 10)
+    assert dict(zip(vocabulary.words, vocabulary.counts, strict=True)) == dict(zip(WORDS, COUNTS, strict=True))
+    assert vocabulary.document_counts[vocabulary.id_of("b")] == 3
+
+
+def test_no_word_left_says_which_rule_took_how_many() -> None:
+    with pytest.raises(InputError, match=r"1 are stop words; 5 occur fewer than 99 times \(min_count\)"):
+        chosen(min_count=99, stop_words={"a"})
+
+
+def test_unknown_word_is_answered_with_words_like_it() -> None:
+    with pytest.raises(InputError, match=r"'everywher' is not among the 5 words.*'everywhere'"):
+        Vocabulary(WORDS).id_of("everywher")
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [{"min_count": 0}, {"max_size": 0}, {"min_df": -1}, {"max_df": 1.5}, {"min_df": float("nan")}, {"stop_words": "the"}],
+)
+def test_senseless_rules_are_refused(rules: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        VocabularyRules(**rules)  # type: ignore[arg-type]
+
+
+def test_a_word_twice_is_refused() -> None:
+    with pytest.raises(InputError, match="twice"):
+        Vocabulary(["a", "a"])
+
+
+def test_order_does_not_depend_on_the_hash_seed() -> None:
+    script = "from wgcn import Corpus; print(Corpus.from_texts(['d c b a', 'e d c']).vocabulary.words)"
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", script], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert runs == {"('c', 'd', 'a', 'b', 'e')\n"}
