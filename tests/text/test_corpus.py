@@ -157,7 +157,13 @@ def test_docs_corpus_counts_equal_a_counter(docs: Dataset) -> None:
 
 @pytest.mark.parametrize(
     ("name", "n_words", "mean_length"),
-    [("20ng", 42757, 221.26), ("mr", 18764, 20.39), ("ohsumed", 14157, 135.82), ("r52", 8892, 69.82), ("r8", 7688, 65.72)],
+    [
+        ("20ng", 42757, 221.26),
+        ("mr", 18764, 20.39),
+        ("ohsumed", 14157, 135.82),
+        ("r52", 8892, 69.82),
+        ("r8", 7688, 65.72),
+    ],
 )
 def test_statistics_of_the_paper_come_out(data_folder: Path, name: str, n_words: int, mean_length: float) -> None:
     stop_words = (data_folder / "stopwords_english.txt").read_text().split()

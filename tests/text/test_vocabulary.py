@@ -54,7 +54,14 @@ def test_unknown_word_is_answered_with_words_like_it() -> None:
 
 @pytest.mark.parametrize(
     "rules",
-    [{"min_count": 0}, {"max_size": 0}, {"min_df": -1}, {"max_df": 1.5}, {"min_df": float("nan")}, {"stop_words": "the"}],
+    [
+        {"min_count": 0},
+        {"max_size": 0},
+        {"min_df": -1},
+        {"max_df": 1.5},
+        {"min_df": float("nan")},
+        {"stop_words": "the"},
+    ],
 )
 def test_senseless_rules_are_refused(rules: dict[str, object]) -> None:
     with pytest.raises(InputError):

@@ -86,7 +86,7 @@ class Corpus:
         rules : VocabularyRules, optional
             Which words to keep; all by default.
         vocabulary : Vocabulary, optional
-            Use these words and no others, instead of `rules`.
+            Use these words and no others, instead of `rules`. The corpus has them with its own frequencies.
         n_jobs : int, optional
             Threads; by default as many as there are cores.
         progress : callable, optional
@@ -109,12 +109,14 @@ class Corpus:
         if longest > 1:
             ids, offsets = _without(ids, offsets, words, rules.stop_words if rules else ())
             ids, offsets, words = _ngrams(ids, offsets, words, shortest, longest)
-        if vocabulary is None:
-            counts = np.bincount(ids, minlength=len(words)).astype(np.int64)
-            document_counts = count_documents(ids, offsets, len(words))
-            vocabulary = Vocabulary.from_counts(words, counts, document_counts, len(offsets) - 1, rules)
-        new_ids = np.array([vocabulary.index.get(word, -1) for word in words], np.int32)
-        return _keep_known(new_ids[ids] if len(words) else ids, offsets, vocabulary)
+        chosen = vocabulary
+        if chosen is None:
+            chosen = Vocabulary.from_counts(words, *_counts(ids, offsets, len(words)), len(offsets) - 1, rules)
+        new_ids = np.array([chosen.index.get(word, -1) for word in words], np.int32)
+        ids, offsets, n_unknown = _keep_known(new_ids[ids] if len(words) else ids, offsets)
+        if vocabulary is not None:
+            chosen = _recounted(vocabulary, ids, offsets)
+        return cls(ids, offsets, chosen, n_unknown)
 
     @classmethod
     def from_files(
@@ -195,7 +197,8 @@ def _known(
     for batch_ids, batch_offsets in _encoded(texts, tokenizer, table.encode, n_jobs, progress):
         ids.append(batch_ids)
         lengths.append(np.diff(batch_offsets))
-    return _keep_known(_joined(ids), _offsets(lengths), vocabulary)
+    known, offsets, n_unknown = _keep_known(_joined(ids), _offsets(lengths))
+    return Corpus(known, offsets, _recounted(vocabulary, known, offsets), n_unknown)
 
 
 def _encoded(
@@ -293,9 +296,19 @@ def _offsets(lengths: list[npt.NDArray[np.int64]]) -> Offsets:
     return offsets
 
 
-def _keep_known(ids: Ids, offsets: Offsets, vocabulary: Vocabulary) -> Corpus:
-    ids, kept = _filtered(ids, offsets, ids >= 0)
-    return Corpus(ids, kept, vocabulary, n_unknown=int(offsets[-1] - kept[-1]))
+def _keep_known(ids: Ids, offsets: Offsets) -> tuple[Ids, Offsets, int]:
+    """Drop the tokens that have no id, and say how many these were."""
+    known, new_offsets = _filtered(ids, offsets, ids >= 0)
+    return known, new_offsets, len(ids) - len(known)
+
+
+def _counts(ids: Ids, offsets: Offsets, n_words: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    return np.bincount(ids, minlength=n_words).astype(np.int64), count_documents(ids, offsets, n_words)
+
+
+def _recounted(vocabulary: Vocabulary, ids: Ids, offsets: Offsets) -> Vocabulary:
+    """Return a vocabulary with the frequencies of this corpus in place of those of the corpus that it came from."""
+    return Vocabulary(vocabulary.words, *_counts(ids, offsets, len(vocabulary)))
 
 
 def _without(ids: Ids, offsets: Offsets, words: list[str], stop_words: Iterable[str]) -> tuple[Ids, Offsets]:

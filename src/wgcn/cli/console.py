@@ -1,0 +1,45 @@
+"""What the commands print with: results to standard output, all else to standard error."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+__all__ = ["fail", "out", "say", "steps", "warn"]
+
+out = Console(highlight=False, soft_wrap=True)
+_err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def say(message: str) -> None:
+    """Tell the user what happens, beside the results."""
+    _err.print(escape(message))
+
+
+def warn(message: str) -> None:
+    """Show a warning."""
+    _err.print(f"[yellow]Warning:[/] {escape(message)}")
+
+
+def fail(message: str) -> NoReturn:
+    """Show an error and end the program."""
+    _err.print(f"[red]Error:[/] {escape(message)}")
+    sys.exit(2)
+
+
+@contextmanager
+def steps() -> Iterator[Progress]:
+    """Show progress bars on a terminal, and nothing in a pipe; they vanish when the work is done."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as progress:
+        yield progress

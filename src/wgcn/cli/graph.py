@@ -1,0 +1,218 @@
+"""wgcn graph: build a word graph, look at it, draw it."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.table import Table
+
+from wgcn.cli.console import out, say, steps
+from wgcn.errors import InputError
+
+__all__ = ["app", "build_graph", "show_info"]
+
+app = typer.Typer(help="Build a graph of words from text, and look at it.", no_args_is_help=True)
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a graph that 'wgcn graph build' wrote.")]
+Word = Annotated[str, typer.Argument(help="A word of the graph, as its tokenizer writes it: usually in lower case.")]
+MinNeighbour = Annotated[
+    int | None,
+    typer.Option(help="Leave out rarer words. Default: a fiftieth of the word's own frequency; 0 for all words."),
+]
+
+
+@app.command()
+def build(
+    corpus: Annotated[
+        list[Path],
+        typer.Argument(metavar="CORPUS...", help="Files with text: .txt, .csv, .tsv, .jsonl or .parquet, also .gz."),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write the graph to.")],
+    text_column: Annotated[
+        str | None, typer.Option(help="Column with the text: its name, or its position from 0. Default: 'text'.")
+    ] = None,
+    header: Annotated[
+        bool, typer.Option("--header/--no-header", help="Whether .csv and .tsv files begin with column names.")
+    ] = True,
+    tokenizer: Annotated[
+        Literal["words", "text_gcn"], typer.Option(help="'words' for any language; 'text_gcn' as in the literature.")
+    ] = "words",
+    stop_words: Annotated[
+        str | None, typer.Option(metavar="FILE|english", help="Words to drop: a file, one a line, or 'english'.")
+    ] = None,
+    min_count: Annotated[int, typer.Option(min=1, help="Keep words that occur at least this often.")] = 2,
+    min_df: Annotated[int, typer.Option(min=1, help="Keep words in at least this many documents.")] = 1,
+    max_df: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Keep words in at most this share of the documents.")
+    ] = 1.0,
+    max_words: Annotated[int | None, typer.Option(min=1, help="Keep so many of the most frequent words.")] = None,
+    window: Annotated[int, typer.Option(help="Tokens in a sliding window, at least 2.")] = 20,
+    weight: Annotated[
+        Literal["npmi", "pmi", "count", "cosine", "product"],
+        typer.Option(help="Edge weight: npmi, pmi or count over windows; cosine (tf-idf) or product over documents."),
+    ] = "npmi",
+    threshold: Annotated[float, typer.Option(help="Keep edges with a weight above this.")] = 0.0,
+    min_pairs: Annotated[int, typer.Option(min=1, help="Keep pairs that share at least so many windows.")] = 1,
+    top_k: Annotated[
+        int | None, typer.Option(min=1, help="Keep only the k strongest edges a word (from either end).")
+    ] = None,
+    smoothing: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Context smoothing of pmi and npmi: 1 none, 0.75 is usual.")
+    ] = 1.0,
+    diagonal: Annotated[Literal["self", "one", "none"], typer.Option(help="Weight of a word with itself.")] = "self",
+    normalize: Annotated[
+        bool, typer.Option("--normalize/--no-normalize", help="Symmetric normalisation of the graph.")
+    ] = True,
+) -> None:
+    """Build the word graph of a corpus.
+
+    Example: wgcn graph build posts.csv --text-column body --output posts-graph
+    """
+    from wgcn.graph import EdgeRules
+    from wgcn.text.read import read_texts
+    from wgcn.text.vocabulary import VocabularyRules
+
+    # Settings are checked before the files are opened, and the files before any work is done.
+    rules = VocabularyRules(min_count, min_df, max_df, max_words, _stop_words(stop_words))
+    edge_rules = EdgeRules(threshold, min_pairs, top_k, smoothing, diagonal)
+    if window < 2:
+        raise InputError(f"--window must be at least 2 tokens, got {window}: a pair of words needs two places.")
+    texts = [read_texts(path, text_column=text_column, header=header) for path in corpus]
+    graph = build_graph(
+        (text for part in texts for text in part),
+        tokenizer=tokenizer,
+        rules=rules,
+        window=window,
+        weight=weight,
+        edge_rules=edge_rules,
+        normalized=normalize,
+    )
+    graph.save(output)
+    show_info(graph.info())
+    say(f"The graph is in {output}. Look at it: wgcn graph neighbours {output} WORD")
+
+
+def build_graph(
+    texts: Any, *, tokenizer: str, rules: Any, window: int, weight: Any, edge_rules: Any, normalized: bool = True
+) -> Any:
+    """Build a graph from texts, with progress bars on a terminal."""
+    from wgcn.graph import WordGraph
+    from wgcn.text.corpus import Corpus
+
+    with steps() as progress:
+        reading = progress.add_task("Reading text", total=None, note="")
+
+        def read(n: int) -> None:
+            progress.advance(reading, n)
+            progress.update(reading, note=f"{progress.tasks[0].completed:,.0f} documents")
+
+        corpus = Corpus.from_texts(texts, tokenizer=tokenizer, rules=rules, progress=read)
+        progress.update(reading, total=1, completed=1)
+        counting = progress.add_task("Counting pairs", total=1.0, note=f"{corpus.n_tokens:,} tokens")
+        graph = WordGraph.from_corpus(
+            corpus,
+            window=window,
+            weight=weight,
+            rules=edge_rules,
+            normalized=normalized,
+            progress=lambda share: progress.advance(counting, share),
+        )
+    say(f"Read {len(corpus):,} documents: {corpus.n_tokens:,} tokens of {len(corpus.vocabulary):,} words kept.")
+    return graph
+
+
+@app.command()
+def neighbours(
+    folder: Folder,
+    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="One or more words of the graph.")],
+    k: Annotated[int, typer.Option("-k", min=1, help="How many neighbours.")] = 10,
+    min_count: MinNeighbour = None,
+) -> None:
+    """List the strongest neighbours of words.
+
+    Example: wgcn graph neighbours posts-graph wine -k 20
+    """
+    from wgcn.graph import WordGraph
+
+    graph = WordGraph.load(folder)
+    found = {word: graph.neighbours(word, k, min_count=min_count) for word in words}
+    for word, near in found.items():
+        if not out.is_terminal:
+            for neighbour in near:
+                typer.echo(f"{word}\t{neighbour.word}\t{neighbour.weight:.4f}\t{neighbour.count}")
+            continue
+        table = Table("neighbour", box=None, title=f"{word}", title_justify="left", title_style="bold")
+        table.add_column(str(graph.settings["weight"]), justify="right")
+        table.add_column("occurs", justify="right")
+        for neighbour in near:
+            table.add_row(neighbour.word, f"{neighbour.weight:.3f}", f"{neighbour.count:,}")
+        out.print(table)
+        if not near:
+            say("none: --min-count 0 shows rare ones too")
+
+
+@app.command()
+def info(folder: Folder) -> None:
+    """Show the size and the settings of a graph.
+
+    Example: wgcn graph info posts-graph
+    """
+    from wgcn.graph import WordGraph
+
+    show_info(WordGraph.load(folder).info())
+
+
+@app.command()
+def plot(
+    folder: Folder,
+    word: Word,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Picture: .png, .svg or .pdf. Default: WORD.png"),
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="Neighbours of the word.")] = 12,
+    further: Annotated[int, typer.Option(min=0, help="Neighbours of each neighbour.")] = 3,
+    min_count: MinNeighbour = None,
+) -> None:
+    """Draw a word, its neighbours and some of theirs.
+
+    Example: wgcn graph plot posts-graph wine --output wine.svg
+    """
+    from wgcn.graph import WordGraph
+    from wgcn.graph.plot import plot_neighbourhood
+
+    graph = WordGraph.load(folder)
+    output = output or Path("".join(c if c.isalnum() or c in "_-'" else "_" for c in word) + ".png")
+    plot_neighbourhood(graph, word, output, k=k, further=further, min_count=min_count)
+    say(f"The picture is in {output}.")
+
+
+def show_info(info: Any) -> None:
+    """Print the size and the settings of a graph, one a line."""
+    rows = {
+        "words": f"{info.nodes:,}",
+        "edges": f"{info.edges:,}",
+        "density": f"{info.density:.4%}",
+        "isolated words": f"{info.isolated:,}",
+        "neighbours a word": f"{info.mean_neighbours:,.1f} on average, {info.median_neighbours:,.0f} median, "
+        f"{info.max_neighbours:,} most",
+        **{name: str(value) for name, value in info.settings.items() if value is not None},
+    }
+    width = max(map(len, rows))
+    for name, value in rows.items():
+        typer.echo(f"{name:<{width}}  {value}")
+
+
+def _stop_words(given: str | None) -> frozenset[str]:
+    if given is None:
+        return frozenset()
+    if given == "english":
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        return frozenset(ENGLISH_STOP_WORDS)
+    try:
+        return frozenset(Path(given).read_text(encoding="utf-8").split())
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"The stop words cannot be read from {given!r}: {error}. Give a text file or 'english'."
+        ) from error

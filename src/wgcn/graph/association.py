@@ -1,0 +1,224 @@
+"""Edge weights between words, from window counts or from documents, and what is done to a graph before it is used.
+
+From windows: PMI(i, j) = log(#W(i, j) #W / (#W(i) #W(j))), NPMI(i, j) = PMI(i, j) / -log(#W(i, j) / #W), or the count
+itself. From documents: X^T X (eq. 2 of the paper), or the cosine between columns of X.
+
+Every function returns a symmetric csr_array with sorted rows and no stored zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array, triu, vstack
+
+from wgcn.errors import InputError
+from wgcn.graph import kernels
+from wgcn.graph.counts import WindowCounts
+from wgcn.text.corpus import available_cores
+
+__all__ = ["Diagonal", "EdgeRules", "Weight", "from_documents", "from_windows", "normalize", "product"]
+
+Weight = Literal["pmi", "npmi", "count", "cosine", "product"]
+Diagonal = Literal["self", "one", "none"]
+WINDOW_WEIGHTS: tuple[str, ...] = ("pmi", "npmi", "count")
+DOCUMENT_WEIGHTS: tuple[str, ...] = ("cosine", "product")
+WEIGHTS = WINDOW_WEIGHTS + DOCUMENT_WEIGHTS
+
+# Entries of X^T X that are made before they are pruned: what bounds memory, not what is kept.
+_BLOCK_ENTRIES = 1 << 24
+
+
+@dataclass(frozen=True)
+class EdgeRules:
+    """Which edges a word graph keeps.
+
+    Parameters
+    ----------
+    threshold : float
+        Keep edges whose weight is above this.
+    min_count : int
+        Keep pairs of words that share at least so many windows (documents, for weights that come from documents).
+    top_k : int, optional
+        Keep an edge only if it is among the k strongest of one of its two words; equal weights by smaller id.
+    smoothing : float
+        Exponent of the context distribution in PMI and NPMI: 1 for none; 0.75 (Levy et al. 2015) draws the weights of
+        rare words down. As a graph has no direction, both words of a pair are smoothed half: the result is the mean of
+        smoothing either of them.
+    diagonal : {"self", "one", "none"}
+        Weight of a word with itself: as the measure has it (PMI: log(#W / #W(i)), NPMI: 1), 1, or no edge.
+    """
+
+    threshold: float = 0.0
+    min_count: int = 1
+    top_k: int | None = None
+    smoothing: float = 1.0
+    diagonal: Diagonal = "self"
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.threshold):
+            raise InputError(f"threshold must be a finite number, got {self.threshold}.")
+        if self.min_count < 1:
+            raise InputError(f"min_count must be at least 1, got {self.min_count}.")
+        if self.top_k is not None and self.top_k < 1:
+            raise InputError(f"top_k must be at least 1, got {self.top_k}. Leave it out to keep all edges.")
+        if not 0 <= self.smoothing <= 1:
+            raise InputError(f"smoothing must be between 0 and 1, got {self.smoothing}.")
+        if self.diagonal not in get_args(Diagonal):
+            raise InputError(f"diagonal must be one of {', '.join(get_args(Diagonal))}, got {self.diagonal!r}.")
+
+
+def from_windows(counts: WindowCounts, weight: Weight, rules: EdgeRules, n_jobs: int | None = None) -> csr_array:
+    """Weigh the pairs of words that share windows.
+
+    Parameters
+    ----------
+    counts : WindowCounts
+    weight : {"pmi", "npmi", "count"}
+    rules : EdgeRules
+    n_jobs : int, optional
+        Threads; by default as many as there are cores.
+    """
+    if weight not in WINDOW_WEIGHTS:
+        raise InputError(f"The weight {weight!r} does not come from windows. Use one of {', '.join(WINDOW_WEIGHTS)}.")
+    pairs = counts.pair_windows
+    log_marginals = _log_marginals(counts, rules.smoothing)
+    measure = WINDOW_WEIGHTS.index(weight)
+    log_windows = np.log(max(counts.n_windows, 1))
+
+    def weigh(rows: tuple[int, int]) -> Any:
+        return kernels.weigh_pairs(
+            pairs.indptr, pairs.indices, pairs.data, log_marginals, log_windows, measure,
+            rules.threshold, rules.min_count, *rows,
+        )  # fmt: skip
+
+    edges = np.linspace(0, len(counts.vocabulary), 33).astype(int).tolist()
+    with ThreadPoolExecutor(n_jobs or available_cores()) as pool:
+        weights = np.concatenate(list(pool.map(weigh, pairwise(edges))))
+    return _finished(pairs.indptr, pairs.indices, weights, _window_diagonal(counts, weight), rules)
+
+
+def from_documents(document_terms: csr_array, weight: Weight, rules: EdgeRules) -> csr_array:
+    """Weigh the pairs of words that share documents: X^T X (eq. 2), or the cosine between columns of X.
+
+    Parameters
+    ----------
+    document_terms : csr_array of shape (documents, words)
+    weight : {"product", "cosine"}
+    rules : EdgeRules
+        `smoothing` does not apply.
+    """
+    if weight not in DOCUMENT_WEIGHTS:
+        raise InputError(
+            f"The weight {weight!r} does not come from documents. Use one of {', '.join(DOCUMENT_WEIGHTS)}."
+        )
+    terms = csr_array(document_terms, dtype=np.float32)
+    if weight == "cosine":
+        lengths = np.sqrt(terms.power(2).sum(axis=0))
+        terms = csr_array(terms.multiply(1 / np.where(lengths > 0, lengths, 1)))
+    return product(terms, terms, rules)
+
+
+def product(left: csr_array, right: csr_array, rules: EdgeRules) -> csr_array:
+    """Return L^T R as edges between words; where that is not symmetric, its mean with R^T L.
+
+    It is made in blocks of rows, each pruned at once, so that only what is kept is ever held whole.
+
+    Parameters
+    ----------
+    left, right : csr_array of shape (documents, words)
+    rules : EdgeRules
+    """
+    n_words = left.shape[1]
+    factors = (
+        [(csr_array(left.T), right)] if left is right else [(csr_array(left.T), right), (csr_array(right.T), left)]
+    )
+    diagonal = np.zeros(n_words, np.float32)
+    blocks = []
+    for first, last in _row_blocks(*factors[0]):
+        block = csr_array(_mean([rows[first:last] @ other for rows, other in factors]), dtype=np.float32)
+        diagonal[first:last] = block.diagonal(first)
+        if rules.min_count > 1:
+            shared = [_pattern(rows[first:last]) @ _pattern(other) for rows, other in factors]
+            block = csr_array(block.multiply(_mean(shared) >= rules.min_count))
+        block.data[block.data <= rules.threshold] = 0
+        block = csr_array(triu(block, first + 1))
+        block.eliminate_zeros()
+        block.sort_indices()
+        blocks.append(block)
+    upper = csr_array(vstack(blocks, format="csr"))
+    return _finished(upper.indptr, upper.indices, upper.data, diagonal, rules)
+
+
+def _mean(matrices: list[csr_array]) -> csr_array:
+    return sum(matrices[1:], start=matrices[0]) / len(matrices)
+
+
+def _pattern(matrix: csr_array) -> csr_array:
+    return csr_array(matrix != 0, dtype=np.float32)
+
+
+def _row_blocks(rows: csr_array, other: csr_array) -> Iterator[tuple[int, int]]:
+    """Cut the rows of a product so that each block makes about the same number of entries."""
+    entries = np.concatenate(([0], np.cumsum(np.diff(other.indptr)[rows.indices], dtype=np.int64)))[rows.indptr]
+    first, n_rows = 0, rows.shape[0]
+    while first < n_rows:
+        last = int(np.searchsorted(entries, entries[first] + _BLOCK_ENTRIES, side="right")) - 1
+        last = min(max(last, first + 1), n_rows)
+        yield first, last
+        first = last
+
+
+def _finished(
+    indptr: npt.NDArray[Any],
+    columns: npt.NDArray[Any],
+    weights: npt.NDArray[np.float32],
+    own: npt.NDArray[np.float32],
+    rules: EdgeRules,
+) -> csr_array:
+    """Make the graph of its upper triangle: set the diagonal, mirror, keep the strongest edges."""
+    diagonal = {"self": own, "one": np.ones_like(own), "none": np.zeros_like(own)}[rules.diagonal]
+    indptr, columns, weights = kernels.mirror(indptr, columns, weights, diagonal)
+    if rules.top_k is not None:
+        keep = kernels.strongest(indptr, columns, weights, rules.top_k)
+        indptr = np.concatenate(([0], np.cumsum(keep)))[indptr]
+        columns, weights = columns[keep], weights[keep]
+    n = len(own)
+    if len(columns) <= np.iinfo(np.int32).max:  # the index type that scipy would choose
+        indptr = indptr.astype(np.int32)
+    return csr_array((weights, columns, indptr), shape=(n, n))
+
+
+def normalize(adjacency: csr_array) -> tuple[csr_array, npt.NDArray[np.float64]]:
+    """Return D^-1/2 A D^-1/2 and the degrees D, sums of absolute weights; a word with no edge keeps degree 0."""
+    degrees = np.asarray(abs(adjacency).sum(axis=1, dtype=np.float64)).ravel()
+    scale = np.where(degrees > 0, 1 / np.sqrt(np.where(degrees > 0, degrees, 1)), 0)
+    data = kernels.scale_edges(adjacency.indptr, adjacency.indices, adjacency.data, scale)
+    return csr_array((data, adjacency.indices, adjacency.indptr), shape=adjacency.shape), degrees
+
+
+def _log_marginals(counts: WindowCounts, smoothing: float) -> npt.NDArray[np.float64]:
+    """Return log p(i), half smoothed: the mean of log p(i) and of log p(i)^smoothing scaled to the same total."""
+    log_p = np.zeros(len(counts.word_windows))  # of a word in no window: never looked at
+    seen = counts.word_windows > 0
+    p = counts.word_windows[seen] / counts.n_windows
+    log_p[seen] = np.log(p)
+    if smoothing < 1:
+        log_p[seen] = (np.log(p) * (1 + smoothing) + np.log(p.sum() / np.sum(p**smoothing))) / 2
+    return log_p
+
+
+def _window_diagonal(counts: WindowCounts, weight: Weight) -> npt.NDArray[np.float32]:
+    """Return what a measure gives for a word with itself, as #W(i, i) = #W(i)."""
+    seen = counts.word_windows > 0
+    if weight == "count":
+        return counts.word_windows.astype(np.float32)
+    if weight == "npmi":
+        return seen.astype(np.float32)
+    return np.where(seen, np.log(counts.n_windows / np.maximum(counts.word_windows, 1)), 0).astype(np.float32)

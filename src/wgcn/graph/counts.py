@@ -1,0 +1,187 @@
+"""Exact sliding-window counts, as Text-GCN (Yao et al. 2019) defines them.
+
+A window of w tokens slides over each document by one token at a time; a document of at most w tokens is one window, an
+empty one none. #W is the number of windows, #W(i) of those that hold word i, #W(i, j) of those that hold both i and j.
+A pair counts once a window, however often its words occur in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from wgcn import store
+from wgcn.errors import InputError
+from wgcn.graph.kernels import count_rows, index_words
+from wgcn.text.corpus import Corpus, available_cores
+from wgcn.text.vocabulary import Vocabulary
+
+__all__ = ["WindowCounts"]
+
+_INT32_MAX = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True, eq=False)
+class WindowCounts:
+    """How many windows hold each word and each pair of words.
+
+    Counts over one vocabulary and one window size add up: ``a.merge(b)`` is what counting both corpora at once gives,
+    so text can be added later and parts of a corpus can be counted apart.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    window : int
+        Tokens in a window.
+    n_windows : int
+        #W.
+    word_windows : int64 array of shape (n_words,)
+        #W(i).
+    pair_windows : csr_array of shape (n_words, n_words)
+        #W(i, j) for i < j, as int32, or int64 where that could overflow.
+
+    Examples
+    --------
+    >>> corpus = Corpus.from_texts(["a b c", "b c"])
+    >>> counts = WindowCounts.from_corpus(corpus, window=2)
+    >>> counts.n_windows, dict(zip(counts.vocabulary.words, counts.word_windows.tolist()))
+    (3, {'b': 3, 'c': 2, 'a': 1})
+    >>> counts.pair("c", "b"), counts.pair("a", "c")
+    (2, 0)
+    """
+
+    vocabulary: Vocabulary
+    window: int
+    n_windows: int
+    word_windows: npt.NDArray[np.int64]
+    pair_windows: csr_array
+
+    @classmethod
+    def from_corpus(
+        cls,
+        corpus: Corpus,
+        window: int = 20,
+        *,
+        n_jobs: int | None = None,
+        progress: Callable[[float], Any] | None = None,
+    ) -> WindowCounts:
+        """Count the windows of a corpus.
+
+        Parameters
+        ----------
+        corpus : Corpus
+        window : int
+            Tokens in a window, at least 2.
+        n_jobs : int, optional
+            Threads; by default as many as there are cores.
+        progress : callable, optional
+            Called now and then with the share of the work that was done since the last call.
+        """
+        if window < 2:
+            raise InputError(f"window must be at least 2 tokens, got {window}: a pair of words needs two places.")
+        n_words = len(corpus.vocabulary)
+        lengths = corpus.lengths
+        n_windows = int(np.sum(np.maximum(lengths - window, 0) + 1, where=lengths > 0))
+        value_type = _count_type(n_windows)
+        index = index_words(corpus.ids, corpus.offsets, n_words)
+
+        def count(rows: tuple[int, int]) -> Any:
+            scratch = np.zeros(n_words, value_type)
+            return count_rows(corpus.ids, corpus.offsets, *index, window, *rows, scratch)
+
+        blocks = _row_blocks(index[1])
+        parts = []
+        with ThreadPoolExecutor(n_jobs or available_cores()) as pool:
+            for part in pool.map(count, blocks):
+                parts.append(part)
+                if progress is not None:
+                    progress(1 / len(blocks))
+        word_windows, indptrs, columns, values = zip(*parts, strict=True)
+        indptr = np.zeros(n_words + 1, np.int64)
+        np.cumsum(np.concatenate([np.diff(piece) for piece in indptrs]), out=indptr[1:])
+        pairs = _csr(indptr, np.concatenate(columns), np.concatenate(values))
+        return cls(corpus.vocabulary, window, n_windows, np.concatenate(word_windows), pairs)
+
+    def pair(self, word: str, other: str) -> int:
+        """Return #W(i, j) of two words."""
+        i, j = sorted((self.vocabulary.id_of(word), self.vocabulary.id_of(other)))
+        return int(self.word_windows[i] if i == j else self.pair_windows[i, j])
+
+    def merge(self, other: WindowCounts) -> WindowCounts:
+        """Add up the counts of two corpora over the same vocabulary and window.
+
+        The vocabulary of the first is kept, with the word frequencies of both.
+        """
+        if self.vocabulary != other.vocabulary:
+            raise InputError(
+                f"Counts over different vocabularies ({len(self.vocabulary):,} and {len(other.vocabulary):,} words) "
+                "cannot be merged. Build the second corpus with vocabulary=first.vocabulary."
+            )
+        if self.window != other.window:
+            raise InputError(f"Counts over windows of {self.window} and {other.window} tokens cannot be merged.")
+        n_windows = self.n_windows + other.n_windows
+        value_type = _count_type(n_windows)
+        pairs = self.pair_windows.astype(value_type, copy=False) + other.pair_windows.astype(value_type, copy=False)
+        vocabulary = Vocabulary(
+            self.vocabulary.words,
+            self.vocabulary.counts + other.vocabulary.counts,
+            self.vocabulary.document_counts + other.vocabulary.document_counts,
+        )
+        return WindowCounts(
+            vocabulary, self.window, n_windows, self.word_windows + other.word_windows, csr_array(pairs)
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the counts to a folder, whole or not at all."""
+        tensors = {"word_windows": self.word_windows, **store.csr_tensors("pair_windows", self.pair_windows)}
+        config = {"window": self.window, "n_windows": self.n_windows}
+        store.save_folder(path, "counts", config, tensors, self.vocabulary)
+
+    @classmethod
+    def load(cls, path: str | Path) -> WindowCounts:
+        """Read counts that `save` wrote."""
+        folder = store.load_folder(path, "counts", {"window": int, "n_windows": int})
+        n_words = len(folder.vocabulary)
+        return cls(
+            folder.vocabulary,
+            folder.config["window"],
+            folder.config["n_windows"],
+            folder.vector("word_windows", n_words, np.int64),
+            folder.csr("pair_windows", (n_words, n_words)),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"WindowCounts({len(self.vocabulary):,} words, {self.pair_windows.nnz:,} pairs, "
+            f"{self.n_windows:,} windows of {self.window})"
+        )
+
+
+def _count_type(n_windows: int) -> type[np.signedinteger[Any]]:
+    # No count is above the number of windows.
+    return np.int32 if n_windows <= _INT32_MAX else np.int64
+
+
+def _row_blocks(starts: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Cut the rows into blocks of about equal numbers of tokens: many, so that all threads end together."""
+    n_words = len(starts) - 1
+    edges = np.searchsorted(starts, np.linspace(0, starts[-1], 97)[1:-1])
+    edges = np.unique(np.concatenate(([0], edges, [n_words])))
+    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+
+def _csr(indptr: npt.NDArray[np.int64], columns: npt.NDArray[np.int32], values: npt.NDArray[Any]) -> csr_array:
+    # scipy keeps one type for both: int32 as long as it can hold the number of entries.
+    if len(columns) <= _INT32_MAX:
+        indptr = indptr.astype(np.int32)
+    n = len(indptr) - 1
+    matrix = csr_array((values, columns, indptr), shape=(n, n))
+    matrix.has_canonical_format = True
+    return matrix

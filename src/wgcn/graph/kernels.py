@@ -1,0 +1,242 @@
+"""Compiled loops of the word graph: window counts by rows, association measures, mirroring a triangle.
+
+None of them holds the interpreter lock, so several run side by side in threads.
+"""
+
+import numpy as np
+from numba import njit
+
+__all__ = ["count_rows", "index_words", "mirror", "scale_edges", "strongest", "weigh_pairs"]
+
+PMI, NPMI, COUNT = 0, 1, 2
+
+
+@njit(cache=True, nogil=True)
+def index_words(ids, offsets, n_words):  # type: ignore[no-untyped-def]
+    """Sort the places of all tokens by word.
+
+    Returns
+    -------
+    places : int32 or int64 array of shape (n_tokens,)
+        Places of word 0 in increasing order, then of word 1 and so on.
+    starts : int64 array of shape (n_words + 1,)
+        Where the places of each word begin.
+    document_of : int32 array of shape (n_tokens,)
+        Document of each token.
+    """
+    starts = np.zeros(n_words + 1, np.int64)
+    for i in range(len(ids)):
+        starts[ids[i] + 1] += 1
+    for word in range(n_words):
+        starts[word + 1] += starts[word]
+    following = starts[:-1].copy()
+    places = np.empty(len(ids), np.int64)
+    document_of = np.empty(len(ids), np.int32)
+    for document in range(len(offsets) - 1):
+        for i in range(offsets[document], offsets[document + 1]):
+            document_of[i] = document
+            places[following[ids[i]]] = i
+            following[ids[i]] += 1
+    return places, starts, document_of
+
+
+@njit(cache=True, nogil=True)
+def count_rows(ids, offsets, places, starts, document_of, window, first, last, counts):  # type: ignore[no-untyped-def]
+    """Count windows for the words first, ..., last - 1 and their pairs with later words.
+
+    A window is named by the place of its first token. The token at place p of a document [s, e) lies in the windows
+    max(s, p - window + 1), ..., min(p, e - window), or in the document's only window s if that is shorter. So the
+    windows that hold a word are a union of intervals, and for a pair it is enough to walk the tokens that these
+    intervals cover and add up the part of each token's own interval that was not counted for its word before.
+
+    Parameters
+    ----------
+    ids, offsets : the corpus
+    places, starts, document_of : from `index_words`
+    window : int
+    first, last : int
+        The rows to count.
+    counts : int32 or int64 array of shape (n_words,), all zero
+        Scratch; its type is that of the counts that are returned.
+
+    Returns
+    -------
+    word_windows : int64 array of shape (last - first,)
+        #W(i).
+    indptr, columns, values
+        #W(i, j) for j > i as rows of a sparse matrix, columns sorted.
+    """
+    n_words = len(counts)
+    counted_to = np.full(n_words, -1, np.int64)  # last window that was counted for each word in this row
+    touched = np.empty(n_words, np.int32)
+    word_windows = np.zeros(last - first, np.int64)
+    indptr = np.zeros(last - first + 1, np.int64)
+    columns = np.empty(1 << 14, np.int32)
+    values = np.empty(1 << 14, counts.dtype)
+    n = 0
+    for word in range(first, last):
+        n_touched = 0
+        k = starts[word]
+        while k < starts[word + 1]:
+            # The next run [low, high] of adjoining windows that hold the word.
+            place = places[k]
+            document = document_of[place]
+            begin, end = offsets[document], offsets[document + 1]
+            final = max(begin, end - window)  # the last window of the document
+            low = max(begin, place - window + 1)
+            high = min(place, final)
+            k += 1
+            while k < starts[word + 1] and places[k] < end and places[k] - window + 1 <= high + 1:
+                high = min(places[k], final)
+                k += 1
+            word_windows[word - first] += high - low + 1
+            for i in range(low, min(high + window, end)):
+                other = ids[i]
+                if other > word:
+                    a = max(low, i - window + 1, counted_to[other] + 1)
+                    b = min(i, high)
+                    if b >= a:
+                        if counted_to[other] < 0:
+                            touched[n_touched] = other
+                            n_touched += 1
+                        counts[other] += b - a + 1
+                        counted_to[other] = b
+        if n + n_touched > len(columns):
+            columns = np.concatenate((columns[:n], np.empty(n + n_touched, np.int32)))
+            values = np.concatenate((values[:n], np.empty(n + n_touched, counts.dtype)))
+        if n_touched * 16 > n_words - word:  # cheaper to look at every word than to sort
+            n_touched = 0
+            for other in range(word + 1, n_words):
+                if counted_to[other] >= 0:
+                    touched[n_touched] = other
+                    n_touched += 1
+        else:
+            touched[:n_touched].sort()
+        for t in range(n_touched):
+            other = touched[t]
+            columns[n] = other
+            values[n] = counts[other]
+            counts[other] = 0
+            counted_to[other] = -1
+            n += 1
+        indptr[word - first + 1] = n
+    return word_windows, indptr, columns[:n].copy(), values[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def weigh_pairs(  # type: ignore[no-untyped-def]
+    indptr, columns, values, log_marginals, log_windows, measure, threshold, min_count, first, last
+):
+    """Weigh the pairs of rows first, ..., last - 1; those that fail a condition get weight nan.
+
+    Parameters
+    ----------
+    indptr, columns, values
+        #W(i, j) for j > i as a sparse matrix.
+    log_marginals : float64 array of shape (n_words,)
+        log p(i), smoothed or not.
+    log_windows : float
+        log #W.
+    measure : {PMI, NPMI, COUNT}
+    threshold, min_count : float, int
+        A pair is kept if its weight is above the threshold and its count is at least min_count.
+
+    Returns
+    -------
+    float32 array of shape (indptr[last] - indptr[first],)
+    """
+    base = indptr[first]
+    weights = np.full(indptr[last] - base, np.nan, np.float32)
+    for row in range(first, last):
+        for k in range(indptr[row], indptr[row + 1]):
+            if values[k] < min_count:
+                continue
+            if measure == COUNT:
+                weight = float(values[k])
+            else:
+                log_p = np.log(np.float64(values[k])) - log_windows
+                weight = log_p - log_marginals[row] - log_marginals[columns[k]]
+                if measure == NPMI:
+                    # Two words that share every window: the limit of PMI / -log p is 1.
+                    weight = weight / -log_p if log_p < 0 else 1.0
+            if weight > threshold:
+                weights[k - base] = weight
+    return weights
+
+
+@njit(cache=True, nogil=True)
+def mirror(indptr, columns, weights, diagonal):  # type: ignore[no-untyped-def]
+    """Make a symmetric sparse matrix of its strict upper triangle and its diagonal, leaving out nan and zero.
+
+    Returns
+    -------
+    indptr, columns, weights
+        Rows with sorted columns.
+    """
+    n_words = len(diagonal)
+    sizes = np.zeros(n_words + 1, np.int64)
+    for row in range(n_words):
+        if diagonal[row] != 0:
+            sizes[row + 1] += 1
+        for k in range(indptr[row], indptr[row + 1]):
+            if not np.isnan(weights[k]) and weights[k] != 0:
+                sizes[row + 1] += 1
+                sizes[columns[k] + 1] += 1
+    for row in range(n_words):
+        sizes[row + 1] += sizes[row]
+    full_columns = np.empty(sizes[n_words], np.int32)
+    full_weights = np.empty(sizes[n_words], weights.dtype)
+    following = sizes[:-1].copy()
+    # When row r is reached, every row above has put its mirrored entries into r already, so each row stays sorted.
+    for row in range(n_words):
+        if diagonal[row] != 0:
+            full_columns[following[row]] = row
+            full_weights[following[row]] = diagonal[row]
+            following[row] += 1
+        for k in range(indptr[row], indptr[row + 1]):
+            if not np.isnan(weights[k]) and weights[k] != 0:
+                column = columns[k]
+                full_columns[following[row]] = column
+                full_weights[following[row]] = weights[k]
+                following[row] += 1
+                full_columns[following[column]] = row
+                full_weights[following[column]] = weights[k]
+                following[column] += 1
+    return sizes, full_columns, full_weights
+
+
+@njit(cache=True, nogil=True)
+def strongest(indptr, columns, weights, k):  # type: ignore[no-untyped-def]
+    """Mark the diagonal of a symmetric matrix, and each entry that is among the k largest others of its row or column.
+
+    Of equal weights those with smaller columns come first.
+    """
+    in_row = np.ones(len(weights), np.bool_)
+    for row in range(len(indptr) - 1):
+        begin, end = indptr[row], indptr[row + 1]
+        others = weights[begin:end][columns[begin:end] != row]
+        if len(others) <= k:
+            continue
+        bound = np.partition(others, len(others) - k)[len(others) - k]
+        left = k - np.sum(others > bound)
+        for i in range(begin, end):
+            if columns[i] != row and weights[i] <= bound:
+                in_row[i] = weights[i] == bound and left > 0
+                left -= in_row[i]
+    marks = in_row.copy()
+    mirrored = indptr[:-1].copy()  # where row r meets the next row that is walked: rows are sorted, and A symmetric
+    for row in range(len(indptr) - 1):
+        for i in range(indptr[row], indptr[row + 1]):
+            marks[i] |= in_row[mirrored[columns[i]]]
+            mirrored[columns[i]] += 1
+    return marks
+
+
+@njit(cache=True, nogil=True)
+def scale_edges(indptr, columns, weights, scale):  # type: ignore[no-untyped-def]
+    """Multiply the weight of each edge by the scales of its two words."""
+    scaled = np.empty(len(weights), np.float32)
+    for row in range(len(indptr) - 1):
+        for k in range(indptr[row], indptr[row + 1]):
+            scaled[k] = weights[k] * (scale[row] * scale[columns[k]])  # in this order, so that it stays symmetric
+    return scaled

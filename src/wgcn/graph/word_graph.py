@@ -1,0 +1,329 @@
+"""WordGraph: the normalised word-by-word matrix A_vv with its words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from wgcn import store
+from wgcn.errors import InputError, MissingDependencyError
+from wgcn.graph.association import DOCUMENT_WEIGHTS, WEIGHTS, EdgeRules, Weight, from_documents, from_windows, normalize
+from wgcn.graph.citations import from_citations
+from wgcn.graph.counts import WindowCounts
+from wgcn.text.corpus import Corpus
+from wgcn.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import networkx
+    import torch
+
+__all__ = ["GraphInfo", "Neighbour", "WordGraph"]
+
+# What a saved graph says of how it was made; None where a setting does not apply.
+_SETTINGS: dict[str, type | tuple[type, ...]] = {
+    "weight": str,
+    "window": (int, type(None)),
+    "order": (int, list, type(None)),
+    "directed": (bool, type(None)),
+    "threshold": (int, float),
+    "min_count": int,
+    "top_k": (int, type(None)),
+    "smoothing": (int, float),
+    "diagonal": str,
+    "normalized": bool,
+}
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A word, the weight of the edge to it, and how often it occurs in the corpus."""
+
+    word: str
+    weight: float
+    count: int
+
+
+@dataclass(frozen=True)
+class GraphInfo:
+    """The size and shape of a word graph. Edges join two different words and count once."""
+
+    nodes: int
+    edges: int
+    density: float
+    isolated: int
+    mean_neighbours: float
+    median_neighbours: float
+    max_neighbours: int
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class WordGraph:
+    """A graph whose nodes are words.
+
+    Make one with `from_corpus`, `from_counts`, `from_documents` or `from_citations`.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    adjacency : csr_array of shape (words, words), float32
+        A_vv: symmetric, and normalised as D^-1/2 A D^-1/2 unless that was switched off.
+    degrees : float64 array of shape (words,)
+        D, the sums of absolute weights before normalisation; all 1 if that was switched off.
+    settings : dict
+        How the graph was made.
+
+    Examples
+    --------
+    >>> corpus = Corpus.from_texts(["red wine", "white wine", "red rose", "white rose", "blue sky"])
+    >>> graph = WordGraph.from_corpus(corpus, window=2)
+    >>> [neighbour.word for neighbour in graph.neighbours("sky")]
+    ['blue']
+    >>> graph
+    WordGraph(6 words, 5 edges, npmi)
+    """
+
+    vocabulary: Vocabulary
+    adjacency: csr_array
+    degrees: npt.NDArray[np.float64]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_corpus(
+        cls,
+        corpus: Corpus,
+        *,
+        window: int = 20,
+        weight: Weight = "npmi",
+        rules: EdgeRules | None = None,
+        normalized: bool = True,
+        n_jobs: int | None = None,
+        progress: Callable[[float], Any] | None = None,
+    ) -> WordGraph:
+        """Build the graph of a corpus.
+
+        Parameters
+        ----------
+        corpus : Corpus
+        window : int
+            Tokens in a window, for the weights that come from windows.
+        weight : {"npmi", "pmi", "count", "cosine", "product"}
+            The first three count windows. "cosine" is the cosine between the words' columns in the tf-idf matrix of
+            documents, "product" is X^T X of word counts (eq. 2).
+        rules : EdgeRules, optional
+            Which edges to keep.
+        normalized : bool
+            Whether to normalise symmetrically, as every model here expects.
+        n_jobs : int, optional
+            Threads; by default as many as there are cores.
+        progress : callable, optional
+            Called with the share of the work that was done since the last call.
+        """
+        if weight not in WEIGHTS:
+            raise InputError(f"Unknown weight {weight!r}. Use one of {', '.join(WEIGHTS)}.")
+        if weight in DOCUMENT_WEIGHTS:
+            from wgcn.features import document_terms
+
+            terms = document_terms(corpus, "tfidf" if weight == "cosine" else "count")
+            return cls.from_documents(terms, corpus.vocabulary, weight=weight, rules=rules, normalized=normalized)
+        counts = WindowCounts.from_corpus(corpus, window, n_jobs=n_jobs, progress=progress)
+        return cls.from_counts(counts, weight=weight, rules=rules, normalized=normalized, n_jobs=n_jobs)
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: WindowCounts,
+        *,
+        weight: Weight = "npmi",
+        rules: EdgeRules | None = None,
+        normalized: bool = True,
+        n_jobs: int | None = None,
+    ) -> WordGraph:
+        """Build the graph of window counts; parameters as for `from_corpus`."""
+        rules = rules or EdgeRules()
+        adjacency = from_windows(counts, weight, rules, n_jobs)
+        source = {"weight": weight, "window": counts.window}
+        return cls._finish(counts.vocabulary, adjacency, normalized, source, rules)
+
+    @classmethod
+    def from_documents(
+        cls,
+        document_terms: csr_array,
+        vocabulary: Vocabulary,
+        *,
+        weight: Weight = "cosine",
+        rules: EdgeRules | None = None,
+        normalized: bool = True,
+    ) -> WordGraph:
+        """Build the graph X^T X of a document-term matrix (eq. 2), or of the cosines between its columns.
+
+        Parameters
+        ----------
+        document_terms : csr_array of shape (documents, words)
+        vocabulary : Vocabulary
+            The words of its columns.
+        weight : {"cosine", "product"}
+        rules, normalized
+            As for `from_corpus`.
+        """
+        _check_columns(document_terms, vocabulary)
+        rules = rules or EdgeRules()
+        adjacency = from_documents(document_terms, weight, rules)
+        return cls._finish(vocabulary, adjacency, normalized, {"weight": weight}, rules)
+
+    @classmethod
+    def from_citations(
+        cls,
+        document_terms: csr_array,
+        document_graph: csr_array,
+        vocabulary: Vocabulary,
+        *,
+        order: int | tuple[int, int] = 1,
+        directed: bool = False,
+        rules: EdgeRules | None = None,
+        normalized: bool = True,
+    ) -> WordGraph:
+        """Build the graph X^T A^m (A^T)^n X of linked documents (eq. 3 and 4).
+
+        Parameters
+        ----------
+        document_terms : csr_array of shape (documents, words)
+        document_graph : csr_array of shape (documents, documents)
+            Citations; normalised with self-loops here.
+        vocabulary : Vocabulary
+            The words of the columns.
+        order, directed
+            See `wgcn.graph.citations.from_citations`.
+        rules, normalized
+            As for `from_corpus`.
+        """
+        _check_columns(document_terms, vocabulary)
+        rules = rules or EdgeRules()
+        adjacency = from_citations(document_terms, document_graph, order=order, directed=directed, rules=rules)
+        source = {
+            "weight": "citations",
+            "order": list(order) if isinstance(order, tuple) else order,
+            "directed": directed,
+        }
+        return cls._finish(vocabulary, adjacency, normalized, source, rules)
+
+    @classmethod
+    def _finish(
+        cls, vocabulary: Vocabulary, adjacency: csr_array, normalized: bool, source: dict[str, Any], rules: EdgeRules
+    ) -> WordGraph:
+        degrees = np.ones(len(vocabulary))
+        if normalized:
+            adjacency, degrees = normalize(adjacency)
+        settings = {
+            "window": None,
+            "order": None,
+            "directed": None,
+            **source,
+            **asdict(rules),
+            "normalized": normalized,
+        }
+        return cls(vocabulary, adjacency, degrees, settings)
+
+    def neighbours(self, word: str, k: int = 10, *, min_count: int | None = None) -> list[Neighbour]:
+        """Return the strongest neighbours of a word, by weight before normalisation; equal ones by frequency.
+
+        Parameters
+        ----------
+        word : str
+        k : int
+            How many.
+        min_count : int, optional
+            Leave out words that occur less often than this; 0 for none. By default a neighbour occurs at least a
+            fiftieth as often as the word: what stands beside it once or twice by chance has a high PMI but tells a
+            reader little.
+        """
+        i = self.vocabulary.id_of(word)
+        counts = self.vocabulary.counts
+        begin, end = self.adjacency.indptr[i], self.adjacency.indptr[i + 1]
+        others = self.adjacency.indices[begin:end]
+        weights = self.adjacency.data[begin:end] * np.sqrt(self.degrees[i] * self.degrees[others])
+        keep = (others != i) & (counts[others] >= (counts[i] / 50 if min_count is None else min_count))
+        others, weights = others[keep], weights[keep]
+        # Normalising and undoing it leaves an error in the last digits, which must not decide between equal weights.
+        order = np.lexsort((others, -np.round(weights, 5)))[:k]
+        return [
+            Neighbour(self.vocabulary[int(j)], float(weight), int(counts[j]))
+            for j, weight in zip(others[order], weights[order], strict=True)
+        ]
+
+    def info(self) -> GraphInfo:
+        """Return the size and shape of the graph."""
+        n = len(self.vocabulary)
+        neighbours = np.diff(self.adjacency.indptr) - (self.adjacency.diagonal() != 0)
+        edges = int(neighbours.sum()) // 2
+        return GraphInfo(
+            nodes=n,
+            edges=edges,
+            density=edges / (n * (n - 1) / 2) if n > 1 else 0.0,
+            isolated=int(np.sum(neighbours == 0)),
+            mean_neighbours=float(neighbours.mean()),
+            median_neighbours=float(np.median(neighbours)),
+            max_neighbours=int(neighbours.max()),
+            settings=self.settings,
+        )
+
+    def to_scipy(self) -> csr_array:
+        """Return a copy of the adjacency matrix."""
+        return self.adjacency.copy()
+
+    def to_networkx(self) -> networkx.Graph:
+        """Return a networkx graph whose nodes are the words and whose edges have a `weight`."""
+        try:
+            import networkx
+        except ImportError as error:
+            raise MissingDependencyError("networkx", "plots", "A networkx graph") from error
+        graph = networkx.from_scipy_sparse_array(self.adjacency)
+        return networkx.relabel_nodes(graph, dict(enumerate(self.vocabulary.words)), copy=False)
+
+    def to_edge_index(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the edges as PyTorch Geometric has them.
+
+        Returns
+        -------
+        edge_index : int64 tensor of shape (2, entries)
+            Both directions of every edge, and the self-loops.
+        edge_weight : float32 tensor of shape (entries,)
+        """
+        try:
+            import torch
+        except ImportError as error:
+            raise MissingDependencyError("torch", "train", "An edge_index tensor") from error
+        edges = self.adjacency.tocoo()
+        index = np.stack([edges.row, edges.col]).astype(np.int64)
+        return torch.from_numpy(index), torch.from_numpy(edges.data.astype(np.float32))
+
+    def save(self, path: str | Path) -> str:
+        """Write the graph to a folder, whole or not at all; return its digest."""
+        tensors = {"degrees": self.degrees, **store.csr_tensors("adjacency", self.adjacency)}
+        return store.save_folder(path, "graph", self.settings, tensors, self.vocabulary)
+
+    @classmethod
+    def load(cls, path: str | Path) -> WordGraph:
+        """Read a graph that `save` wrote."""
+        folder = store.load_folder(path, "graph", _SETTINGS)
+        n_words = len(folder.vocabulary)
+        degrees = folder.vector("degrees", n_words, np.float64)
+        return cls(folder.vocabulary, folder.csr("adjacency", (n_words, n_words)), degrees, folder.config)
+
+    def __repr__(self) -> str:
+        info = self.info()
+        return f"WordGraph({info.nodes:,} words, {info.edges:,} edges, {self.settings.get('weight', 'given')})"
+
+
+def _check_columns(document_terms: csr_array, vocabulary: Vocabulary) -> None:
+    if document_terms.shape[1] != len(vocabulary):
+        raise InputError(
+            f"document_terms has {document_terms.shape[1]:,} columns but the vocabulary has {len(vocabulary):,} words: "
+            "each column must be one word."
+        )

@@ -1,0 +1,154 @@
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wgcn.datasets import Dataset
+from wgcn.errors import InputError, StoreError
+from wgcn.graph.counts import WindowCounts, _count_type
+from wgcn.text.corpus import Corpus
+from wgcn.text.vocabulary import Vocabulary
+
+Sequences = list[list[int]]
+corpora = st.lists(st.lists(st.integers(0, 6), max_size=25), min_size=1, max_size=8)
+
+
+def corpus_of(sequences: Sequences, n_words: int = 7) -> Corpus:
+    ids = np.array([i for sequence in sequences for i in sequence], np.int32)
+    offsets = np.cumsum([0, *map(len, sequences)], dtype=np.int64)
+    return Corpus(ids, offsets, Vocabulary([f"w{i}" for i in range(n_words)]))
+
+
+def brute_force(sequences: Sequences, window: int) -> tuple[int, Counter[int], Counter[tuple[int, int]]]:
+    """Look at every window, one by one."""
+    n_windows = 0
+    words: Counter[int] = Counter()
+    pairs: Counter[tuple[int, int]] = Counter()
+    for sequence in filter(None, sequences):
+        for start in range(max(len(sequence) - window, 0) + 1):
+            inside = sorted(set(sequence[start : start + window]))
+            n_windows += 1
+            words.update(inside)
+            pairs.update(combinations(inside, 2))
+    return n_windows, words, pairs
+
+
+def as_counters(counts: WindowCounts) -> tuple[int, Counter[int], Counter[tuple[int, int]]]:
+    pairs = counts.pair_windows.tocoo()
+    cells = zip(pairs.row.tolist(), pairs.col.tolist(), pairs.data.tolist(), strict=True)
+    return (
+        counts.n_windows,
+        Counter({i: n for i, n in enumerate(counts.word_windows.tolist()) if n}),
+        Counter({(i, j): n for i, j, n in cells}),
+    )
+
+
+@given(corpora, st.integers(2, 12))
+def test_counts_equal_brute_force(sequences: Sequences, window: int) -> None:
+    counts = WindowCounts.from_corpus(corpus_of(sequences), window)
+    assert as_counters(counts) == brute_force(sequences, window)
+    assert counts.pair_windows.has_sorted_indices
+
+
+@given(corpora, corpora, st.integers(2, 12))
+def test_merging_shards_equals_counting_the_whole(first: Sequences, second: Sequences, window: int) -> None:
+    shards = [WindowCounts.from_corpus(corpus_of(part), window) for part in (first, second)]
+    whole = WindowCounts.from_corpus(corpus_of(first + second), window)
+    assert as_counters(shards[0].merge(shards[1])) == as_counters(whole)
+
+
+def test_short_document_is_one_window() -> None:
+    counts = WindowCounts.from_corpus(corpus_of([[0, 1, 0]]), window=5)
+    assert as_counters(counts) == (1, Counter({0: 1, 1: 1}), Counter({(0, 1): 1}))
+
+
+def test_document_as_long_as_the_window_is_one_window() -> None:
+    assert WindowCounts.from_corpus(corpus_of([[0, 1, 2]]), window=3).n_windows == 1
+
+
+def test_empty_document_has_no_window() -> None:
+    assert WindowCounts.from_corpus(corpus_of([[], [0, 1], []]), window=3).n_windows == 1
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 7])
+def test_docs_corpus_equals_brute_force_on_any_number_of_threads(docs: Dataset, n_jobs: int) -> None:
+    assert docs.texts is not None
+    corpus = Corpus.from_texts(docs.texts[:120])
+    sequences = [corpus.ids[a:b].tolist() for a, b in zip(corpus.offsets[:-1], corpus.offsets[1:], strict=True)]
+    counts = WindowCounts.from_corpus(corpus, 20, n_jobs=n_jobs)
+    assert as_counters(counts) == brute_force(sequences, 20)
+
+
+def test_r8_equals_brute_force(data_folder: Path) -> None:
+    corpus = Corpus.from_files(data_folder / "text/r8/test.tsv.gz", text_column=1, header=False)
+    sequences = [corpus.ids[a:b].tolist() for a, b in zip(corpus.offsets[:-1], corpus.offsets[1:], strict=True)]
+    assert as_counters(WindowCounts.from_corpus(corpus, 20)) == brute_force(sequences, 20)
+
+
+def test_pair_is_the_same_both_ways_and_with_itself_the_word_count() -> None:
+    counts = WindowCounts.from_corpus(corpus_of([[0, 1, 2, 0]]), window=2)
+    assert counts.pair("w0", "w1") == counts.pair("w1", "w0") == 1
+    assert counts.pair("w0", "w0") == 2
+
+
+def test_counts_above_int32_get_int64() -> None:
+    assert _count_type(2**31 - 1) is np.int32
+    assert _count_type(2**31) is np.int64
+
+
+def test_merging_beyond_int32_does_not_overflow() -> None:
+    counts = WindowCounts.from_corpus(corpus_of([[0, 1]]), window=2)
+    many = 2**31 - 2
+    counts.pair_windows.data[:] = many
+    large = WindowCounts(counts.vocabulary, 2, many, counts.word_windows * many, counts.pair_windows)
+    merged = large.merge(large)
+    assert merged.pair("w0", "w1") == merged.n_windows == 2 * many
+
+
+@pytest.mark.parametrize("window", [1, 0, -3])
+def test_window_below_two_is_refused(window: int) -> None:
+    with pytest.raises(InputError, match="window must be at least 2"):
+        WindowCounts.from_corpus(corpus_of([[0, 1]]), window)
+
+
+def test_different_vocabularies_or_windows_are_not_merged() -> None:
+    counts = WindowCounts.from_corpus(corpus_of([[0, 1]]), 2)
+    with pytest.raises(InputError, match=r"vocabulary=first\.vocabulary"):
+        counts.merge(WindowCounts.from_corpus(corpus_of([[0, 1]], n_words=8), 2))
+    with pytest.raises(InputError, match="windows of 2 and 3"):
+        counts.merge(WindowCounts.from_corpus(corpus_of([[0, 1]]), 3))
+
+
+def test_merging_adds_word_frequencies() -> None:
+    first = Corpus.from_texts(["a b a"])
+    second = Corpus.from_texts(["b c"], vocabulary=first.vocabulary)
+    counts = WindowCounts.from_corpus(first, 2).merge(WindowCounts.from_corpus(second, 2))
+    assert counts.vocabulary.counts.tolist() == [2, 2]
+    assert counts.vocabulary.document_counts.tolist() == [1, 2]
+
+
+def test_saved_counts_come_back(tmp_path: Path) -> None:
+    counts = WindowCounts.from_corpus(corpus_of([[0, 1, 2, 0], [3, 3, 1]]), window=2)
+    counts.save(tmp_path / "counts")
+    loaded = WindowCounts.load(tmp_path / "counts")
+    assert as_counters(loaded) == as_counters(counts)
+    assert loaded.vocabulary == counts.vocabulary
+    assert loaded.window == 2
+
+
+def test_a_graph_folder_is_not_taken_for_counts(tmp_path: Path) -> None:
+    from wgcn import WordGraph
+
+    WordGraph.from_corpus(Corpus.from_texts(["a b"])).save(tmp_path / "graph")
+    with pytest.raises(StoreError, match=r"holds 'wgcn-graph', but 'wgcn-counts'"):
+        WindowCounts.load(tmp_path / "graph")
+
+
+def test_progress_adds_up_to_one() -> None:
+    shares: list[float] = []
+    WindowCounts.from_corpus(corpus_of([[0, 1, 2]] * 5), 2, progress=shares.append)
+    assert sum(shares) == pytest.approx(1)

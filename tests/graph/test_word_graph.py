@@ -1,0 +1,162 @@
+from pathlib import Path
+
+import networkx
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_array
+
+from wgcn import Corpus, EdgeRules, VocabularyRules, WordGraph
+from wgcn.datasets import Dataset
+from wgcn.errors import InputError
+from wgcn.graph.plot import plot_neighbourhood
+
+TEXTS = ["red wine and bread", "white wine and bread", "red rose", "white rose", "lonely"] * 3
+
+
+@pytest.fixture
+def graph() -> WordGraph:
+    return WordGraph.from_corpus(Corpus.from_texts(TEXTS), window=2, weight="pmi")
+
+
+@pytest.fixture(scope="module")
+def docs_graph(docs: Dataset) -> WordGraph:
+    assert docs.texts is not None
+    return WordGraph.from_corpus(Corpus.from_texts(docs.texts, rules=VocabularyRules(min_df=5)))
+
+
+def test_neighbours_are_ranked_by_weight_before_normalisation(graph: WordGraph) -> None:
+    raw = WordGraph.from_corpus(Corpus.from_texts(TEXTS), window=2, weight="pmi", normalized=False)
+    for word in graph.vocabulary:
+        row = raw.adjacency[[raw.vocabulary.id_of(word)]].toarray().ravel()
+        row[raw.vocabulary.id_of(word)] = 0
+        expected = [raw.vocabulary[int(i)] for i in np.lexsort((np.arange(len(row)), -row.round(5))) if row[i] > 0]
+        got = graph.neighbours(word, 99, min_count=0)
+        assert [neighbour.word for neighbour in got] == expected
+        np.testing.assert_allclose([n.weight for n in got], [row[raw.vocabulary.id_of(n.word)] for n in got], rtol=1e-5)
+
+
+def test_rare_neighbours_are_left_out_unless_asked_for() -> None:
+    texts = ["common other"] * 200 + ["common rare"] + ["something else"] * 100
+    graph = WordGraph.from_corpus(Corpus.from_texts(texts), window=2, weight="pmi")
+    assert {n.word for n in graph.neighbours("common", min_count=0)} == {"other", "rare"}
+    assert [n.word for n in graph.neighbours("common")] == ["other"]
+
+
+def test_docs_corpus_has_neighbours_that_make_sense(docs_graph: WordGraph) -> None:
+    assert "eigenvectors" in {n.word for n in docs_graph.neighbours("eigenvalues", 5)}
+    assert "skewness" in {n.word for n in docs_graph.neighbours("kurtosis", 5)}
+
+
+def test_info_counts_an_edge_once_and_no_self_loop(graph: WordGraph) -> None:
+    dense = graph.adjacency.toarray()
+    np.fill_diagonal(dense, 0)
+    info = graph.info()
+    assert info.edges == np.count_nonzero(dense) / 2
+    assert info.nodes == 7
+    assert info.density == info.edges / 21
+    assert info.isolated == 1  # lonely
+
+
+@pytest.mark.parametrize("weight", ["npmi", "pmi", "count", "cosine", "product"])
+def test_every_weight_gives_a_normalised_symmetric_graph(weight: str) -> None:
+    graph = WordGraph.from_corpus(Corpus.from_texts(TEXTS), weight=weight)  # type: ignore[arg-type]
+    assert (graph.adjacency != graph.adjacency.T).nnz == 0
+    assert graph.adjacency.dtype == np.float32
+    # The largest eigenvalue of D^-1/2 A D^-1/2 is 1 where no weight is negative.
+    assert np.linalg.eigvalsh(graph.adjacency.toarray().astype(float)).max() == pytest.approx(1, abs=1e-6)
+
+
+def test_networkx_form_has_the_same_edges(graph: WordGraph) -> None:
+    converted = graph.to_networkx()
+    assert set(converted.nodes) == set(graph.vocabulary)
+    np.testing.assert_allclose(
+        networkx.to_numpy_array(converted, nodelist=list(graph.vocabulary)), graph.adjacency.toarray()
+    )
+
+
+def test_edge_index_form_has_the_same_edges(graph: WordGraph) -> None:
+    index, weight = graph.to_edge_index()
+    assert index.dtype == torch.int64
+    dense = torch.sparse_coo_tensor(index, weight, graph.adjacency.shape, check_invariants=True).to_dense().numpy()
+    np.testing.assert_array_equal(dense, graph.adjacency.toarray())
+
+
+def test_scipy_form_is_a_copy(graph: WordGraph) -> None:
+    copy = graph.to_scipy()
+    copy.data[:] = 0
+    assert graph.adjacency.data.any()
+
+
+def test_saved_graph_comes_back_and_saves_to_the_same_bytes(graph: WordGraph, tmp_path: Path) -> None:
+    digest = graph.save(tmp_path / "a")
+    loaded = WordGraph.load(tmp_path / "a")
+    assert (loaded.adjacency != graph.adjacency).nnz == 0
+    assert loaded.vocabulary == graph.vocabulary
+    assert loaded.settings == graph.settings
+    assert loaded.neighbours("wine") == graph.neighbours("wine")
+    assert loaded.save(tmp_path / "b") == digest
+    for file in ("config.json", "vocabulary.txt", "tensors.safetensors"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_graph_of_citations_can_be_saved(tmp_path: Path) -> None:
+    corpus = Corpus.from_texts(["a b", "b c"])
+    x = csr_array(np.array([[1, 1, 0], [0, 1, 1]], np.float32))
+    graph = WordGraph.from_citations(x, csr_array(np.eye(2)), corpus.vocabulary, order=(1, 0), directed=True)
+    graph.save(tmp_path / "graph")
+    assert WordGraph.load(tmp_path / "graph").settings == graph.settings
+
+
+def test_unknown_word_and_weight_are_explained(graph: WordGraph) -> None:
+    with pytest.raises(InputError, match=r"'wime' is not among the 7 words.*'wine'"):
+        graph.neighbours("wime")
+    with pytest.raises(InputError, match="npmi"):
+        WordGraph.from_corpus(Corpus.from_texts(TEXTS), weight="mutual")  # type: ignore[arg-type]
+
+
+def test_columns_must_be_the_words() -> None:
+    corpus = Corpus.from_texts(["a b"])
+    with pytest.raises(InputError, match="3 columns but the vocabulary has 2 words"):
+        WordGraph.from_documents(csr_array(np.eye(3)), corpus.vocabulary)
+
+
+@pytest.mark.parametrize(("ending", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
+def test_picture_is_the_same_every_time(graph: WordGraph, tmp_path: Path, ending: str, magic: bytes) -> None:
+    pictures = [tmp_path / f"{name}{ending}" for name in "ab"]
+    for picture in pictures:
+        plot_neighbourhood(graph, "wine", picture)
+    assert pictures[0].read_bytes() == pictures[1].read_bytes()
+    assert pictures[0].read_bytes().startswith(magic)
+
+
+def test_svg_picture_names_the_neighbours(graph: WordGraph, tmp_path: Path) -> None:
+    plot_neighbourhood(graph, "wine", tmp_path / "wine.svg")
+    picture = (tmp_path / "wine.svg").read_text()
+    for neighbour in graph.neighbours("wine"):
+        assert f">{neighbour.word}<" in picture
+
+
+def test_a_word_with_markup_is_drawn_as_it_is(tmp_path: Path) -> None:
+    corpus = Corpus.from_texts(["x"], tokenizer=lambda text: ["$\\bad{", "<b>", "100%"])
+    plot_neighbourhood(WordGraph.from_corpus(corpus), "$\\bad{", tmp_path / "x.svg")
+    assert "&lt;b&gt;" in (tmp_path / "x.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "message"),
+    [("wine", "wine.bmp", r"ends in \.png"), ("lonely", "l.png", "no neighbours"), ("nothing", "n.png", "not among")],
+)
+def test_a_picture_that_cannot_be_drawn_leaves_no_file(
+    graph: WordGraph, tmp_path: Path, word: str, name: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        plot_neighbourhood(graph, word, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rules_reach_the_graph() -> None:
+    rules = EdgeRules(top_k=1, diagonal="none")
+    graph = WordGraph.from_corpus(Corpus.from_texts(TEXTS), rules=rules)
+    assert graph.adjacency.diagonal().sum() == 0
+    assert graph.settings["top_k"] == 1
