@@ -18,6 +18,11 @@ def test_matrix_equals_that_of_scikit_learn(docs: Dataset, weighting: str, vecto
     np.testing.assert_allclose(ours.toarray(), theirs.toarray(), rtol=1e-5)
 
 
+def test_indices_are_of_the_type_that_scikit_learn_takes() -> None:
+    terms = document_terms(Corpus.from_texts(["b a b", "c a"]))
+    assert terms.indices.dtype == terms.indptr.dtype == np.int32
+
+
 def test_the_corpus_is_left_as_it_was() -> None:
     corpus = Corpus.from_texts(["b a b", "c a"])
     before = corpus.ids.copy()

@@ -33,7 +33,9 @@ def document_terms(corpus: Corpus, weighting: Literal["count", "tfidf"] = "tfidf
     if weighting not in ("count", "tfidf"):
         raise InputError(f"Unknown weighting {weighting!r}. Use 'count' or 'tfidf'.")
     shape = (len(corpus), len(corpus.vocabulary))
-    terms = csr_array((np.ones(corpus.n_tokens, np.float32), corpus.ids.copy(), corpus.offsets), shape=shape)
+    # scikit-learn takes no matrix with 64-bit indices, so those are kept for what needs them.
+    offsets = corpus.offsets.astype(np.int32 if corpus.n_tokens < 2**31 else np.int64)
+    terms = csr_array((np.ones(corpus.n_tokens, np.float32), corpus.ids.copy(), offsets), shape=shape)
     terms.sum_duplicates()
     if weighting == "tfidf":
         from sklearn.feature_extraction.text import TfidfTransformer

@@ -89,11 +89,11 @@ class WindowCounts:
         n_words = len(corpus.vocabulary)
         lengths = corpus.lengths
         n_windows = int(np.sum(np.maximum(lengths - window, 0) + 1, where=lengths > 0))
-        value_type = _count_type(n_windows)
+        value_type = _count_type(corpus.n_tokens)
         index = index_words(corpus.ids, corpus.offsets, n_words)
 
         def count(rows: tuple[int, int]) -> Any:
-            scratch = np.zeros(n_words, value_type)
+            scratch = np.zeros((n_words, 2), value_type)
             return count_rows(corpus.ids, corpus.offsets, *index, window, *rows, scratch)
 
         blocks = _row_blocks(index[1])
@@ -164,9 +164,9 @@ class WindowCounts:
         )
 
 
-def _count_type(n_windows: int) -> type[np.signedinteger[Any]]:
-    # No count is above the number of windows.
-    return np.int32 if n_windows <= _INT32_MAX else np.int64
+def _count_type(largest: int) -> type[np.signedinteger[Any]]:
+    # No count is above the number of windows, which is at most that of tokens.
+    return np.int32 if largest <= _INT32_MAX else np.int64
 
 
 def _row_blocks(starts: npt.NDArray[np.int64]) -> list[tuple[int, int]]:

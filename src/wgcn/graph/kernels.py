@@ -10,6 +10,11 @@ __all__ = ["count_rows", "index_words", "mirror", "scale_edges", "strongest", "w
 
 PMI, NPMI, COUNT = 0, 1, 2
 
+# The place of the only bit of a 64-bit number: multiplied by this number, each has its own upper six bits.
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_BIT_PLACES = np.zeros(64, np.int32)
+_BIT_PLACES[[((1 << place) * int(_DE_BRUIJN) >> 58) & 63 for place in range(64)]] = np.arange(64)
+
 
 @njit(cache=True, nogil=True)
 def index_words(ids, offsets, n_words):  # type: ignore[no-untyped-def]
@@ -17,7 +22,7 @@ def index_words(ids, offsets, n_words):  # type: ignore[no-untyped-def]
 
     Returns
     -------
-    places : int32 or int64 array of shape (n_tokens,)
+    places : int64 array of shape (n_tokens,)
         Places of word 0 in increasing order, then of word 1 and so on.
     starts : int64 array of shape (n_words + 1,)
         Where the places of each word begin.
@@ -41,7 +46,7 @@ def index_words(ids, offsets, n_words):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def count_rows(ids, offsets, places, starts, document_of, window, first, last, counts):  # type: ignore[no-untyped-def]
+def count_rows(ids, offsets, places, starts, document_of, window, first, last, scratch):  # type: ignore[no-untyped-def]
     """Count windows for the words first, ..., last - 1 and their pairs with later words.
 
     A window is named by the place of its first token. The token at place p of a document [s, e) lies in the windows
@@ -56,8 +61,9 @@ def count_rows(ids, offsets, places, starts, document_of, window, first, last, c
     window : int
     first, last : int
         The rows to count.
-    counts : int32 or int64 array of shape (n_words,), all zero
-        Scratch; its type is that of the counts that are returned.
+    scratch : int32 or int64 array of shape (n_words, 2), all zero
+        For each word its count in this row, and the window up to which it was counted, side by side in memory. It is
+        left all zero. Its type, that of the counts which are returned, must hold the number of tokens.
 
     Returns
     -------
@@ -66,13 +72,13 @@ def count_rows(ids, offsets, places, starts, document_of, window, first, last, c
     indptr, columns, values
         #W(i, j) for j > i as rows of a sparse matrix, columns sorted.
     """
-    n_words = len(counts)
-    counted_to = np.full(n_words, -1, np.int64)  # last window that was counted for each word in this row
-    touched = np.empty(n_words, np.int32)
+    n_words = len(scratch)
+    touched = np.empty(n_words + 1, np.int32)
+    bitmap = np.zeros((n_words >> 6) + 1, np.uint64)
     word_windows = np.zeros(last - first, np.int64)
     indptr = np.zeros(last - first + 1, np.int64)
     columns = np.empty(1 << 14, np.int32)
-    values = np.empty(1 << 14, counts.dtype)
+    values = np.empty(1 << 14, scratch.dtype)
     n = 0
     for word in range(first, last):
         n_touched = 0
@@ -93,31 +99,37 @@ def count_rows(ids, offsets, places, starts, document_of, window, first, last, c
             for i in range(low, min(high + window, end)):
                 other = ids[i]
                 if other > word:
-                    a = max(low, i - window + 1, counted_to[other] + 1)
-                    b = min(i, high)
-                    if b >= a:
-                        if counted_to[other] < 0:
-                            touched[n_touched] = other
-                            n_touched += 1
-                        counts[other] += b - a + 1
-                        counted_to[other] = b
+                    counted_to = scratch[other, 1]
+                    a = max(low, i - window + 1, counted_to)
+                    b = min(i, high) + 1
+                    if b > a:
+                        touched[n_touched] = other
+                        n_touched += counted_to == 0
+                        scratch[other, 0] += b - a
+                        scratch[other, 1] = b
         if n + n_touched > len(columns):
             columns = np.concatenate((columns[:n], np.empty(n + n_touched, np.int32)))
-            values = np.concatenate((values[:n], np.empty(n + n_touched, counts.dtype)))
-        if n_touched * 16 > n_words - word:  # cheaper to look at every word than to sort
-            n_touched = 0
-            for other in range(word + 1, n_words):
-                if counted_to[other] >= 0:
-                    touched[n_touched] = other
-                    n_touched += 1
-        else:
+            values = np.concatenate((values[:n], np.empty(n + n_touched, scratch.dtype)))
+        # Put the words in order: by sorting them, or, where there are many, by a bitmap of all words.
+        if n_touched * 32 < len(bitmap):
             touched[:n_touched].sort()
+        else:
+            for t in range(n_touched):
+                bitmap[touched[t] >> 6] |= np.uint64(1) << np.uint64(touched[t] & 63)
+            n_touched = 0
+            for block in range(word >> 6, len(bitmap)):
+                bits = bitmap[block]
+                bitmap[block] = 0
+                while bits != 0:
+                    lowest = bits & (~bits + np.uint64(1))
+                    touched[n_touched] = (block << 6) + _BIT_PLACES[(lowest * _DE_BRUIJN) >> np.uint64(58)]
+                    n_touched += 1
+                    bits ^= lowest
         for t in range(n_touched):
             other = touched[t]
             columns[n] = other
-            values[n] = counts[other]
-            counts[other] = 0
-            counted_to[other] = -1
+            values[n] = scratch[other, 0]
+            scratch[other, 0] = scratch[other, 1] = 0
             n += 1
         indptr[word - first + 1] = n
     return word_windows, indptr, columns[:n].copy(), values[:n].copy()

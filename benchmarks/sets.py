@@ -1,0 +1,60 @@
+"""The texts that are measured: five public sets in the folder WGCN_DATA, or the docs corpus where they are absent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import wgcn
+from benchmarks.measure import Cell, run_cell
+
+SETS = ("20ng", "mr", "ohsumed", "r52", "r8")
+DOCS = "docs"
+ABSENT = (
+    "WGCN_DATA is not set or lacks text/<set>/{train,test}.tsv.gz: graph, dictionary and tokenise are measured on the "
+    "docs corpus instead, windows is left out."
+)
+
+
+def available() -> bool:
+    """Whether every set is there."""
+    return bool(os.environ.get("WGCN_DATA")) and all(file.exists() for name in SETS for file in files(name))
+
+
+def folder() -> Path:
+    return Path(os.environ["WGCN_DATA"]).expanduser()
+
+
+def files(name: str) -> list[Path]:
+    return [folder() / "text" / name / f"{part}.tsv.gz" for part in ("train", "test")]
+
+
+def texts(name: str) -> Iterator[str]:
+    """Yield the raw texts of a set, those for training first."""
+    if name == DOCS:
+        from wgcn.datasets import docs_corpus
+
+        return iter(docs_corpus().texts or ())
+    from wgcn.text.read import read_texts
+
+    return chain.from_iterable(read_texts(file, text_column=1, header=False) for file in files(name))
+
+
+def corpus(name: str) -> wgcn.Corpus:
+    """Tokenise a set as Text-GCN does; of mr and the docs corpus every word is kept."""
+    rules = None
+    if name not in ("mr", DOCS):
+        stop_words = (folder() / "stopwords_english.txt").read_text().split()
+        rules = wgcn.VocabularyRules(min_count=5, stop_words=stop_words)
+    return wgcn.Corpus.from_texts(texts(name), tokenizer="text_gcn", rules=rules)
+
+
+def prepare_docs() -> None:
+    """Have the docs corpus cached: to build it means to import every module, which no cell should have to hold."""
+    run_cell("nothing yet, but building the docs corpus", build_docs)
+
+
+def build_docs() -> Cell:
+    return {"documents": sum(1 for _ in texts(DOCS))}
