@@ -29,7 +29,7 @@ Offsets = npt.NDArray[np.int64]
 Progress = Callable[[int], Any]
 
 # Large enough that merging a batch's words costs little beside counting them, small enough for the caches.
-_BATCH_CHARACTERS = 1 << 21
+_BATCH_CHARACTERS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,8 +178,11 @@ def _gather(
     index: dict[bytes, int] = {}
     ids, lengths = [], []
     for batch_ids, batch_offsets, words in _encoded(texts, tokenizer, encode_new, n_jobs, progress):
-        numbers = np.array([index.setdefault(word, len(index)) for word in words], np.int32)
-        ids.append(numbers[batch_ids] if len(words) else batch_ids)
+        numbers = list(map(index.get, words))
+        for i, number in enumerate(numbers):
+            if number is None:
+                numbers[i] = index[words[i]] = len(index)
+        ids.append(np.array(numbers, np.int32)[batch_ids] if words else batch_ids)
         lengths.append(np.diff(batch_offsets))
     return _joined(ids), _offsets(lengths), [word.decode() for word in index]
 
@@ -320,6 +323,8 @@ def _without(ids: Ids, offsets: Offsets, words: list[str], stop_words: Iterable[
 
 def _filtered(ids: Ids, offsets: Offsets, keep: npt.NDArray[np.bool_]) -> tuple[Ids, Offsets]:
     """Drop tokens, and move the documents' beginnings accordingly."""
+    if keep.all():
+        return ids, offsets
     before = np.zeros(len(ids) + 1, np.int64)
     np.cumsum(keep, out=before[1:])
     return ids[keep], before[offsets]

@@ -297,8 +297,9 @@ def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets
     """
     begins, ends, offsets = _scan(data, documents, rule)
     ids, firsts = _number(data, begins, ends, _hashes(data, begins, ends, _SECRET))
+    text = data.tobytes()
     spans = zip(begins[firsts].tolist(), ends[firsts].tolist(), strict=True)
-    return ids, offsets, [data[begin:end].tobytes() for begin, end in spans]
+    return ids, offsets, [text[begin:end] for begin, end in spans]
 
 
 class LookUpTable:
