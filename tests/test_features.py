@@ -31,5 +31,5 @@ def test_the_corpus_is_left_as_it_was() -> None:
 
 
 def test_unknown_weighting_is_refused() -> None:
-    with pytest.raises(InputError, match="'count' or 'tfidf'"):
+    with pytest.raises(InputError, match="'count', 'tfidf' or a TermWeighting"):
         document_terms(Corpus.from_texts(["a"]), "bm25")  # type: ignore[arg-type]

@@ -10,9 +10,10 @@ from safetensors.numpy import load_file, save_file
 
 from wgcn import store
 from wgcn.errors import InputError, StoreError
-from wgcn.store import CONFIG, TENSORS, VOCABULARY, load_folder, save_folder, write_file
+from wgcn.store import CONFIG, README, VOCABULARY, load_folder, save_folder, write_file
 from wgcn.text.vocabulary import Vocabulary
 
+TENSORS = "test.safetensors"
 SCHEMA = {"window": int, "note": (str, type(None))}
 WORDS = Vocabulary(["wine", "naïve", "two words"], [3, 2, 1], [2, 2, 1])
 
@@ -24,7 +25,7 @@ def save(path: Path, window: int = 5) -> str:
         "m.indices": np.array([0, 2]),
         "m.indptr": np.array([0, 1, 2, 2]),
     }
-    return save_folder(path, "test", {"window": window, "note": None}, tensors, WORDS)
+    return save_folder(path, "test", {"window": window, "note": None}, tensors, WORDS, "# For people\n")
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def rewrite_config(folder: Path, *, sign: bool = True, **changes: object) -> Non
     document = json.loads((folder / CONFIG).read_text())
     document.update(changes)
     document["files"] = {
-        name: store.hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (VOCABULARY, TENSORS)
+        name: store.hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (VOCABULARY, TENSORS, README)
     }
     if sign:
         document["digest"] = store._digest(document)
@@ -60,7 +61,7 @@ def test_saving_again_replaces_and_leaves_nothing_beside(folder: Path) -> None:
     assert [entry.name for entry in folder.parent.iterdir()] == ["saved"]
 
 
-@pytest.mark.parametrize("name", [CONFIG, VOCABULARY, TENSORS])
+@pytest.mark.parametrize("name", [CONFIG, VOCABULARY, TENSORS, README])
 def test_every_flipped_byte_is_noticed(folder: Path, name: str) -> None:
     content = (folder / name).read_bytes()
     for place in range(len(content)):
@@ -69,7 +70,7 @@ def test_every_flipped_byte_is_noticed(folder: Path, name: str) -> None:
             load_folder(folder, "test", SCHEMA)
 
 
-@pytest.mark.parametrize("name", [CONFIG, VOCABULARY, TENSORS])
+@pytest.mark.parametrize("name", [CONFIG, VOCABULARY, TENSORS, README])
 def test_every_truncation_is_noticed(folder: Path, name: str) -> None:
     content = (folder / name).read_bytes()
     for size in range(len(content) - 1):  # the config's last byte is a line break that JSON does not need
@@ -78,7 +79,7 @@ def test_every_truncation_is_noticed(folder: Path, name: str) -> None:
             load_folder(folder, "test", SCHEMA)
 
 
-@pytest.mark.parametrize("name", [CONFIG, VOCABULARY, TENSORS])
+@pytest.mark.parametrize("name", [CONFIG, VOCABULARY, TENSORS, README])
 def test_a_missing_file_is_named(folder: Path, name: str) -> None:
     (folder / name).unlink()
     with pytest.raises(StoreError, match=name):

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from wgcn.graph import EdgeRules, WindowCounts, WordGraph
+    from wgcn.model.classifier import WGCNClassifier
+    from wgcn.model.text_classifier import WGCNTextClassifier
+    from wgcn.predict import TextModel
     from wgcn.text.corpus import Corpus
     from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
@@ -17,13 +20,27 @@ __version__ = "0.1.0"
 _HOMES = {
     "Corpus": "wgcn.text.corpus",
     "EdgeRules": "wgcn.graph",
+    "TextModel": "wgcn.predict",
+    "WGCNClassifier": "wgcn.model.classifier",
+    "WGCNTextClassifier": "wgcn.model.text_classifier",
     "Vocabulary": "wgcn.text.vocabulary",
     "VocabularyRules": "wgcn.text.vocabulary",
     "WindowCounts": "wgcn.graph",
     "WordGraph": "wgcn.graph",
 }
 
-__all__ = ["Corpus", "EdgeRules", "Vocabulary", "VocabularyRules", "WindowCounts", "WordGraph", "__version__"]
+__all__ = [
+    "Corpus",
+    "EdgeRules",
+    "TextModel",
+    "Vocabulary",
+    "VocabularyRules",
+    "WGCNClassifier",
+    "WGCNTextClassifier",
+    "WindowCounts",
+    "WordGraph",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:

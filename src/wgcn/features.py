@@ -1,24 +1,103 @@
-"""The document-term matrix X_dv: documents by words, weighted."""
+"""The document-term matrix X_dv: documents by words, weighted.
 
-from typing import Literal
+`TermWeighting` is what a model keeps of it. It needs numpy alone, because prediction does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.sparse import csr_array
+import numpy.typing as npt
 
 from wgcn.errors import InputError
-from wgcn.text.corpus import Corpus
 
-__all__ = ["document_terms"]
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from wgcn.text.corpus import Corpus
+
+__all__ = ["TermWeighting", "count_terms", "document_terms"]
 
 
-def document_terms(corpus: Corpus, weighting: Literal["count", "tfidf"] = "tfidf") -> csr_array:
+@dataclass(frozen=True, eq=False)
+class TermWeighting:
+    """tf-idf as scikit-learn has it: term frequency times smooth idf, rows of length 1.
+
+    Parameters
+    ----------
+    idf : float32 array of shape (words,)
+        log((1 + documents) / (1 + documents that have the word)) + 1.
+    sublinear : bool
+        Whether a word that occurs n times counts 1 + log(n) rather than n.
+    """
+
+    idf: npt.NDArray[np.float32]
+    sublinear: bool = True
+
+    @classmethod
+    def from_counts(
+        cls, document_counts: npt.NDArray[np.int64], n_documents: int, *, sublinear: bool = True
+    ) -> TermWeighting:
+        """Learn the idf from the number of documents that have each word."""
+        return cls((np.log((1 + n_documents) / (1 + document_counts)) + 1).astype(np.float32), sublinear)
+
+    def weigh(
+        self, counts: npt.NDArray[Any], words: npt.NDArray[Any], offsets: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.float32]:
+        """Weigh the terms of documents.
+
+        Parameters
+        ----------
+        counts, words : arrays of shape (terms,)
+            How often which word occurs in a document, one document after another.
+        offsets : int64 array of shape (documents + 1,)
+            Where each document begins.
+        """
+        tf = counts.astype(np.float32)
+        weights: npt.NDArray[np.float32] = (1 + np.log(tf) if self.sublinear else tf) * self.idf[words]
+        lengths = np.diff(offsets)
+        has_terms = lengths > 0
+        if has_terms.any():
+            # Summed in double, so that the order of a sum does not show in single precision.
+            squares = np.add.reduceat(weights.astype(np.float64) ** 2, offsets[:-1][has_terms])
+            weights /= np.repeat(np.sqrt(squares).astype(np.float32), lengths[has_terms])
+        return weights
+
+
+def count_terms(
+    ids: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], n_words: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Count each word once a document.
+
+    Parameters
+    ----------
+    ids, offsets
+        Word ids of documents, one after another, and where each begins.
+    n_words : int
+        Size of the vocabulary.
+
+    Returns
+    -------
+    counts, words : int64 arrays of shape (terms,)
+        In the order of documents, then of words.
+    offsets : int64 array of shape (documents + 1,)
+    """
+    document = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    cells, counts = np.unique(document * n_words + ids, return_counts=True)
+    new_offsets = np.searchsorted(cells, np.arange(len(offsets)) * n_words)
+    return counts, cells % max(n_words, 1), new_offsets
+
+
+def document_terms(corpus: Corpus, weighting: TermWeighting | Literal["count", "tfidf"] = "tfidf") -> csr_array:
     """Return X_dv of a corpus.
 
     Parameters
     ----------
     corpus : Corpus
-    weighting : {"count", "tfidf"}
-        How often a word occurs in a document, or scikit-learn's tf-idf of that: smooth idf, rows of length 1.
+    weighting : "count", "tfidf" or TermWeighting
+        How often a word occurs in a document; tf-idf with the idf of this corpus; or a weighting learnt before.
 
     Returns
     -------
@@ -26,19 +105,22 @@ def document_terms(corpus: Corpus, weighting: Literal["count", "tfidf"] = "tfidf
 
     Examples
     --------
+    >>> from wgcn import Corpus
     >>> corpus = Corpus.from_texts(["a b a", "b"])
     >>> document_terms(corpus, "count").toarray().tolist()
     [[2.0, 1.0], [0.0, 1.0]]
     """
-    if weighting not in ("count", "tfidf"):
-        raise InputError(f"Unknown weighting {weighting!r}. Use 'count' or 'tfidf'.")
+    from scipy.sparse import csr_array
+
     shape = (len(corpus), len(corpus.vocabulary))
     # scikit-learn takes no matrix with 64-bit indices, so those are kept for what needs them.
     offsets = corpus.offsets.astype(np.int32 if corpus.n_tokens < 2**31 else np.int64)
     terms = csr_array((np.ones(corpus.n_tokens, np.float32), corpus.ids.copy(), offsets), shape=shape)
     terms.sum_duplicates()
     if weighting == "tfidf":
-        from sklearn.feature_extraction.text import TfidfTransformer
-
-        terms = csr_array(TfidfTransformer().fit_transform(terms))
+        weighting = TermWeighting.from_counts(corpus.vocabulary.document_counts, len(corpus), sublinear=False)
+    if isinstance(weighting, TermWeighting):
+        terms.data = weighting.weigh(terms.data, terms.indices, terms.indptr)
+    elif weighting != "count":
+        raise InputError(f"Unknown weighting {weighting!r}. Use 'count', 'tfidf' or a TermWeighting.")
     return terms

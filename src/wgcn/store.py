@@ -11,7 +11,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -27,10 +28,10 @@ from wgcn.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Folder", "csr_tensors", "load_folder", "save_folder", "write_file"]
+__all__ = ["Folder", "csr_tensors", "load_folder", "open_whole", "save_folder", "write_file"]
 
 VERSION = 1
-CONFIG, VOCABULARY, TENSORS = "config.json", "vocabulary.txt", "tensors.safetensors"
+CONFIG, VOCABULARY, README = "config.json", "vocabulary.txt", "README.md"
 _MAX_CONFIG_BYTES = 1 << 20
 
 
@@ -51,6 +52,17 @@ class Folder:
             raise StoreError(
                 f"{self.path}: '{name}' is {tensor.dtype} of shape {tensor.shape}; expected {np.dtype(dtype)} of "
                 f"shape ({size},). Save it again."
+            )
+        return tensor
+
+    def matrix(self, name: str, n_rows: int, n_columns: int | None) -> npt.NDArray[np.float32]:
+        """Take out a two-dimensional float32 tensor with finite values; None for any number of columns."""
+        tensor = self._tensor(name)
+        fits = tensor.ndim == 2 and tensor.shape[0] == n_rows and n_columns in (None, tensor.shape[1])
+        if not fits or tensor.dtype != np.float32 or not np.isfinite(tensor).all():
+            raise StoreError(
+                f"{self.path}: '{name}' is {tensor.dtype} of shape {tensor.shape}; expected finite float32 of shape "
+                f"({n_rows}, {n_columns or 'any'}). Save it again."
             )
         return tensor
 
@@ -83,16 +95,29 @@ def save_folder(
     config: Mapping[str, Any],
     tensors: Mapping[str, npt.NDArray[Any]],
     vocabulary: Vocabulary,
+    readme: str | None = None,
 ) -> str:
     """Write a folder, whole or not at all, replacing one that was saved there before; return its digest.
 
     A folder that is there and is not a saved one is never replaced.
+
+    Parameters
+    ----------
+    path : path
+    kind : str
+        What it holds; also the name of its .safetensors file.
+    config : mapping
+        Settings that JSON can hold.
+    tensors : mapping from str to array
+    vocabulary : Vocabulary
+    readme : str, optional
+        Text of a README.md for people, which is covered by the digest too.
     """
     path = Path(path)
     _check_replaceable(path)
     contents = {
         VOCABULARY: "".join(f"{word}\n" for word in vocabulary.words).encode(),
-        TENSORS: save(
+        f"{kind}.safetensors": save(
             {
                 **{name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()},
                 "vocabulary.counts": vocabulary.counts,
@@ -100,6 +125,8 @@ def save_folder(
             }
         ),
     }
+    if readme is not None:
+        contents[README] = readme.encode()
     document: dict[str, Any] = {
         "format": f"wgcn-{kind}",
         "version": VERSION,
@@ -142,11 +169,13 @@ def load_folder(path: str | Path, kind: str, schema: Mapping[str, type | tuple[t
     document = _read_config(path, kind)
     config = document["config"]
     _check_keys(path, "config", config, schema)
-    contents = {name: _read(path / name) for name in (VOCABULARY, TENSORS)}
+    tensor_file = f"{kind}.safetensors"
+    names = {VOCABULARY, tensor_file, *({README} & document["files"].keys())}
+    contents = {name: _read(path / name) for name in sorted(names)}
     if document["files"] != {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}:
         raise StoreError(f"{path} is damaged: its files do not match their digests. Save or fetch it again.")
     try:
-        tensors = load(contents[TENSORS])
+        tensors = load(contents[tensor_file])
         words = contents[VOCABULARY].decode().split("\n")
         if words.pop() != "":
             raise ValueError("the vocabulary does not end in a line break")
@@ -158,6 +187,13 @@ def load_folder(path: str | Path, kind: str, schema: Mapping[str, type | tuple[t
 
 def write_file(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
     """Write a file, whole or not at all: `write` is given a file beside it, which then takes its place."""
+    with open_whole(path) as file:
+        write(file)
+
+
+@contextmanager
+def open_whole(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file for writing that takes its place only when all went well."""
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -165,7 +201,7 @@ def write_file(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
         temporary = Path(name)
         try:
             with os.fdopen(handle, "wb") as file:
-                write(file)
+                yield file
             temporary.chmod(0o666 & ~_umask())
             temporary.replace(path)
         finally:

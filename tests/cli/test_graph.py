@@ -12,23 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from wgcn.cli import main
-
 Run = Callable[..., tuple[int, str, str]]
 
 TEXTS = ["Red wine and bread.", "White wine, and bread!", "A red rose", "A white rose", "wine bar"] * 4
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["wgcn", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        code = ended.value.code
-        return (code if isinstance(code, int) else 0, *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture
@@ -141,7 +127,7 @@ def test_an_unknown_word_is_answered_with_words_like_it(run: Run, graph: Path) -
     assert "'wine'" in err
 
 
-@pytest.mark.parametrize("file", ["config.json", "tensors.safetensors", "vocabulary.txt"])
+@pytest.mark.parametrize("file", ["config.json", "graph.safetensors", "vocabulary.txt"])
 @pytest.mark.parametrize("command", [["info"], ["neighbours", "wine"], ["plot", "wine"]])
 def test_a_truncated_graph_is_one_message(run: Run, graph: Path, file: str, command: list[str]) -> None:
     content = (graph / file).read_bytes()
@@ -153,7 +139,18 @@ def test_a_truncated_graph_is_one_message(run: Run, graph: Path, file: str, comm
 
 
 def test_help_has_an_example_for_every_command(run: Run) -> None:
-    for command in (["graph", "build"], ["graph", "neighbours"], ["graph", "info"], ["graph", "plot"], ["demo"]):
+    commands = [
+        "graph build",
+        "graph neighbours",
+        "graph info",
+        "graph plot",
+        "fit",
+        "predict",
+        "evaluate",
+        "info",
+        "demo",
+    ]
+    for command in map(str.split, commands):
         code, out, _ = run(*command, "--help")
         assert code == 0
         assert "Example: wgcn" in out

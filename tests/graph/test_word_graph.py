@@ -96,7 +96,7 @@ def test_saved_graph_comes_back_and_saves_to_the_same_bytes(graph: WordGraph, tm
     assert loaded.settings == graph.settings
     assert loaded.neighbours("wine") == graph.neighbours("wine")
     assert loaded.save(tmp_path / "b") == digest
-    for file in ("config.json", "vocabulary.txt", "tensors.safetensors"):
+    for file in ("config.json", "vocabulary.txt", "graph.safetensors"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 

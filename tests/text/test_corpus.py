@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from wgcn.datasets import Dataset
 from wgcn.errors import InputError, WGCNWarning
-from wgcn.text import corpus as corpus_module
+from wgcn.text import encode
 from wgcn.text.corpus import Corpus
 from wgcn.text.tokenize import ngrams, text_gcn, words
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
@@ -56,7 +56,7 @@ def test_result_does_not_depend_on_threads_or_batches(
 ) -> None:
     assert docs.texts is not None
     whole = Corpus.from_texts(docs.texts[:300], n_jobs=1)
-    monkeypatch.setattr(corpus_module, "_BATCH_CHARACTERS", batch)
+    monkeypatch.setattr(encode.in_batches, "__defaults__", (batch,))
     parts = Corpus.from_texts(docs.texts[:300], n_jobs=n_jobs)
     assert parts.vocabulary.words == whole.vocabulary.words
     assert np.array_equal(parts.ids, whole.ids)
@@ -87,7 +87,7 @@ def test_pruned_words_leave_the_documents() -> None:
 
 
 def test_a_generator_is_read_once_and_not_ahead_of_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus_module, "_BATCH_CHARACTERS", 1)
+    monkeypatch.setattr(encode.in_batches, "__defaults__", (1,))
     taken: list[int] = []
     done: list[int] = []
 

@@ -6,6 +6,9 @@ import typer
 
 from wgcn import __version__
 from wgcn.cli import demo, graph
+from wgcn.cli.evaluate import evaluate, info
+from wgcn.cli.fit import fit
+from wgcn.cli.predict import predict
 
 __all__ = ["app"]
 
@@ -18,8 +21,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+for command in (fit, predict, evaluate, info, demo.demo):
+    app.command()(command)
 app.add_typer(graph.app, name="graph")
-app.command("demo")(demo.demo)
 
 
 def _print_version(asked: bool) -> None:

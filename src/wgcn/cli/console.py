@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-__all__ = ["fail", "out", "say", "steps", "warn"]
+__all__ = ["fail", "out", "say", "steps", "warn", "working"]
 
 out = Console(highlight=False, soft_wrap=True)
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -29,6 +29,16 @@ def fail(message: str) -> NoReturn:
     """Show an error and end the program."""
     _err.print(f"[red]Error:[/] {escape(message)}")
     sys.exit(2)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on a terminal that work goes on, and nothing in a pipe."""
+    if not _err.is_terminal:
+        yield
+        return
+    with _err.status(f"{what} ..."):
+        yield
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 
 from wgcn.cli.console import out, say, steps
+from wgcn.cli.options import Header, StopWords, TextColumn, read_stop_words
 from wgcn.errors import InputError
 
 __all__ = ["app", "build_graph", "show_info"]
@@ -28,18 +29,12 @@ def build(
         typer.Argument(metavar="CORPUS...", help="Files with text: .txt, .csv, .tsv, .jsonl or .parquet, also .gz."),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write the graph to.")],
-    text_column: Annotated[
-        str | None, typer.Option(help="Column with the text: its name, or its position from 0. Default: 'text'.")
-    ] = None,
-    header: Annotated[
-        bool, typer.Option("--header/--no-header", help="Whether .csv and .tsv files begin with column names.")
-    ] = True,
+    text_column: TextColumn = None,
+    header: Header = True,
     tokenizer: Annotated[
         Literal["words", "text_gcn"], typer.Option(help="'words' for any language; 'text_gcn' as in the literature.")
     ] = "words",
-    stop_words: Annotated[
-        str | None, typer.Option(metavar="FILE|english", help="Words to drop: a file, one a line, or 'english'.")
-    ] = None,
+    stop_words: StopWords = None,
     min_count: Annotated[int, typer.Option(min=1, help="Keep words that occur at least this often.")] = 2,
     min_df: Annotated[int, typer.Option(min=1, help="Keep words in at least this many documents.")] = 1,
     max_df: Annotated[
@@ -73,7 +68,7 @@ def build(
     from wgcn.text.vocabulary import VocabularyRules
 
     # Settings are checked before the files are opened, and the files before any work is done.
-    rules = VocabularyRules(min_count, min_df, max_df, max_words, _stop_words(stop_words))
+    rules = VocabularyRules(min_count, min_df, max_df, max_words, read_stop_words(stop_words))
     edge_rules = EdgeRules(threshold, min_pairs, top_k, smoothing, diagonal)
     if window < 2:
         raise InputError(f"--window must be at least 2 tokens, got {window}: a pair of words needs two places.")
@@ -201,18 +196,3 @@ def show_info(info: Any) -> None:
     width = max(map(len, rows))
     for name, value in rows.items():
         typer.echo(f"{name:<{width}}  {value}")
-
-
-def _stop_words(given: str | None) -> frozenset[str]:
-    if given is None:
-        return frozenset()
-    if given == "english":
-        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-        return frozenset(ENGLISH_STOP_WORDS)
-    try:
-        return frozenset(Path(given).read_text(encoding="utf-8").split())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"The stop words cannot be read from {given!r}: {error}. Give a text file or 'english'."
-        ) from error

@@ -23,7 +23,7 @@ from wgcn.graph import kernels
 from wgcn.graph.counts import WindowCounts
 from wgcn.text.corpus import available_cores
 
-__all__ = ["Diagonal", "EdgeRules", "Weight", "from_documents", "from_windows", "normalize", "product"]
+__all__ = ["Diagonal", "EdgeRules", "Weight", "floating", "from_documents", "from_windows", "normalize", "product"]
 
 Weight = Literal["pmi", "npmi", "count", "cosine", "product"]
 Diagonal = Literal["self", "one", "none"]
@@ -118,7 +118,7 @@ def from_documents(document_terms: csr_array, weight: Weight, rules: EdgeRules) 
         raise InputError(
             f"The weight {weight!r} does not come from documents. Use one of {', '.join(DOCUMENT_WEIGHTS)}."
         )
-    terms = csr_array(document_terms, dtype=np.float32)
+    terms = floating(document_terms)
     if weight == "cosine":
         lengths = np.sqrt(terms.power(2).sum(axis=0))
         terms = csr_array(terms.multiply(1 / np.where(lengths > 0, lengths, 1)))
@@ -139,10 +139,10 @@ def product(left: csr_array, right: csr_array, rules: EdgeRules) -> csr_array:
     factors = (
         [(csr_array(left.T), right)] if left is right else [(csr_array(left.T), right), (csr_array(right.T), left)]
     )
-    diagonal = np.zeros(n_words, np.float32)
+    diagonal = np.zeros(n_words, left.dtype)
     blocks = []
     for first, last in _row_blocks(*factors[0]):
-        block = csr_array(_mean([rows[first:last] @ other for rows, other in factors]), dtype=np.float32)
+        block = csr_array(_mean([rows[first:last] @ other for rows, other in factors]), dtype=left.dtype)
         diagonal[first:last] = block.diagonal(first)
         if rules.min_count > 1:
             shared = [_pattern(rows[first:last]) @ _pattern(other) for rows, other in factors]
@@ -154,6 +154,11 @@ def product(left: csr_array, right: csr_array, rules: EdgeRules) -> csr_array:
         blocks.append(block)
     upper = csr_array(vstack(blocks, format="csr"))
     return _finished(upper.indptr, upper.indices, upper.data, diagonal, rules)
+
+
+def floating(matrix: csr_array) -> csr_array:
+    """Return a matrix in double precision if it was so, else in single."""
+    return csr_array(matrix, dtype=np.float64 if matrix.dtype == np.float64 else np.float32)
 
 
 def _mean(matrices: list[csr_array]) -> csr_array:
@@ -178,8 +183,8 @@ def _row_blocks(rows: csr_array, other: csr_array) -> Iterator[tuple[int, int]]:
 def _finished(
     indptr: npt.NDArray[Any],
     columns: npt.NDArray[Any],
-    weights: npt.NDArray[np.float32],
-    own: npt.NDArray[np.float32],
+    weights: npt.NDArray[Any],
+    own: npt.NDArray[Any],
     rules: EdgeRules,
 ) -> csr_array:
     """Make the graph of its upper triangle: set the diagonal, mirror, keep the strongest edges."""

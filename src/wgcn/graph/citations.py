@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 
 from wgcn.errors import InputError
-from wgcn.graph.association import EdgeRules, product
+from wgcn.graph.association import EdgeRules, floating, product
 
 __all__ = ["from_citations", "normalize_documents"]
 
@@ -68,7 +68,7 @@ def from_citations(
     m, n = order if isinstance(order, tuple) else (order // 2, order - order // 2)
     if min(m, n) < 0:
         raise InputError(f"order must not be negative, got {order}.")
-    terms = csr_array(document_terms, dtype=np.float32)
+    terms = floating(document_terms)
     if terms.shape[0] != document_graph.shape[0]:
         raise InputError(
             f"{terms.shape[0]} documents in document_terms but {document_graph.shape[0]} in document_graph: "

@@ -247,7 +247,7 @@ def strongest(indptr, columns, weights, k):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def scale_edges(indptr, columns, weights, scale):  # type: ignore[no-untyped-def]
     """Multiply the weight of each edge by the scales of its two words."""
-    scaled = np.empty(len(weights), np.float32)
+    scaled = np.empty(len(weights), weights.dtype)
     for row in range(len(indptr) - 1):
         for k in range(indptr[row], indptr[row + 1]):
             scaled[k] = weights[k] * (scale[row] * scale[columns[k]])  # in this order, so that it stays symmetric

@@ -9,14 +9,13 @@ import numpy as np
 
 from wgcn.errors import InputError, MissingDependencyError
 from wgcn.graph.word_graph import WordGraph
-from wgcn.store import write_file
+from wgcn.plots import figure
 
 if TYPE_CHECKING:
     import networkx
 
 __all__ = ["plot_neighbourhood"]
 
-_ENDINGS = (".png", ".svg", ".pdf")
 _WORD_COLOUR, _NEAR_COLOUR, _FAR_COLOUR, _EDGE_COLOUR = "#d1495b", "#2e6f95", "#8fb8cc", "#9aa5ad"
 
 
@@ -40,15 +39,10 @@ def plot_neighbourhood(
     min_count : int, optional
         As for `WordGraph.neighbours`.
     """
-    path = Path(path)
-    if path.suffix.lower() not in _ENDINGS:
-        raise InputError(f"A picture ends in {', '.join(_ENDINGS)}, got {path.name!r}.")
     try:
         import networkx
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
     except ImportError as error:
-        raise MissingDependencyError("matplotlib and networkx", "plots", "A picture") from error
+        raise MissingDependencyError("networkx", "plots", "A picture of a graph") from error
     near = [neighbour.word for neighbour in graph.neighbours(word, k, min_count=min_count)]
     if not near:
         raise InputError(f"The word {word!r} has no neighbours to draw. Build the graph with a lower threshold.")
@@ -57,9 +51,7 @@ def plot_neighbourhood(
     strength = (weights - weights.min()) / max(float(np.ptp(weights)), 1e-9)
     positions = networkx.spring_layout(picture, weight=None, seed=0, iterations=300, k=1.9 / np.sqrt(len(picture)))
 
-    with rc_context({"svg.hashsalt": "wgcn", "svg.fonttype": "none", "font.size": 10}):
-        figure = Figure(figsize=(10, 7), layout="tight")
-        axes = figure.subplots()
+    with figure(path, (10, 7)) as axes:
         for (a, b), s in zip(picture.edges, strength, strict=True):
             axes.plot(
                 *np.transpose([positions[a], positions[b]]), color=_EDGE_COLOUR, lw=0.5 + 2 * s, alpha=0.55, zorder=1
@@ -84,14 +76,6 @@ def plot_neighbourhood(
         axes.margins(0.12)
         axes.set_axis_off()
         axes.set_title(f"{word}: {len(near)} nearest words and theirs", fontsize=11)
-        date = (
-            {"Date": None}
-            if path.suffix.lower() == ".svg"
-            else {"CreationDate": None}
-            if path.suffix.lower() == ".pdf"
-            else {}
-        )
-        write_file(path, lambda file: figure.savefig(file, format=path.suffix.lower()[1:], dpi=130, metadata=date))
 
 
 def _neighbourhood(graph: WordGraph, word: str, near: list[str], further: int, min_count: int | None) -> networkx.Graph:

@@ -72,7 +72,7 @@ class WordGraph:
     Parameters
     ----------
     vocabulary : Vocabulary
-    adjacency : csr_array of shape (words, words), float32
+    adjacency : csr_array of shape (words, words), float32 (float64 if made from documents in that precision)
         A_vv: symmetric, and normalised as D^-1/2 A D^-1/2 unless that was switched off.
     degrees : float64 array of shape (words,)
         D, the sums of absolute weights before normalisation; all 1 if that was switched off.

@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.errors import InputError, WGCNWarning
+from wgcn.text.encode import in_batches, lay_out
 from wgcn.text.kernels import LookUpTable, count_documents, encode_new
 from wgcn.text.read import read_texts
-from wgcn.text.tokenize import TOKENIZERS, Tokenizer, fold, resolve_tokenizer
+from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
 __all__ = ["Corpus", "available_cores"]
@@ -27,9 +28,6 @@ __all__ = ["Corpus", "available_cores"]
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 Progress = Callable[[int], Any]
-
-# Large enough that merging a batch's words costs little beside counting them, small enough for the caches.
-_BATCH_CHARACTERS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,15 +211,14 @@ def _encoded(
 ) -> Iterator[tuple[Any, ...]]:
     """Encode texts batch by batch, in order, on several threads; only a few batches are in memory at a time."""
     function = resolve_tokenizer(tokenizer)
-    rule = next((name for name, known in TOKENIZERS.items() if known is function), None)
     n_threads = n_jobs or available_cores()
     n_replaced = 0
     with ThreadPoolExecutor(n_threads) as pool:
         waiting: deque[tuple[int, Future[tuple[Any, ...]]]] = deque()
-        for batch in _batches(texts):
-            data, documents, replaced = _to_bytes(batch, function, rule)
+        for batch in in_batches(texts):
+            data, documents, rule, replaced = lay_out(batch, function)
             n_replaced += replaced
-            waiting.append((len(batch), pool.submit(encode, data, documents, rule or "lines")))
+            waiting.append((len(batch), pool.submit(encode, data, documents, rule)))
             if len(waiting) > n_threads:
                 yield _finished(*waiting.popleft(), progress)
         while waiting:
@@ -239,53 +236,6 @@ def _finished(n_texts: int, future: Future[tuple[Any, ...]], progress: Progress 
     if progress is not None:
         progress(n_texts)
     return result
-
-
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        if not isinstance(text, str):
-            raise InputError(f"A document must be a str, got {type(text).__name__}: {text!r:.80}.")
-        batch.append(text)
-        size += len(text) + 1
-        if size >= _BATCH_CHARACTERS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def _to_bytes(batch: list[str], function: Tokenizer, rule: str | None) -> tuple[npt.NDArray[np.uint8], Offsets, int]:
-    """Lay a batch out as UTF-8 for the kernels; also count the texts that had to be repaired.
-
-    The tokens of a callable are laid out one a line, which the kernels split again.
-    """
-    n_replaced = 0
-    encoded = []
-    for text in batch:
-        if rule is None:
-            text = _joined_tokens(function(text))
-        elif rule == "words":
-            text = fold(text)
-        try:
-            encoded.append(text.encode())
-        except UnicodeEncodeError:
-            encoded.append(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode())
-            n_replaced += 1
-    data = np.frombuffer(bytearray(b"".join(encoded)), np.uint8)
-    if len(data) >= 2**31:
-        raise InputError(f"A document of {max(map(len, encoded)):,} bytes is too long: 2 GB is the limit. Split it.")
-    return data, _offsets([np.fromiter(map(len, encoded), np.int64, len(encoded))]), n_replaced
-
-
-def _joined_tokens(tokens: Sequence[str]) -> str:
-    if isinstance(tokens, str):
-        raise InputError("A tokenizer must return a list of tokens, not one str.")
-    joined = "\n".join(tokens)
-    if joined.count("\n") != max(len(tokens) - 1, 0) or not all(tokens):
-        raise InputError("A tokenizer must return tokens that are not empty and have no line break in them.")
-    return joined
 
 
 def _joined(ids: list[Ids]) -> Ids:

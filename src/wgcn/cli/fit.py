@@ -1,0 +1,109 @@
+"""wgcn fit: train a text classifier and save it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from wgcn.cli.console import say, working
+from wgcn.cli.options import Header, LabelColumn, LabelSeparator, StopWords, TextColumn, read_stop_words
+from wgcn.errors import InputError
+
+__all__ = ["fit", "read_labelled"]
+
+
+def fit(
+    train: Annotated[
+        Path, typer.Argument(metavar="TRAIN", help="Labelled texts: .csv, .tsv, .jsonl, .parquet, or .gz.")
+    ],
+    model: Annotated[Path, typer.Option("--model", "-m", metavar="DIR", help="Folder to write the model to.")],
+    unlabeled: Annotated[
+        list[Path] | None,
+        typer.Option("--unlabeled", metavar="FILE", help="More texts, without labels, for the word graph. Repeatable."),
+    ] = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = "label",
+    label_separator: LabelSeparator = None,
+    header: Header = True,
+    tokenizer: Annotated[
+        Literal["words", "text_gcn"], typer.Option(help="'words' for any language; 'text_gcn' as in the literature.")
+    ] = "words",
+    stop_words: StopWords = None,
+    ngrams: Annotated[int, typer.Option(min=1, help="Longest word n-gram.")] = 1,
+    min_count: Annotated[int, typer.Option(min=1, help="Keep words that occur at least this often.")] = 1,
+    window: Annotated[int, typer.Option(help="Tokens in a window of the word graph, at least 2.")] = 20,
+    weight: Annotated[
+        Literal["pmi", "npmi", "count", "cosine", "product"], typer.Option(help="Edge weight of the word graph.")
+    ] = "pmi",
+    top_k: Annotated[int | None, typer.Option(min=1, help="Keep only the k strongest edges a word.")] = None,
+    alpha: Annotated[float, typer.Option(min=0.0, help="Weight of the graph beside the words; 0: no graph.")] = 1.0,
+    c: Annotated[float, typer.Option("--C", help="Larger fits the training texts closer.")] = 1.0,
+    balanced: Annotated[bool, typer.Option("--balanced", help="Give every class the same weight.")] = False,
+) -> None:
+    """Train a classifier on labelled texts.
+
+    A text with an empty label counts as unlabelled. Example: wgcn fit train.csv --text-column body --model my-model
+    """
+    from wgcn.model.classifier import WGCNClassifier
+    from wgcn.model.text_classifier import WGCNTextClassifier
+    from wgcn.text.read import read_texts
+
+    words = read_stop_words(stop_words)
+    if window < 2:
+        raise InputError(f"--window must be at least 2 tokens, got {window}: a pair of words needs two places.")
+    more = [read_texts(path, text_column=text_column, header=header) for path in unlabeled or []]
+    texts, labels = [], []
+    for text, label in read_labelled(train, text_column, label_column, header, label_separator):
+        texts.append(text)
+        labels.append(label)
+    say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them with a label.")
+    estimator = WGCNTextClassifier(
+        tokenizer=tokenizer,
+        ngram_range=(1, ngrams),
+        min_count=min_count,
+        stop_words=words or None,
+        window=window,
+        weight=weight,
+        top_k=top_k,
+        classifier=WGCNClassifier(alpha=alpha, C=c, class_weight="balanced" if balanced else None),
+    )
+    with working("Fitting"):
+        estimator.fit(texts, labels, unlabeled=(text for part in more for text in part) if more else ())
+    estimator.save(model)
+    report = estimator.model_.report
+    typer.echo(f"classes   {len(estimator.classes_):,}")
+    typer.echo(f"words     {len(estimator.model_.vocabulary):,}")
+    typer.echo(f"edges     {report['n_edges']:,}")
+    if report["held_out_accuracy"] is not None:
+        held_out = f"{report['held_out_accuracy']:.2%} of {report['n_held_out']:,} texts that a first fit left out"
+        typer.echo(f"accuracy  {held_out}")
+    typer.echo(f"seconds   {report['seconds']:.1f}")
+    say(f"The model is in {model}. Use it: wgcn predict {model} FILE")
+
+
+def read_labelled(
+    path: Path, text_column: str | None, label_column: str, header: bool, separator: str | None
+) -> Iterator[tuple[str, Any]]:
+    """Read texts with their labels: a str, a list of str if there is a separator, or None for an empty label."""
+    from wgcn.text.read import read_rows
+
+    # The text column has a default, which the reader knows; so it is asked for the label alone first.
+    columns = [label_column] if text_column is None else [label_column, text_column]
+    if text_column is None:
+        from wgcn.text.read import read_texts
+
+        rows: Iterator[tuple[str | None, ...]] = zip(
+            (label for (label,) in read_rows(path, columns, header=header)),
+            read_texts(path, text_column="text", header=header),
+            strict=True,
+        )
+    else:
+        rows = read_rows(path, columns, header=header)
+    for label, text in rows:
+        if not label or not label.strip():
+            yield text or "", None
+        elif separator is not None:
+            yield text or "", [part.strip() for part in label.split(separator) if part.strip()]
+        else:
+            yield text or "", label

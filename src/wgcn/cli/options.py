@@ -1,0 +1,39 @@
+"""Options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wgcn.errors import InputError
+
+__all__ = ["Header", "LabelColumn", "LabelSeparator", "ModelFolder", "StopWords", "TextColumn", "read_stop_words"]
+
+TextColumn = Annotated[
+    str | None, typer.Option(help="Column with the text: its name, or its position from 0. Default: 'text'.")
+]
+LabelColumn = Annotated[str, typer.Option(help="Column with the label: its name, or its position from 0.")]
+LabelSeparator = Annotated[
+    str | None, typer.Option(metavar="CHAR", help="A document may have several labels, separated by this.")
+]
+Header = Annotated[
+    bool, typer.Option("--header/--no-header", help="Whether .csv and .tsv files begin with column names.")
+]
+StopWords = Annotated[
+    str | None, typer.Option(metavar="FILE|english", help="Words to drop: a file, one a line, or 'english'.")
+]
+ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a model that 'wgcn fit' wrote.")]
+
+
+def read_stop_words(given: str | None) -> frozenset[str]:
+    """Return the words that an option names."""
+    if given is None:
+        return frozenset()
+    if given == "english":
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        return frozenset(ENGLISH_STOP_WORDS)
+    try:
+        return frozenset(Path(given).read_text(encoding="utf-8").split())
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"The stop words cannot be read from {given!r}: {error}. Give a file or 'english'.") from error

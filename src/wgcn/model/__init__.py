@@ -1,0 +1,1 @@
+"""From the word graph to a classifier: the network, its training."""

@@ -1,0 +1,244 @@
+"""WGCNTextClassifier: raw texts in, labels out. A thin shell round WGCNClassifier."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable
+from datetime import date
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from wgcn import __version__
+from wgcn.errors import InputError
+from wgcn.features import TermWeighting, document_terms
+from wgcn.graph import EdgeRules, WordGraph
+from wgcn.graph.association import Weight
+from wgcn.model.classifier import WGCNClassifier
+from wgcn.predict import TextModel
+from wgcn.text.corpus import Corpus
+from wgcn.text.tokenize import Tokenizer
+from wgcn.text.vocabulary import VocabularyRules
+
+__all__ = ["WGCNTextClassifier"]
+
+
+class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
+    """Classify texts through a graph of their words.
+
+    Every text given to `fit`, with a label or without, shapes the vocabulary, the idf and the word graph; only those
+    with a label enter the loss. Nothing of the texts to be predicted is seen before.
+
+    Parameters
+    ----------
+    tokenizer : {"words", "text_gcn"} or callable, default="words"
+    ngram_range : (int, int), default=(1, 1)
+        Shortest and longest word n-gram. Longer ones are words of the graph too, and the window counts them.
+    min_count : int, default=1
+        Keep words that occur at least this often.
+    stop_words : collection of str or None, default=None
+    sublinear : bool, default=True
+        Whether a word that occurs n times counts 1 + log(n).
+    window : int, default=20
+        Tokens in a window of the word graph.
+    weight : {"pmi", "npmi", "count", "cosine", "product"}, default="pmi"
+        Edge weight of the word graph.
+    min_pairs : int, default=2
+        Keep pairs of words that share at least so many windows.
+    top_k : int or None, default=None
+        Keep only the k strongest edges a word.
+    classifier : WGCNClassifier or None, default=None
+        The model with its settings; None for the defaults.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    word_graph_ : WordGraph
+    word_embeddings_ : array of shape (n_words, n_embedding)
+    classifier_ : WGCNClassifier
+        The fitted model.
+    model_ : TextModel
+        What is saved, and what predicts.
+    history_ : list of dict
+
+    Examples
+    --------
+    >>> texts = ["red wine", "white wine", "fast car", "slow car", "a fast red car"]
+    >>> model = WGCNTextClassifier().fit(texts, ["drink", "drink", "drive", "drive", None])
+    >>> model.predict(["a glass of wine"]).tolist()
+    ['drink']
+    """
+
+    def __init__(
+        self,
+        *,
+        tokenizer: str | Tokenizer = "words",
+        ngram_range: tuple[int, int] = (1, 1),
+        min_count: int = 1,
+        stop_words: Collection[str] | None = None,
+        sublinear: bool = True,
+        window: int = 20,
+        weight: Weight = "pmi",
+        min_pairs: int = 2,
+        top_k: int | None = None,
+        classifier: WGCNClassifier | None = None,
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.ngram_range = ngram_range
+        self.min_count = min_count
+        self.stop_words = stop_words
+        self.sublinear = sublinear
+        self.window = window
+        self.weight = weight
+        self.min_pairs = min_pairs
+        self.top_k = top_k
+        self.classifier = classifier
+
+    def fit(
+        self,
+        X: Iterable[str],
+        y: Any,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        unlabeled: Iterable[str] = (),
+        document_graph: csr_array | None = None,
+    ) -> WGCNTextClassifier:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : iterable of str
+            Texts.
+        y : sequence
+            A label a text, None (or -1) for a text without; or a list of labels a text.
+        sample_weight : array of shape (n_texts,), optional
+        unlabeled : iterable of str, optional
+            More texts without labels, for vocabulary and graph.
+        document_graph : csr_array of shape (n_texts, n_texts), optional
+            Citations between the texts of X: the word graph is then made from them (eq. 4), not from windows.
+
+        Returns
+        -------
+        self
+        """
+        started = time.perf_counter()
+        if y is None:
+            raise InputError("requires y to be passed, but the target y is None")
+        n_labels = len(y) if hasattr(y, "__len__") else y.shape[0]
+        corpus = self._corpus(chain(_checked_texts(X), unlabeled))
+        n_extra = len(corpus) - n_labels
+        if n_extra < 0 or (n_extra and unlabeled == ()):
+            raise InputError(f"{len(corpus):,} texts but {n_labels:,} labels: there must be one label a text.")
+        weighting = TermWeighting.from_counts(corpus.vocabulary.document_counts, len(corpus), sublinear=self.sublinear)
+        terms = document_terms(corpus, weighting)[:n_labels]
+        graph = None if document_graph is not None else self._graph(corpus)
+        classifier = clone(self.classifier) if self.classifier is not None else WGCNClassifier()
+        self.classifier_ = classifier.fit(terms, y, sample_weight, word_graph=graph, document_graph=document_graph)
+        self.word_graph_ = classifier.word_graph_
+        self.model_ = TextModel(
+            self.tokenizer,
+            self.ngram_range,
+            corpus.vocabulary,
+            weighting,
+            classifier.scorer_,
+            classifier.classes_,
+            self._settings(),
+            {
+                "n_documents": len(corpus),
+                "n_labelled": int(classifier.n_labelled_),
+                "n_edges": self.word_graph_.info().edges,
+                "held_out_accuracy": classifier.held_out_accuracy_,
+                "n_held_out": classifier.n_held_out_,
+                "seconds": round(time.perf_counter() - started, 2),
+                "date": date.today().isoformat(),
+                "version": __version__,
+            },
+        )
+        return self
+
+    def _corpus(self, texts: Iterable[str]) -> Corpus:
+        rules = VocabularyRules(min_count=self.min_count, stop_words=self.stop_words or ())
+        return Corpus.from_texts(texts, tokenizer=self.tokenizer, ngram_range=self.ngram_range, rules=rules)
+
+    def _graph(self, corpus: Corpus) -> WordGraph:
+        rules = EdgeRules(min_count=self.min_pairs, top_k=self.top_k)
+        return WordGraph.from_corpus(corpus, window=self.window, weight=self.weight, rules=rules)
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters as JSON can hold them, for the model card."""
+        parameters = {**self.get_params(deep=False), **self.classifier_.get_params(deep=False)}
+        del parameters["classifier"]
+        if parameters["stop_words"] is not None:
+            parameters["stop_words"] = f"{len(parameters['stop_words'])} words"
+        plain = (str, int, float, bool, type(None))
+        return {name: value if isinstance(value, plain) else str(value) for name, value in parameters.items()}
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The labels."""
+        return self._fitted.classes
+
+    @property
+    def word_embeddings_(self) -> npt.NDArray[Any]:
+        """H_vm of eq. 5, one row a word."""
+        return self._fitted.scorer.word_embeddings
+
+    @property
+    def history_(self) -> list[dict[str, float]]:
+        """Objective after each iteration of the final fit."""
+        return list(self.classifier_.history_)
+
+    @property
+    def _fitted(self) -> TextModel:
+        check_is_fitted(self, "model_")
+        model: TextModel = self.model_
+        return model
+
+    def predict(self, X: Iterable[str]) -> npt.NDArray[Any]:
+        """Return a label a text; for a multi-label model a 0/1 matrix of shape (n_texts, n_classes)."""
+        return self._fitted.predict(_checked_texts(X))
+
+    def predict_proba(self, X: Iterable[str]) -> npt.NDArray[np.float64]:
+        """Return probabilities of shape (n_texts, n_classes)."""
+        return self._fitted.predict_proba(_checked_texts(X))
+
+    def decision_function(self, X: Iterable[str]) -> npt.NDArray[Any]:
+        """Return scores of shape (n_texts, n_classes), or (n_texts,) for two classes."""
+        scores = self._fitted.scores(_checked_texts(X))
+        return scores[:, 1] if scores.shape[1] == 2 and not self._fitted.scorer.multilabel else scores
+
+    def transform(self, X: Iterable[str]) -> npt.NDArray[Any]:
+        """Return document embeddings H_dm (eq. 5) of shape (n_texts, n_embedding)."""
+        return self._fitted.transform(_checked_texts(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Return the names of the columns that `transform` gives."""
+        return np.array([f"wgcn{i}" for i in range(self.word_embeddings_.shape[1])], dtype=object)
+
+    def save(self, path: str | Path) -> str:
+        """Write the fitted model to a folder; `TextModel.load` reads it. Return its digest."""
+        return self._fitted.save(path)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _checked_texts(texts: Iterable[str]) -> Iterable[str]:
+    if isinstance(texts, str | bytes):
+        raise InputError("Texts must be a list of texts, not one text: put it into a list.")
+    if getattr(texts, "ndim", 1) != 1:
+        raise InputError(f"Texts must be one-dimensional, got an array of {texts.ndim} dimensions.")  # type: ignore[attr-defined]
+    return texts

@@ -1,0 +1,353 @@
+"""Prediction with numpy alone: a document is a sparse row times a table.
+
+After training the word embeddings are fixed, so the graph is folded into them: H_dm = X_dv H_vm (eq. 5), then the head
+of eq. 7. Neither graph nor torch is needed. Where numba is installed, texts are tokenised and looked up by compiled
+code that gives the same ids.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from wgcn import store
+from wgcn.errors import InputError, StoreError
+from wgcn.features import TermWeighting, count_terms
+from wgcn.text.encode import in_batches, lay_out
+from wgcn.text.tokenize import TOKENIZERS, Tokenizer, ngrams, resolve_tokenizer
+from wgcn.text.vocabulary import Vocabulary
+
+__all__ = ["Scorer", "TextModel"]
+
+Floats = npt.NDArray[Any]  # single precision, or double where a model was fitted in it
+Offsets = npt.NDArray[np.int64]
+
+# Terms whose embeddings are gathered at a time: what bounds memory.
+_BLOCK_VALUES = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """What training leaves: from weighted terms to scores and probabilities.
+
+    Parameters
+    ----------
+    word_embeddings : float32 array of shape (words, hidden)
+        H_vm of eq. 5. For a linear model, hidden is the number of classes.
+    class_weights : float32 array of shape (hidden, classes), optional
+        W_1 of eq. 7, applied after a ReLU; None for a linear model, whose document embeddings are its scores.
+    bias : float32 array of shape (classes,)
+    prior : float32 array of shape (classes,)
+        Share of each class in the training documents: the answer for a document with no known word.
+    sharpness : float
+        What scores are multiplied by before they become probabilities, found on held-out documents.
+    multilabel : bool
+        Whether a document may have several classes: then each has a probability of its own.
+    """
+
+    word_embeddings: Floats
+    class_weights: Floats | None
+    bias: Floats
+    prior: Floats
+    sharpness: float = 1.0
+    multilabel: bool = False
+
+    def embed(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
+        """Return H_dm = X_dv H_vm.
+
+        Parameters
+        ----------
+        weights, words : arrays of shape (terms,)
+            The non-zero entries of X_dv and their columns, row by row.
+        offsets : int array of shape (documents + 1,)
+            Where each row begins.
+
+        Returns
+        -------
+        float32 array of shape (documents, hidden)
+        """
+        n_documents, hidden = len(offsets) - 1, self.word_embeddings.shape[1]
+        embedded = np.zeros((n_documents, hidden), self.word_embeddings.dtype)
+        for first, last in _row_blocks(offsets, max(_BLOCK_VALUES // max(hidden, 1), 1)):
+            begin, end = int(offsets[first]), int(offsets[last])
+            if begin == end:
+                continue
+            terms = self.word_embeddings[words[begin:end]] * weights[begin:end, None]  # (terms, hidden)
+            has_terms = np.diff(offsets[first : last + 1]) > 0
+            starts = (offsets[first:last] - begin)[has_terms]
+            embedded[first:last][has_terms] = np.add.reduceat(terms, starts, axis=0)
+        return embedded
+
+    def scores(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
+        """Return scores of shape (documents, classes); a document with no term gets the logarithm of the prior."""
+        scores = self.embed(weights, words, offsets)
+        if self.class_weights is not None:
+            # One row at a time, because a matrix product may round a row differently in another company.
+            scores = (
+                np.stack([np.maximum(row, 0) @ self.class_weights for row in scores]) if len(scores) else scores[:, :0]
+            )
+            scores = scores.reshape(len(offsets) - 1, len(self.bias))
+        scores = scores + self.bias
+        scores[np.diff(offsets) == 0] = self._prior_scores
+        return scores
+
+    @cached_property
+    def _prior_scores(self) -> Floats:
+        """The scores whose probabilities are the prior."""
+        prior = np.clip(self.prior.astype(np.float64), 1e-12, 1 - 1e-12)
+        logits = np.log(prior) - np.log1p(-prior) if self.multilabel else np.log(prior)
+        return (logits / self.sharpness).astype(self.bias.dtype)
+
+    def probabilities(self, scores: Floats) -> npt.NDArray[np.float64]:
+        """Return probabilities of shape (documents, classes): eq. 7's softmax, or a sigmoid a class if multilabel."""
+        logits = scores.astype(np.float64) * self.sharpness
+        if self.multilabel:
+            return np.where(logits >= 0, 1 / (1 + np.exp(-np.abs(logits))), 1 - 1 / (1 + np.exp(-np.abs(logits))))
+        logits -= logits.max(axis=1, keepdims=True)
+        exponentials = np.exp(logits)
+        return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
+
+
+class Terms(NamedTuple):
+    """Weighted terms of documents: the rows of X_dv, and what could not enter them."""
+
+    weights: Floats  # (terms,)
+    words: npt.NDArray[Any]  # (terms,)
+    offsets: Offsets  # (documents + 1,)
+    n_tokens: int
+    n_unknown: int
+
+
+@dataclass(frozen=True, eq=False)
+class TextModel:
+    """A trained model that takes texts: what a saved model folder holds.
+
+    Parameters
+    ----------
+    tokenizer : str or callable
+    ngram_range : (int, int)
+    vocabulary : Vocabulary
+    weighting : TermWeighting
+    scorer : Scorer
+    classes : array of shape (classes,)
+        The labels, strings or integers.
+    settings, report : dict
+        How the model was fitted, and what came of it: for the model card.
+    """
+
+    tokenizer: str | Tokenizer
+    ngram_range: tuple[int, int]
+    vocabulary: Vocabulary
+    weighting: TermWeighting
+    scorer: Scorer
+    classes: npt.NDArray[Any]
+    settings: dict[str, Any] = field(default_factory=dict)
+    report: dict[str, Any] = field(default_factory=dict)
+
+    def terms(self, texts: Iterable[str]) -> Terms:
+        """Tokenise texts and weigh their terms."""
+        ids, offsets = self._encode(list(texts))
+        known = ids >= 0
+        before = np.zeros(len(ids) + 1, np.int64)
+        np.cumsum(known, out=before[1:])
+        counts, words, new_offsets = count_terms(ids[known], before[offsets], len(self.vocabulary))
+        weights = self.weighting.weigh(counts, words, new_offsets)
+        return Terms(weights, words, new_offsets, len(ids), int(len(ids) - before[-1]))
+
+    def transform(self, texts: Iterable[str]) -> Floats:
+        """Return document embeddings, of shape (documents, hidden)."""
+        return self.scorer.embed(*self.terms(texts)[:3])
+
+    def scores(self, texts: Iterable[str]) -> Floats:
+        """Return scores of shape (documents, classes)."""
+        parts = [self.scorer.scores(*self.terms(batch)[:3]) for batch in in_batches(texts)]
+        return np.concatenate(parts) if parts else np.empty((0, len(self.classes)), np.float32)
+
+    def predict_proba(self, texts: Iterable[str]) -> npt.NDArray[np.float64]:
+        """Return probabilities of shape (documents, classes)."""
+        return self.scorer.probabilities(self.scores(texts))
+
+    def predict(self, texts: Iterable[str]) -> npt.NDArray[Any]:
+        """Return one label a document; for a multi-label model a 0/1 matrix of shape (documents, classes)."""
+        scores = self.scores(texts)
+        return (scores > 0).astype(np.int64) if self.scorer.multilabel else self.classes[scores.argmax(axis=1)]
+
+    def _encode(self, texts: list[str]) -> tuple[npt.NDArray[np.int32], Offsets]:
+        """Return word ids, -1 for unknown words, and where each text begins."""
+        if self._table is not None:
+            data, documents, rule, _ = lay_out(texts, resolve_tokenizer(self.tokenizer))
+            encoded: tuple[npt.NDArray[np.int32], Offsets] = self._table.encode(data, documents, rule)
+            return encoded
+        function, index = resolve_tokenizer(self.tokenizer), self.vocabulary.index
+        ids: list[int] = []
+        offsets = np.zeros(len(texts) + 1, np.int64)
+        for i, text in enumerate(texts):
+            tokens = function(text)
+            if self.ngram_range != (1, 1):
+                tokens = ngrams(tokens, self.ngram_range)
+            ids.extend([index.get(token, -1) for token in tokens])
+            offsets[i + 1] = len(ids)
+        return np.array(ids, np.int32), offsets
+
+    @cached_property
+    def _table(self) -> Any:
+        """The compiled look-up, if numba is installed and the tokens are single words."""
+        if self.ngram_range != (1, 1) or find_spec("numba") is None:
+            return None
+        from wgcn.text.kernels import LookUpTable
+
+        return LookUpTable([word.encode() for word in self.vocabulary.words])
+
+    def save(self, path: str | Path) -> str:
+        """Write the model to a folder, whole or not at all; return its digest."""
+        if not isinstance(self.tokenizer, str):
+            raise InputError("A model with a tokenizer of your own cannot be saved: a file cannot hold a function.")
+        if self.classes.dtype.kind not in "Uiu":
+            raise InputError(f"Labels must be strings or integers to be saved, got {self.classes.dtype}. Convert them.")
+        tensors = {
+            "word_embeddings": self.scorer.word_embeddings,
+            "bias": self.scorer.bias,
+            "prior": self.scorer.prior,
+            "idf": self.weighting.idf,
+        }
+        if self.scorer.class_weights is not None:
+            tensors["class_weights"] = self.scorer.class_weights
+        config = {
+            "tokenizer": self.tokenizer,
+            "ngram_range": list(self.ngram_range),
+            "sublinear": self.weighting.sublinear,
+            "classes": self.classes.tolist(),
+            "sharpness": self.scorer.sharpness,
+            "multilabel": self.scorer.multilabel,
+            "settings": self.settings,
+            "report": self.report,
+        }
+        return store.save_folder(path, "model", config, tensors, self.vocabulary, model_card(self))
+
+    @classmethod
+    def load(cls, path: str | Path) -> TextModel:
+        """Read a model that `save` wrote. Nothing in it is executed."""
+        folder = store.load_folder(path, "model", _SCHEMA)
+        config, n_words = folder.config, len(folder.vocabulary)
+        classes = _checked_classes(folder)
+        n_classes = len(classes)
+        hidden = folder.matrix("word_embeddings", n_words, None).shape[1]
+        head = folder.matrix("class_weights", hidden, n_classes) if "class_weights" in folder.tensors else None
+        if head is None and hidden != n_classes:
+            raise StoreError(f"{folder.path}: a linear model of {n_classes} classes has a table {hidden} wide.")
+        scorer = Scorer(
+            folder.matrix("word_embeddings", n_words, hidden),
+            head,
+            folder.vector("bias", n_classes, np.float32),
+            folder.vector("prior", n_classes, np.float32),
+            config["sharpness"],
+            config["multilabel"],
+        )
+        weighting = TermWeighting(folder.vector("idf", n_words, np.float32), config["sublinear"])
+        return cls(
+            config["tokenizer"],
+            tuple(config["ngram_range"]),
+            folder.vocabulary,
+            weighting,
+            scorer,
+            classes,
+            config["settings"],
+            config["report"],
+        )
+
+
+_SCHEMA: dict[str, type | tuple[type, ...]] = {
+    "tokenizer": str,
+    "ngram_range": list,
+    "sublinear": bool,
+    "classes": list,
+    "sharpness": float,
+    "multilabel": bool,
+    "settings": dict,
+    "report": dict,
+}
+
+
+def _checked_classes(folder: store.Folder) -> npt.NDArray[Any]:
+    config = folder.config
+    classes = config["classes"]
+    sound = (
+        config["tokenizer"] in TOKENIZERS
+        and len(config["ngram_range"]) == 2
+        and all(type(n) is int for n in config["ngram_range"])
+        and 1 <= config["ngram_range"][0] <= config["ngram_range"][1] <= 100
+        and np.isfinite(config["sharpness"])
+        and config["sharpness"] > 0
+        and (all(type(c) is str for c in classes) or all(type(c) is int and abs(c) < 2**63 for c in classes))
+        and len(set(classes)) == len(classes) >= 1
+    )
+    if not sound:
+        raise StoreError(f"{folder.path}: config.json has values that no model has. Save or fetch it again.")
+    return np.array(classes)
+
+
+def model_card(model: TextModel) -> str:
+    """Return the README.md of a model folder."""
+    report = model.report
+    accuracy = report.get("held_out_accuracy")
+    lines = [
+        "# A wgcn text classifier",
+        "",
+        "Classifies texts through a graph of words. Use it with `wgcn predict DIR FILE`, or in Python:",
+        "",
+        "    from wgcn import TextModel",
+        '    TextModel.load("DIR").predict(["a text"])',
+        "",
+        "| | |",
+        "|---|---|",
+        f"| documents in training | {report.get('n_documents', 0):,} |",
+        f"| of these with labels | {report.get('n_labelled', 0):,} |",
+        f"| classes | {len(model.classes)}{' (a document may have several)' if model.scorer.multilabel else ''} |",
+        f"| words | {len(model.vocabulary):,} |",
+        f"| edges of the word graph | {report.get('n_edges', 0):,} |",
+        "| accuracy on held-out training documents | "
+        + (f"{accuracy:.2%} of {report['n_held_out']:,} |" if accuracy is not None else "not measured |"),
+        f"| time to fit | {report.get('seconds', 0):.1f} s |",
+        f"| made | {report.get('date', 'unknown')}, wgcn {report.get('version', 'unknown')} |",
+        "",
+        "Held-out documents were left out of a first fit and joined the final one. A word that training did not see is",
+        "ignored; a text with no known word gets the shares of the classes in training.",
+        "",
+        "## Classes",
+        "",
+        *(f"- {json.dumps(name, ensure_ascii=False)}: {share:.2%}" for name, share in _shares(model)),
+        "",
+        "## Settings",
+        "",
+        *(f"- `{name}`: `{json.dumps(value)}`" for name, value in sorted(model.settings.items())),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _shares(model: TextModel) -> list[tuple[Any, float]]:
+    return list(zip(model.classes.tolist(), model.scorer.prior.tolist(), strict=True))
+
+
+def _rowwise_product(rows: Floats, matrix: Floats) -> Floats:
+    """Multiply each row by a matrix on its own: in a product of matrices, rounding may depend on the other rows."""
+    product = np.empty((len(rows), matrix.shape[1]), rows.dtype)
+    for i, row in enumerate(rows):
+        product[i] = row @ matrix
+    return product
+
+
+def _row_blocks(offsets: npt.NDArray[Any], n_terms: int) -> Iterator[tuple[int, int]]:
+    first, n_rows = 0, len(offsets) - 1
+    while first < n_rows:
+        last = int(np.searchsorted(offsets, offsets[first] + n_terms, side="right")) - 1
+        last = min(max(last, first + 1), n_rows)
+        yield first, last
+        first = last

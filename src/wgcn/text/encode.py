@@ -1,0 +1,74 @@
+"""Batches of texts as bytes, the way the compiled tokenisers read them. Needs numpy alone."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from wgcn.errors import InputError
+from wgcn.text.tokenize import TOKENIZERS, Tokenizer, fold
+
+__all__ = ["in_batches", "lay_out"]
+
+# Large enough that merging a batch's words costs little beside finding them, small enough for the caches.
+BATCH_CHARACTERS = 1 << 22
+
+
+def in_batches(texts: Iterable[str], characters: int = BATCH_CHARACTERS) -> Iterator[list[str]]:
+    """Cut texts into lists of about so many characters; what is not a text is an error."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"A document must be a str, got {type(text).__name__}: {text!r:.80}.")
+        batch.append(text)
+        size += len(text) + 1
+        if size >= characters:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def lay_out(batch: list[str], tokenizer: Tokenizer) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], str, int]:
+    """Lay a batch out as UTF-8 for the kernels.
+
+    Returns
+    -------
+    data : uint8 array
+        The texts one after another, folded for `words`; what another function gives stands one token a line.
+    documents : int64 array of shape (texts + 1,)
+        Where each text begins.
+    rule : str
+        How the kernels are to find the tokens: "words", "text_gcn" or "lines".
+    n_replaced : int
+        Texts with characters that are not valid Unicode, which were replaced.
+    """
+    rule = next((name for name, known in TOKENIZERS.items() if known is tokenizer), "lines")
+    n_replaced = 0
+    encoded = []
+    for text in batch:
+        if rule == "words":
+            text = fold(text)
+        elif rule == "lines":
+            text = _joined_tokens(tokenizer(text))
+        try:
+            encoded.append(text.encode())
+        except UnicodeEncodeError:
+            encoded.append(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode())
+            n_replaced += 1
+    data = np.frombuffer(bytearray(b"".join(encoded)), np.uint8)
+    if len(data) >= 2**31:
+        raise InputError(f"A document of {max(map(len, encoded)):,} bytes is too long: 2 GB is the limit. Split it.")
+    documents = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=documents[1:])
+    return data, documents, rule, n_replaced
+
+
+def _joined_tokens(tokens: Sequence[str]) -> str:
+    if isinstance(tokens, str):
+        raise InputError("A tokenizer must return a list of tokens, not one str.")
+    joined = "\n".join(tokens)
+    if joined.count("\n") != max(len(tokens) - 1, 0) or not all(tokens):
+        raise InputError("A tokenizer must return tokens that are not empty and have no line break in them.")
+    return joined

@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import make_multilabel_classification
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from wgcn import Corpus, VocabularyRules, WGCNClassifier, WordGraph
+from wgcn.datasets import Dataset
+from wgcn.errors import InputError
+from wgcn.features import document_terms
+
+
+@parametrize_with_checks([WGCNClassifier(), WGCNClassifier(loss="softmax", validation_fraction=0)])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_contract(estimator, check) -> None:  # type: ignore[no-untyped-def]
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def docs_terms(docs: Dataset) -> tuple[csr_array, np.ndarray]:
+    assert docs.texts is not None
+    corpus = Corpus.from_texts(docs.texts, rules=VocabularyRules(min_df=5))
+    return document_terms(corpus), docs.labels
+
+
+def test_words_seen_only_without_labels_are_understood_through_the_graph() -> None:
+    # Words 0 and 1 belong together, and so do 2 and 3; labels are known for 0 and 2 alone.
+    x = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0], [0, 0, 1, 1]], float)
+    new = np.array([[0, 1, 0, 0], [0, 0, 0, 1]], float)
+    with_graph = WGCNClassifier().fit(x, [0, 1, -1, -1])
+    assert with_graph.predict(new).tolist() == [0, 1]
+    without = WGCNClassifier(alpha=0).fit(x, [0, 1, -1, -1])
+    assert np.ptp(without.decision_function(new)) == 0
+
+
+def test_docs_corpus_is_learnt(docs: Dataset, docs_terms: tuple[csr_array, np.ndarray]) -> None:
+    x, y = docs_terms
+    model = WGCNClassifier().fit(x[docs.train], y[docs.train])
+    assert model.score(x[docs.test], y[docs.test]) > 0.88
+    assert 0.85 < model.held_out_accuracy_ < 1
+    # The probabilities are worth their name: on average as confident as right.
+    likely = model.predict_proba(x[docs.test]).max(axis=1)
+    assert likely.mean() == pytest.approx(model.score(x[docs.test], y[docs.test]), abs=0.06)
+
+
+def test_a_fit_gives_the_same_bytes_twice(docs: Dataset, docs_terms: tuple[csr_array, np.ndarray]) -> None:
+    x, y = (part[docs.train[:400]] for part in docs_terms)
+    tables = [WGCNClassifier().fit(x, y).word_embeddings_.tobytes() for _ in range(2)]
+    assert tables[0] == tables[1]
+
+
+def test_a_citation_graph_makes_the_word_graph(docs: Dataset, docs_terms: tuple[csr_array, np.ndarray]) -> None:
+    x, y = docs_terms
+    model = WGCNClassifier(validation_fraction=0, max_iter=20).fit(x, y, document_graph=docs.document_graph)
+    assert model.word_graph_.settings["weight"] == "citations"
+
+
+def test_several_labels_a_document() -> None:
+    x, y = make_multilabel_classification(300, 30, n_classes=4, random_state=0)
+    model = WGCNClassifier().fit(x[:200], y[:200])
+    assert model.predict(x[200:]).shape == (100, 4)
+    assert np.mean(model.predict(x[200:]) == y[200:]) > 0.7
+    proba = model.predict_proba(x[200:])
+    assert np.all((proba > 0.5) == (model.decision_function(x[200:]) > 0))
+
+
+def test_an_empty_document_gets_the_class_shares() -> None:
+    x = np.array([[1, 0], [1, 0], [1, 0], [0, 1]], float)
+    model = WGCNClassifier().fit(x, ["a", "a", "a", "b"])
+    np.testing.assert_allclose(model.predict_proba(np.zeros((1, 2))), [[0.75, 0.25]], rtol=1e-6)
+
+
+def test_class_weight_moves_the_border() -> None:
+    rng = np.random.default_rng(0)
+    x = np.vstack([rng.normal(0, 1, (190, 2)), rng.normal(1, 1, (10, 2))])
+    y = np.repeat([0, 1], [190, 10])
+    plain = WGCNClassifier().fit(x, y).predict(x).sum()
+    balanced = WGCNClassifier(class_weight="balanced").fit(x, y).predict(x).sum()
+    assert balanced > plain
+
+
+def test_it_works_in_pipelines_and_searches(docs: Dataset) -> None:
+    assert docs.texts is not None
+    texts, y = list(docs.texts[:300]), docs.labels[:300]
+    pipeline = make_pipeline(TfidfVectorizer(sublinear_tf=True), WGCNClassifier(max_iter=20))
+    assert cross_val_score(pipeline, texts, y, cv=2).mean() > 0.5
+    search = GridSearchCV(pipeline, {"wgcnclassifier__alpha": [0.0, 1.0]}, cv=2).fit(texts, y)
+    assert search.best_params_["wgcnclassifier__alpha"] in (0.0, 1.0)
+    names = pipeline.fit(texts, y)[-1].get_feature_names_out()
+    assert len(names) == pipeline[-1].transform(pipeline[0].transform(texts[:1])).shape[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y": ["a", "a"]}, "one class"),
+        ({"y": ["a", "b", "c"]}, "inconsistent numbers"),
+        ({"X": np.array([[1, np.nan], [0, 1]])}, "NaN"),
+        ({"word_graph": WordGraph.from_corpus(Corpus.from_texts(["a b c"]))}, "2 features but the word graph has 3"),
+    ],
+)
+def test_unusable_input_is_explained(arguments: dict[str, object], message: str) -> None:
+    arguments = {"X": np.eye(2), "y": ["a", "b"], **arguments}
+    with pytest.raises(ValueError, match=message):
+        WGCNClassifier().fit(**arguments)
+
+
+def test_a_senseless_validation_share_is_refused() -> None:
+    with pytest.raises(InputError, match="validation_fraction"):
+        WGCNClassifier(validation_fraction=1.0).fit(np.eye(2), [0, 1])

@@ -1,0 +1,154 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier
+from wgcn.datasets import Dataset
+from wgcn.errors import InputError
+
+TEXTS = ["red wine", "white wine", "fast car", "slow car"]
+LABELS = ["drink", "drink", "drive", "drive"]
+
+
+@pytest.fixture(scope="module")
+def split(docs: Dataset) -> tuple[list[str], np.ndarray, list[str], np.ndarray]:
+    assert docs.texts is not None
+    train, test = ([docs.texts[i] for i in part] for part in (docs.train, docs.test))
+    return train, docs.labels[docs.train], test, docs.labels[docs.test]
+
+
+@pytest.fixture(scope="module")
+def fitted(split: tuple[list[str], np.ndarray, list[str], np.ndarray]) -> WGCNTextClassifier:
+    return WGCNTextClassifier(min_count=2).fit(split[0], split[1])
+
+
+def test_docs_corpus_is_learnt(fitted: WGCNTextClassifier, split) -> None:  # type: ignore[no-untyped-def]
+    assert fitted.score(split[2], split[3]) > 0.9
+
+
+def test_text_matrix_and_loaded_model_give_identical_probabilities(
+    fitted: WGCNTextClassifier,
+    split,
+    tmp_path: Path,  # type: ignore[no-untyped-def]
+) -> None:
+    from wgcn import Corpus
+    from wgcn.features import document_terms
+
+    texts = [*split[2], "", "zzzz unknownword"]
+    expected = fitted.predict_proba(texts)
+    corpus = Corpus.from_texts(texts, vocabulary=fitted.model_.vocabulary)
+    matrix = document_terms(corpus, fitted.model_.weighting)
+    assert np.array_equal(fitted.classifier_.predict_proba(matrix), expected)
+    fitted.save(tmp_path / "model")
+    assert np.array_equal(TextModel.load(tmp_path / "model").predict_proba(texts), expected)
+    # One at a time as well as all at once.
+    assert np.array_equal(np.vstack([fitted.predict_proba([text]) for text in texts[-20:]]), expected[-20:])
+
+
+def test_plain_and_compiled_look_up_give_identical_probabilities(fitted: WGCNTextClassifier, split) -> None:  # type: ignore[no-untyped-def]
+    model = fitted.model_
+    plain = TextModel(model.tokenizer, (1, 1), model.vocabulary, model.weighting, model.scorer, model.classes)
+    plain.__dict__["_table"] = None
+    assert np.array_equal(plain.predict_proba(split[2]), fitted.predict_proba(split[2]))
+
+
+def test_two_fits_save_the_same_bytes_but_for_time(tmp_path: Path) -> None:
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        WGCNTextClassifier().fit(TEXTS, LABELS).save(folder)
+    for name in ("model.safetensors", "vocabulary.txt"):
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
+
+
+def test_unlabelled_texts_shape_the_graph() -> None:
+    few = ["wine", "car", "wine merlot", "car sedan", "merlot grapes", "sedan wheels"] * 5
+    labels = ["drink", "drive", *[None] * 28]
+    model = WGCNTextClassifier(min_pairs=1).fit(few, labels)
+    assert model.predict(["merlot", "sedan"]).tolist() == ["drink", "drive"]
+    extra = WGCNTextClassifier(min_pairs=1).fit(few[:2], labels[:2], unlabeled=few[2:])
+    np.testing.assert_allclose(extra.predict_proba(few), model.predict_proba(few), atol=1e-5)
+    assert extra.model_.report["n_documents"] == 30
+    assert extra.model_.report["n_labelled"] == 2
+
+
+def test_ngrams_are_words_of_the_model(tmp_path: Path) -> None:
+    model = WGCNTextClassifier(ngram_range=(1, 2), min_pairs=1).fit(
+        ["not good", "good", "not bad", "bad"] * 5, [0, 1, 1, 0] * 5
+    )
+    assert "not good" in model.model_.vocabulary
+    assert model.predict(["not good", "not bad"]).tolist() == [0, 1]
+    model.save(tmp_path / "model")
+    assert np.array_equal(
+        TextModel.load(tmp_path / "model").predict_proba(["not bad"]), model.predict_proba(["not bad"])
+    )
+
+
+def test_several_labels_a_text() -> None:
+    labels = [["drink", "red"], ["drink"], ["drive"], ["drive"]] * 5
+    model = WGCNTextClassifier(min_pairs=1).fit(TEXTS * 5, labels)
+    assert model.classes_.tolist() == ["drink", "drive", "red"]
+    assert model.predict(TEXTS).tolist() == [[1, 0, 1], [1, 0, 0], [0, 1, 0], [0, 1, 0]]
+
+
+def test_scikit_learn_tools_work() -> None:
+    model = WGCNTextClassifier(classifier=WGCNClassifier(C=3.0))
+    assert clone(model).get_params()["classifier__C"] == 3.0
+    assert cross_val_score(model, TEXTS * 3, LABELS * 3, cv=3).mean() == 1
+    search = GridSearchCV(model, {"classifier__alpha": [0, 1], "window": [2, 5]}, cv=2).fit(TEXTS * 3, LABELS * 3)
+    assert search.predict(["wine"]).tolist() == ["drink"]
+    fitted = model.fit(TEXTS, LABELS)
+    assert fitted.transform(TEXTS).shape == (4, len(fitted.get_feature_names_out()))
+    assert fitted.decision_function(TEXTS).shape == (4,)
+    assert len(fitted.history_) >= 1
+    assert fitted.word_embeddings_.shape[0] == len(fitted.word_graph_.vocabulary)
+
+
+def test_fit_leaves_the_given_classifier_alone() -> None:
+    classifier = WGCNClassifier()
+    WGCNTextClassifier(classifier=classifier).fit(TEXTS, LABELS)
+    assert not hasattr(classifier, "classes_")
+
+
+def test_unfitted_model_says_so() -> None:
+    with pytest.raises(NotFittedError):
+        WGCNTextClassifier().predict(["a"])
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "message"),
+    [
+        (TEXTS, LABELS[:3], "4 texts but 3 labels"),
+        (TEXTS[:3], LABELS, "3 texts but 4 labels"),
+        (TEXTS, ["a"] * 4, "one class"),
+        (["", "!"], ["a", "b"], "no word in the 2 documents"),
+        ("a text", LABELS, "put it into a list"),
+        ([1, 2], ["a", "b"], "must be a str"),
+        (np.array([TEXTS]), LABELS, "one-dimensional"),
+        (TEXTS, None, "requires y"),
+    ],
+)
+def test_unusable_input_is_explained(texts: object, labels: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        WGCNTextClassifier().fit(texts, labels)  # type: ignore[arg-type]
+
+
+def test_a_tokenizer_of_your_own_predicts_but_is_not_saved(tmp_path: Path) -> None:
+    model = WGCNTextClassifier(tokenizer=str.split).fit(TEXTS, LABELS)
+    assert model.predict(["red wine"]).tolist() == ["drink"]
+    with pytest.raises(InputError, match="cannot be saved"):
+        model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_test_texts_leave_no_trace_in_an_inductive_model(tmp_path: Path) -> None:
+    digests = []
+    for test in (["some text"], ["altogether other words"]):
+        model = WGCNTextClassifier().fit(TEXTS, LABELS)
+        model.predict(test)
+        model.save(tmp_path / "model")
+        digests.append((tmp_path / "model" / "model.safetensors").read_bytes())
+    assert digests[0] == digests[1]
