@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
@@ -30,8 +31,9 @@ __all__ = ["Scorer", "TextModel"]
 Floats = npt.NDArray[Any]  # single precision, or double where a model was fitted in it
 Offsets = npt.NDArray[np.int64]
 
-# Terms whose embeddings are gathered at a time: what bounds memory.
-_BLOCK_VALUES = 1 << 22
+# Values of gathered embeddings, and characters of text, that are worked on at a time: small enough for the caches.
+_BLOCK_VALUES = 1 << 20
+_BATCH_CHARACTERS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,18 +168,26 @@ class TextModel:
         """Return document embeddings, of shape (documents, hidden)."""
         return self.scorer.embed(*self.terms(texts)[:3])
 
-    def scores(self, texts: Iterable[str]) -> Floats:
-        """Return scores of shape (documents, classes)."""
-        parts = [self.scorer.scores(*self.terms(batch)[:3]) for batch in in_batches(texts)]
+    def scores(self, texts: Iterable[str], n_jobs: int = 1) -> Floats:
+        """Return scores of shape (documents, classes), computed on `n_jobs` threads (of use where numba is there)."""
+        work = in_batches(texts, _BATCH_CHARACTERS)
+        if n_jobs == 1:
+            parts = [self._batch_scores(batch) for batch in work]
+        else:
+            with ThreadPoolExecutor(n_jobs) as pool:
+                parts = list(pool.map(self._batch_scores, work))
         return np.concatenate(parts) if parts else np.empty((0, len(self.classes)), np.float32)
 
-    def predict_proba(self, texts: Iterable[str]) -> npt.NDArray[np.float64]:
-        """Return probabilities of shape (documents, classes)."""
-        return self.scorer.probabilities(self.scores(texts))
+    def _batch_scores(self, batch: list[str]) -> Floats:
+        return self.scorer.scores(*self.terms(batch)[:3])
 
-    def predict(self, texts: Iterable[str]) -> npt.NDArray[Any]:
+    def predict_proba(self, texts: Iterable[str], n_jobs: int = 1) -> npt.NDArray[np.float64]:
+        """Return probabilities of shape (documents, classes)."""
+        return self.scorer.probabilities(self.scores(texts, n_jobs))
+
+    def predict(self, texts: Iterable[str], n_jobs: int = 1) -> npt.NDArray[Any]:
         """Return one label a document; for a multi-label model a 0/1 matrix of shape (documents, classes)."""
-        scores = self.scores(texts)
+        scores = self.scores(texts, n_jobs)
         return (scores > 0).astype(np.int64) if self.scorer.multilabel else self.classes[scores.argmax(axis=1)]
 
     def _encode(self, texts: list[str]) -> tuple[npt.NDArray[np.int32], Offsets]:

@@ -111,3 +111,40 @@ def test_unusable_input_is_explained(arguments: dict[str, object], message: str)
 def test_a_senseless_validation_share_is_refused() -> None:
     with pytest.raises(InputError, match="validation_fraction"):
         WGCNClassifier(validation_fraction=1.0).fit(np.eye(2), [0, 1])
+
+
+def test_the_network_learns_and_predicts_with_numpy_what_torch_would() -> None:
+    torch = pytest.importorskip("torch", reason="the network needs torch")
+    from wgcn.model.settings import NetworkSettings, TrainingSettings
+    from wgcn.model.wgcn import WGCN, sparse_matrix
+
+    x = csr_array(np.array([[1, 0, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0], [0, 0, 1, 1]] * 10, np.float32))
+    y = np.array(["a", "b"] * 20)
+    model = WGCNClassifier(
+        model="network",
+        network=NetworkSettings(hidden=8),
+        training=TrainingSettings(max_epochs=60, validation_fraction=0, device="cpu"),
+    ).fit(x, y)
+    assert model.score(x, y) == 1
+    assert model.word_embeddings_.shape == (4, 8)
+    assert len(model.history_) == 60
+    reference = WGCN(4, 2, hidden=8, order=0).eval()
+    with torch.no_grad():
+        for name, value in (("word_weights", model.word_embeddings_), ("class_weights", model.scorer_.class_weights)):
+            getattr(reference, name).copy_(torch.from_numpy(value))
+        reference.bias.copy_(torch.from_numpy(model.scorer_.bias))
+        logits = reference(sparse_matrix(x), sparse_matrix(model.word_graph_.adjacency, symmetric=True)).numpy()
+    np.testing.assert_allclose(model._scores(x), logits, rtol=1e-5, atol=1e-6)
+
+
+NOT_FOR_NETWORKS = {
+    "check_sample_weight_equivalence_on_dense_data": "dropout and early stopping draw documents, not weights",
+    "check_sample_weight_equivalence_on_sparse_data": "dropout and early stopping draw documents, not weights",
+    "check_transformer_preserve_dtypes": "the network is trained in single precision",
+}
+
+
+@parametrize_with_checks([WGCNClassifier(model="network")], expected_failed_checks=lambda _: NOT_FOR_NETWORKS)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_contract_of_the_network(estimator, check) -> None:  # type: ignore[no-untyped-def]
+    check(estimator)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Literal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +17,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
-from wgcn.errors import InputError
+from wgcn.errors import InputError, MissingDependencyError
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.model.labels import Labels, read_labels
 from wgcn.model.linear import LinearFit, LinearSettings, fit_linear, graph_scale
+from wgcn.model.settings import NetworkSettings, TrainingSettings
 from wgcn.predict import Scorer
 from wgcn.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from wgcn.model.callbacks import Callback
 
 __all__ = ["WGCNClassifier"]
 
@@ -31,11 +37,23 @@ _MIN_FOR_HOLDING_OUT = 100
 class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
     """Word grounded graph convolutional network for document-term matrices.
 
-    scores = X (I + a A) W + b, the model of the paper made linear, with a residual: convex, quick, and more accurate
-    than the network where nothing of the test documents is seen in training.
+    The default is the model of the paper made linear, with a residual, X (I + a A) W + b: convex, quick, in no need of
+    torch, and more accurate than the network where nothing of the test documents is seen in training.
 
     Parameters
     ----------
+    model : {"linear", "network"}, default="linear"
+        The linear model, or the paper's network (eq. 5 to 7), for which the settings up to `tol` do not count.
+    network : NetworkSettings or None, default=None
+        Hidden size, order, dropout and so on of the network: see `wgcn.model.settings`.
+    training : TrainingSettings or None, default=None
+        How the network is trained; its validation takes the place of `validation_fraction`.
+    callbacks : sequence of Callback, default=()
+        What watches the training of the network, such as `wgcn.model.callbacks.ProgressBar`.
+    checkpoint : path or None, default=None
+        File in which the training of the network is kept.
+    resume : bool, default=False
+        Whether to go on from that file, bit for bit.
     alpha : float, default=1.0
         Weight of the word graph beside the words themselves; 0 leaves the graph out.
     order : int, default=1
@@ -66,7 +84,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     word_embeddings_ : array of shape (n_features, n_embedding)
         H_vm of eq. 5.
     history_ : list of dict
-        Objective after each iteration of the final fit.
+        Objective after each iteration of the final fit; of the network, a record an epoch.
     held_out_accuracy_ : float or None
         Share of the held-out documents that the first fit got right (multi-label: got wholly right).
     n_iter_ : int
@@ -85,6 +103,12 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     def __init__(
         self,
         *,
+        model: Literal["linear", "network"] = "linear",
+        network: NetworkSettings | None = None,
+        training: TrainingSettings | None = None,
+        callbacks: Sequence[Callback] = (),
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
         alpha: float = 1.0,
         order: int = 1,
         C: float = 1.0,
@@ -97,6 +121,12 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         n_jobs: int | None = None,
         random_state: Any = 0,
     ) -> None:
+        self.model = model
+        self.network = network
+        self.training = training
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.resume = resume
         self.alpha = alpha
         self.order = order
         self.C = C
@@ -146,9 +176,18 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         labels = read_labels(y)
         check_consistent_length(terms, labels.labelled)
         weight = _check_sample_weight(sample_weight, terms, dtype=np.float64)
+        if self.model not in ("linear", "network"):
+            raise InputError(f"model must be 'linear' or 'network', got {self.model!r}.")
         settings = LinearSettings(self.alpha, self.order, self.C, self.loss, self.max_iter, self.tol)
         self.word_graph_ = self._graph(terms, weight, word_graph, document_graph)
-        self._fit_labelled(terms[labels.labelled], labels, weight[labels.labelled], settings)
+        rows = terms[labels.labelled]
+        weight = self._weighted_by_class(labels, weight[labels.labelled])
+        if self.model == "linear":
+            self._fit_linear(rows, labels, weight, settings)
+        else:
+            self._fit_network(rows, labels, weight)
+        self.word_embeddings_ = self.scorer_.word_embeddings
+        self.n_iter_ = max(len(self.history_), 1)
         self.classes_ = labels.classes
         self.n_labelled_ = int(labels.labelled.sum())
         self.fit_seconds_ = time.perf_counter() - started
@@ -178,15 +217,46 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         weighted = csr_array(diags_array(np.sqrt(weight).astype(terms.dtype)) @ terms)
         return WordGraph.from_documents(weighted, vocabulary, weight="cosine", rules=rules)
 
-    def _fit_labelled(
+    def _weighted_by_class(self, labels: Labels, weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        if self.class_weight is None:
+            return weight
+        if labels.multilabel:
+            raise InputError("class_weight is for documents of one class each; use sample_weight instead.")
+        own = labels.classes[labels.targets.argmax(axis=1)]
+        return np.asarray(weight * compute_sample_weight(self.class_weight, own))
+
+    def _fit_network(self, terms: csr_array, labels: Labels, weight: npt.NDArray[np.float64]) -> None:
+        try:
+            from wgcn.model.training import train
+        except ImportError as error:
+            raise MissingDependencyError("torch", "train", "The network") from error
+        trained = train(
+            self.word_graph_.adjacency,
+            terms,
+            labels.targets if labels.multilabel else labels.targets.argmax(axis=1),
+            network=self.network,
+            settings=self.training,
+            sample_weight=weight,
+            callbacks=self.callbacks,
+            checkpoint=self.checkpoint,
+            resume=self.resume,
+        )
+        prior = np.average(labels.targets, axis=0, weights=weight).astype(np.float32)
+        self.scorer_ = Scorer(
+            trained.word_table, trained.class_weights, trained.bias, prior, multilabel=labels.multilabel
+        )
+        self.history_ = [record._asdict() for record in trained.history.records]
+        validated = [record for record in self.history_ if record["validation_loss"] is not None]
+        best = min(validated, key=lambda record: float(record["validation_loss"]), default=None)
+        self.held_out_accuracy_ = None if best is None else best["validation_accuracy"]
+        share = (self.training or TrainingSettings()).validation_fraction
+        self.n_held_out_ = 0 if best is None else round(share * len(weight))
+
+    def _fit_linear(
         self, terms: csr_array, labels: Labels, weight: npt.NDArray[np.float64], settings: LinearSettings
     ) -> None:
         """Fit twice: without the held-out documents, to learn how far the scores can be trusted; then with all."""
         targets = labels.targets
-        if self.class_weight is not None:
-            if labels.multilabel:
-                raise InputError("class_weight is for documents of one class each; use sample_weight instead.")
-            weight = weight * compute_sample_weight(self.class_weight, labels.classes[targets.argmax(axis=1)])
         adjacency = self.word_graph_.adjacency
         scale = graph_scale(terms, adjacency, self.order, weight)
         binary = len(labels.classes) == 2 and not labels.multilabel
@@ -224,8 +294,6 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         if sharpness is not None:
             final = Scorer(final.word_embeddings, None, final.bias, final.prior, sharpness, labels.multilabel)
         self.scorer_ = final
-        self.word_embeddings_ = final.word_embeddings
-        self.n_iter_ = max(len(self.history_), 1)
 
     def _held_out(self, targets: npt.NDArray[Any], multilabel: bool) -> npt.NDArray[np.bool_]:
         if not 0 <= self.validation_fraction < 1:
