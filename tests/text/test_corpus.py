@@ -80,6 +80,18 @@ def test_a_given_vocabulary_keeps_its_ids_and_counts_the_unknown(ngram_range: tu
     assert corpus.n_unknown == {(1, 1): 1, (1, 2): 1 + 3}[ngram_range]
 
 
+def test_the_first_words_are_what_pruning_by_count_keeps(docs: Dataset) -> None:
+    assert docs.texts is not None
+    whole = Corpus.from_texts(docs.texts[:100])
+    cut = whole.with_first_words(int(np.sum(whole.vocabulary.counts >= 3)))
+    pruned = Corpus.from_texts(docs.texts[:100], rules=VocabularyRules(min_count=3))
+    assert cut.vocabulary == pruned.vocabulary
+    assert np.array_equal(cut.vocabulary.document_counts, pruned.vocabulary.document_counts)
+    assert np.array_equal(cut.ids, pruned.ids)
+    assert np.array_equal(cut.offsets, pruned.offsets)
+    assert cut.n_unknown == pruned.n_unknown
+
+
 def test_pruned_words_leave_the_documents() -> None:
     corpus = Corpus.from_texts(["a b a", "c a"], rules=VocabularyRules(min_count=2))
     assert documents(corpus) == [["a", "a"], ["a"]]

@@ -31,7 +31,10 @@ def fit(
     ] = "words",
     stop_words: StopWords = None,
     ngrams: Annotated[int, typer.Option(min=1, help="Longest word n-gram.")] = 1,
-    min_count: Annotated[int, typer.Option(min=1, help="Keep words that occur at least this often.")] = 1,
+    min_count: Annotated[
+        int | None,
+        typer.Option(min=1, help="Keep words that occur at least this often. Default: 1, or 2 above 100,000 words."),
+    ] = None,
     window: Annotated[int, typer.Option(help="Tokens in a window of the word graph, at least 2.")] = 20,
     weight: Annotated[
         Literal["pmi", "npmi", "count", "cosine", "product"], typer.Option(help="Edge weight of the word graph.")

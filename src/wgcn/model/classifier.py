@@ -63,7 +63,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     loss : {"squared_hinge", "softmax"}, default="squared_hinge"
     max_iter : int, default=100
         Most iterations of L-BFGS.
-    tol : float, default=1e-4
+    tol : float, default=3e-4
         Stop when an iteration lowers the objective by less than this share.
     top_k : int or None, default=100
         For a graph that is made from X: edges a word keeps.
@@ -114,7 +114,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         C: float = 1.0,
         loss: Literal["squared_hinge", "softmax"] = "squared_hinge",
         max_iter: int = 100,
-        tol: float = 1e-4,
+        tol: float = 3e-4,
         top_k: int | None = 100,
         class_weight: dict[Any, float] | str | None = None,
         validation_fraction: float = 0.1,

@@ -56,7 +56,7 @@ class LinearSettings:
     C: float = 1.0
     loss: Loss = "squared_hinge"
     max_iter: int = 100
-    tol: float = 1e-4
+    tol: float = 3e-4
 
     def __post_init__(self) -> None:
         if self.loss not in ("squared_hinge", "softmax"):

@@ -29,6 +29,9 @@ from wgcn.text.vocabulary import VocabularyRules
 __all__ = ["WGCNTextClassifier"]
 
 
+_MANY_WORDS = 100_000
+
+
 class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     """Classify texts through a graph of their words.
 
@@ -40,8 +43,9 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     tokenizer : {"words", "text_gcn"} or callable, default="words"
     ngram_range : (int, int), default=(1, 1)
         Shortest and longest word n-gram. Longer ones are words of the graph too, and the window counts them.
-    min_count : int, default=1
-        Keep words that occur at least this often.
+    min_count : int or None, default=None
+        Keep words that occur at least this often. None keeps all, or, if that is more than 100,000, those that occur
+        twice: most words of a large collection occur once, and make the model larger but no better.
     stop_words : collection of str or None, default=None
     sublinear : bool, default=True
         Whether a word that occurs n times counts 1 + log(n).
@@ -80,7 +84,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         *,
         tokenizer: str | Tokenizer = "words",
         ngram_range: tuple[int, int] = (1, 1),
-        min_count: int = 1,
+        min_count: int | None = None,
         stop_words: Collection[str] | None = None,
         sublinear: bool = True,
         window: int = 20,
@@ -163,8 +167,11 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _corpus(self, texts: Iterable[str]) -> Corpus:
-        rules = VocabularyRules(min_count=self.min_count, stop_words=self.stop_words or ())
-        return Corpus.from_texts(texts, tokenizer=self.tokenizer, ngram_range=self.ngram_range, rules=rules)
+        rules = VocabularyRules(min_count=self.min_count or 1, stop_words=self.stop_words or ())
+        corpus = Corpus.from_texts(texts, tokenizer=self.tokenizer, ngram_range=self.ngram_range, rules=rules)
+        if self.min_count is None and len(corpus.vocabulary) > _MANY_WORDS:
+            corpus = corpus.with_first_words(max(int(np.sum(corpus.vocabulary.counts >= 2)), 1))
+        return corpus
 
     def _graph(self, corpus: Corpus) -> WordGraph:
         rules = EdgeRules(min_count=self.min_pairs, top_k=self.top_k)

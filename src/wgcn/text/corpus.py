@@ -142,6 +142,13 @@ class Corpus:
         readers = [read_texts(path, text_column=text_column, header=header) for path in paths]
         return cls.from_texts(chain.from_iterable(readers), **options)
 
+    def with_first_words(self, n_words: int) -> "Corpus":
+        """Return the corpus without all words but the first, that is most frequent, `n_words` of its vocabulary."""
+        words = self.vocabulary
+        vocabulary = Vocabulary(words.words[:n_words], words.counts[:n_words], words.document_counts[:n_words])
+        ids, offsets = _filtered(self.ids, self.offsets, self.ids < n_words)
+        return Corpus(ids, offsets, vocabulary, self.n_unknown + self.n_tokens - len(ids))
+
     @property
     def n_tokens(self) -> int:
         """Number of tokens in all documents."""
