@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import graph, sets, text
+from benchmarks import graph, model, sets, text
 from benchmarks.measure import Section, machine, machine_lines
 
 # The order of the report. A part takes nothing and measures its cells one after another.
@@ -19,6 +19,7 @@ PARTS: dict[str, Callable[[], Section]] = {
     "dictionary": graph.measure_dictionary,
     "growth": graph.measure_growth,
     "tokenise": text.measure_tokenising,
+    "model": model.measure_models,
 }
 
 

@@ -13,8 +13,8 @@ from benchmarks.measure import Cell, run_cell
 SETS = ("20ng", "mr", "ohsumed", "r52", "r8")
 DOCS = "docs"
 ABSENT = (
-    "WGCN_DATA is not set or lacks text/<set>/{train,test}.tsv.gz: graph, dictionary and tokenise are measured on the "
-    "docs corpus instead, windows is left out."
+    "WGCN_DATA is not set or lacks text/<set>/{train,test}.tsv.gz: the docs corpus is measured instead, and windows is "
+    "left out."
 )
 
 
@@ -40,6 +40,23 @@ def texts(name: str) -> Iterator[str]:
     from wgcn.text.read import read_texts
 
     return chain.from_iterable(read_texts(file, text_column=1, header=False) for file in files(name))
+
+
+def split(name: str) -> tuple[list[str], list[str], list[str]]:
+    """Return the training texts, their labels, and the test texts."""
+    if name == DOCS:
+        from wgcn.datasets import docs_corpus
+
+        docs = docs_corpus()
+        assert docs.texts is not None
+        train, test = ([docs.texts[i] for i in part] for part in (docs.train, docs.test))
+        return train, docs.labels[docs.train].tolist(), test
+    from wgcn.text.read import read_rows
+
+    (labels, train), (_, test) = (
+        map(list, zip(*read_rows(file, [0, 1], header=False), strict=True)) for file in files(name)
+    )
+    return train, labels, test
 
 
 def corpus(name: str) -> wgcn.Corpus:

@@ -8,11 +8,13 @@ code that gives the same ids.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
+from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +36,8 @@ Offsets = npt.NDArray[np.int64]
 # Values of gathered embeddings, and characters of text, that are worked on at a time: small enough for the caches.
 _BLOCK_VALUES = 1 << 20
 _BATCH_CHARACTERS = 1 << 18
+# Characters or terms from which on compiled code is loaded.
+_WORTH_COMPILING = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +82,18 @@ class Scorer:
         """
         n_documents, hidden = len(offsets) - 1, self.word_embeddings.shape[1]
         embedded = np.zeros((n_documents, hidden), self.word_embeddings.dtype)
+        if weights.dtype == embedded.dtype and _worth_compiling(len(words)):
+            from wgcn.text.kernels import add_rows
+
+            add_rows(self.word_embeddings, words, weights, offsets, embedded)
+            return embedded
         for first, last in _row_blocks(offsets, max(_BLOCK_VALUES // max(hidden, 1), 1)):
             begin, end = int(offsets[first]), int(offsets[last])
             if begin == end:
                 continue
-            terms = self.word_embeddings[words[begin:end]] * weights[begin:end, None]  # (terms, hidden)
+            # In double precision, where a product of two single ones is exact: the compiled twin may fuse it with the
+            # addition, and gives the same bits all the same.
+            terms = self.word_embeddings[words[begin:end]] * weights[begin:end, None].astype(np.float64)
             has_terms = np.diff(offsets[first : last + 1]) > 0
             starts = (offsets[first:last] - begin)[has_terms]
             embedded[first:last][has_terms] = np.add.reduceat(terms, starts, axis=0)
@@ -192,26 +203,24 @@ class TextModel:
 
     def _encode(self, texts: list[str]) -> tuple[npt.NDArray[np.int32], Offsets]:
         """Return word ids, -1 for unknown words, and where each text begins."""
-        if self._table is not None:
+        if self.ngram_range == (1, 1) and _worth_compiling(sum(map(len, texts))):
             data, documents, rule, _ = lay_out(texts, resolve_tokenizer(self.tokenizer))
             encoded: tuple[npt.NDArray[np.int32], Offsets] = self._table.encode(data, documents, rule)
             return encoded
-        function, index = resolve_tokenizer(self.tokenizer), self.vocabulary.index
+        function, id_of = resolve_tokenizer(self.tokenizer), self.vocabulary.index.get
         ids: list[int] = []
         offsets = np.zeros(len(texts) + 1, np.int64)
         for i, text in enumerate(texts):
             tokens = function(text)
             if self.ngram_range != (1, 1):
                 tokens = ngrams(tokens, self.ngram_range)
-            ids.extend([index.get(token, -1) for token in tokens])
+            ids.extend(map(id_of, tokens, repeat(-1)))
             offsets[i + 1] = len(ids)
         return np.array(ids, np.int32), offsets
 
     @cached_property
     def _table(self) -> Any:
-        """The compiled look-up, if numba is installed and the tokens are single words."""
-        if self.ngram_range != (1, 1) or find_spec("numba") is None:
-            return None
+        """The vocabulary for the compiled look-up."""
         from wgcn.text.kernels import LookUpTable
 
         return LookUpTable([word.encode() for word in self.vocabulary.words])
@@ -352,6 +361,11 @@ def _rowwise_product(rows: Floats, matrix: Floats) -> Floats:
     for i, row in enumerate(rows):
         product[i] = row @ matrix
     return product
+
+
+def _worth_compiling(size: int) -> bool:
+    """Whether numba is there, and loaded already or worth the second that loading it takes."""
+    return "numba" in sys.modules or (size > _WORTH_COMPILING and find_spec("numba") is not None)
 
 
 def _row_blocks(offsets: npt.NDArray[Any], n_terms: int) -> Iterator[tuple[int, int]]:

@@ -173,3 +173,18 @@ def test_a_damaged_model_is_one_message(run: Run, model: Path, train: Path, file
     code, out, err = run("predict", model, train)
     assert (code, out) == (2, "")
     assert err.startswith("Error: ")
+
+
+def test_the_network_can_be_fitted_interrupted_and_resumed(run: Run, train: Path) -> None:
+    folder = train.parent
+    arguments = ["--network", "--hidden", 4, "--device", "cpu"]
+    assert run("fit", train, "--model", folder / "whole", *arguments, "--epochs", 12)[0] == 0
+    assert TextModel.load(folder / "whole").scorer.word_embeddings.shape[1] == 4
+    kept = ["--checkpoint", folder / "state"]
+    assert run("fit", train, "--model", folder / "kept", *arguments, "--epochs", 12, *kept)[0] == 0
+    assert run("fit", train, "--model", folder / "again", *arguments, "--epochs", 12, *kept, "--resume")[0] == 0
+    tables = [(folder / name / "model.safetensors").read_bytes() for name in ("whole", "kept", "again")]
+    assert tables[0] == tables[1] == tables[2]
+    code, _, err = run("fit", train, "--model", folder / "other", *arguments, "--epochs", 9, "--resume")
+    assert code == 2
+    assert "resume needs a checkpoint" in err

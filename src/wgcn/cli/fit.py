@@ -1,6 +1,7 @@
 """wgcn fit: train a text classifier and save it."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -43,12 +44,24 @@ def fit(
     alpha: Annotated[float, typer.Option(min=0.0, help="Weight of the graph beside the words; 0: no graph.")] = 1.0,
     c: Annotated[float, typer.Option("--C", help="Larger fits the training texts closer.")] = 1.0,
     balanced: Annotated[bool, typer.Option("--balanced", help="Give every class the same weight.")] = False,
+    network: Annotated[
+        bool, typer.Option("--network", help="Train the paper's network, which needs torch, not the linear model.")
+    ] = False,
+    hidden: Annotated[int, typer.Option(min=1, help="Hidden size of the network.")] = 250,
+    epochs: Annotated[int, typer.Option(min=1, help="Most epochs of the network; it stops earlier by itself.")] = 800,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the network.")] = 0,
+    device: Annotated[str, typer.Option(help="'auto', 'cpu' or 'cuda', for the network.")] = "auto",
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep the state of the network's training in this file.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint, bit for bit.")] = False,
 ) -> None:
     """Train a classifier on labelled texts.
 
     A text with an empty label counts as unlabelled. Example: wgcn fit train.csv --text-column body --model my-model
     """
     from wgcn.model.classifier import WGCNClassifier
+    from wgcn.model.settings import NetworkSettings, TrainingSettings
     from wgcn.model.text_classifier import WGCNTextClassifier
     from wgcn.text.read import read_texts
 
@@ -69,10 +82,20 @@ def fit(
         window=window,
         weight=weight,
         top_k=top_k,
-        classifier=WGCNClassifier(alpha=alpha, C=c, class_weight="balanced" if balanced else None),
+        classifier=WGCNClassifier(
+            model="network" if network else "linear",
+            network=NetworkSettings(hidden=hidden),
+            training=TrainingSettings(max_epochs=epochs, seed=seed, device=device, refit=True),
+            checkpoint=checkpoint,
+            resume=resume,
+            alpha=alpha,
+            C=c,
+            class_weight="balanced" if balanced else None,
+        ),
     )
-    with working("Fitting"):
-        estimator.fit(texts, labels, unlabeled=(text for part in more for text in part) if more else ())
+    with _progress(network, epochs) as callbacks:
+        unlabelled = (text for part in more for text in part) if more else ()
+        estimator.fit(texts, labels, unlabeled=unlabelled, callbacks=callbacks)
     estimator.save(model)
     report = estimator.model_.report
     typer.echo(f"classes   {len(estimator.classes_):,}")
@@ -83,6 +106,19 @@ def fit(
         typer.echo(f"accuracy  {held_out}")
     typer.echo(f"seconds   {report['seconds']:.1f}")
     say(f"The model is in {model}. Use it: wgcn predict {model} FILE")
+
+
+@contextmanager
+def _progress(network: bool, epochs: int) -> Iterator[list[Any]]:
+    """Show epochs for the network, and for the linear model only that work goes on."""
+    if network:
+        from wgcn.model.callbacks import ProgressBar
+
+        with ProgressBar(epochs) as bar:
+            yield [bar]
+    else:
+        with working("Fitting"):
+            yield []
 
 
 def read_labelled(

@@ -37,8 +37,8 @@ _MIN_FOR_HOLDING_OUT = 100
 class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
     """Word grounded graph convolutional network for document-term matrices.
 
-    The default is the model of the paper made linear, with a residual, X (I + a A) W + b: convex, quick, in no need of
-    torch, and more accurate than the network where nothing of the test documents is seen in training.
+    The default is the model of the paper made linear, with a residual, X (I + a A) W + b: convex, quick to train, and
+    in no need of torch.
 
     Parameters
     ----------
@@ -48,8 +48,6 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         Hidden size, order, dropout and so on of the network: see `wgcn.model.settings`.
     training : TrainingSettings or None, default=None
         How the network is trained; its validation takes the place of `validation_fraction`.
-    callbacks : sequence of Callback, default=()
-        What watches the training of the network, such as `wgcn.model.callbacks.ProgressBar`.
     checkpoint : path or None, default=None
         File in which the training of the network is kept.
     resume : bool, default=False
@@ -106,7 +104,6 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         model: Literal["linear", "network"] = "linear",
         network: NetworkSettings | None = None,
         training: TrainingSettings | None = None,
-        callbacks: Sequence[Callback] = (),
         checkpoint: str | Path | None = None,
         resume: bool = False,
         alpha: float = 1.0,
@@ -124,7 +121,6 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.model = model
         self.network = network
         self.training = training
-        self.callbacks = callbacks
         self.checkpoint = checkpoint
         self.resume = resume
         self.alpha = alpha
@@ -147,6 +143,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         *,
         word_graph: WordGraph | None = None,
         document_graph: csr_array | None = None,
+        callbacks: Sequence[Callback] = (),
     ) -> WGCNClassifier:
         """Fit the model.
 
@@ -163,6 +160,8 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             `document_graph`, X^T A_dd X (eq. 4).
         document_graph : csr_array of shape (n_documents, n_documents), optional
             Citations between the documents of X.
+        callbacks : sequence of Callback, optional
+            What watches the training of the network, such as `wgcn.model.callbacks.ProgressBar`.
 
         Returns
         -------
@@ -185,7 +184,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         if self.model == "linear":
             self._fit_linear(rows, labels, weight, settings)
         else:
-            self._fit_network(rows, labels, weight)
+            self._fit_network(rows, labels, weight, callbacks)
         self.word_embeddings_ = self.scorer_.word_embeddings
         self.n_iter_ = max(len(self.history_), 1)
         self.classes_ = labels.classes
@@ -225,7 +224,9 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         own = labels.classes[labels.targets.argmax(axis=1)]
         return np.asarray(weight * compute_sample_weight(self.class_weight, own))
 
-    def _fit_network(self, terms: csr_array, labels: Labels, weight: npt.NDArray[np.float64]) -> None:
+    def _fit_network(
+        self, terms: csr_array, labels: Labels, weight: npt.NDArray[np.float64], callbacks: Sequence[Callback]
+    ) -> None:
         try:
             from wgcn.model.training import train
         except ImportError as error:
@@ -237,7 +238,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             network=self.network,
             settings=self.training,
             sample_weight=weight,
-            callbacks=self.callbacks,
+            callbacks=callbacks,
             checkpoint=self.checkpoint,
             resume=self.resume,
         )

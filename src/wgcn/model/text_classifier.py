@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from itertools import chain
 from pathlib import Path
@@ -20,6 +20,7 @@ from wgcn.errors import InputError
 from wgcn.features import TermWeighting, document_terms
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.association import Weight
+from wgcn.model.callbacks import Callback
 from wgcn.model.classifier import WGCNClassifier
 from wgcn.predict import TextModel
 from wgcn.text.corpus import Corpus
@@ -112,6 +113,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         *,
         unlabeled: Iterable[str] = (),
         document_graph: csr_array | None = None,
+        callbacks: Sequence[Callback] = (),
     ) -> WGCNTextClassifier:
         """Fit the model.
 
@@ -126,6 +128,8 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             More texts without labels, for vocabulary and graph.
         document_graph : csr_array of shape (n_texts, n_texts), optional
             Citations between the texts of X: the word graph is then made from them (eq. 4), not from windows.
+        callbacks : sequence of Callback, optional
+            What watches the training of the network.
 
         Returns
         -------
@@ -143,7 +147,9 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         terms = document_terms(corpus, weighting)[:n_labels]
         graph = None if document_graph is not None else self._graph(corpus)
         classifier = clone(self.classifier) if self.classifier is not None else WGCNClassifier()
-        self.classifier_ = classifier.fit(terms, y, sample_weight, word_graph=graph, document_graph=document_graph)
+        self.classifier_ = classifier.fit(
+            terms, y, sample_weight, word_graph=graph, document_graph=document_graph, callbacks=callbacks
+        )
         self.word_graph_ = classifier.word_graph_
         self.model_ = TextModel(
             self.tokenizer,
@@ -180,7 +186,9 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as JSON can hold them, for the model card."""
         parameters = {**self.get_params(deep=False), **self.classifier_.get_params(deep=False)}
-        del parameters["classifier"]
+        del parameters["classifier"], parameters["checkpoint"], parameters["resume"]
+        if parameters["model"] == "linear":
+            del parameters["network"], parameters["training"]
         if parameters["stop_words"] is not None:
             parameters["stop_words"] = f"{len(parameters['stop_words'])} words"
         plain = (str, int, float, bool, type(None))

@@ -13,7 +13,7 @@ from numba import njit
 
 from wgcn.text.tokenize import word_marks
 
-__all__ = ["LookUpTable", "count_documents", "encode_new"]
+__all__ = ["LookUpTable", "add_rows", "count_documents", "encode_new"]
 
 Bytes = npt.NDArray[np.uint8]
 Ids = npt.NDArray[np.int32]
@@ -263,6 +263,20 @@ def count_documents(ids, offsets, n_words):  # type: ignore[no-untyped-def]
                 last[word] = document
                 counts[word] += 1
     return counts
+
+
+@njit(cache=True, nogil=True)
+def add_rows(table, rows, weights, offsets, sums):  # type: ignore[no-untyped-def]
+    """Add up weighted rows of a table, group by group, in double precision."""
+    total = np.zeros(table.shape[1])
+    for group in range(len(offsets) - 1):
+        total[:] = 0
+        for i in range(offsets[group], offsets[group + 1]):
+            row = rows[i]
+            weight = np.float64(weights[i])
+            for j in range(table.shape[1]):
+                total[j] += table[row, j] * weight
+        sums[group] = total
 
 
 def _scan(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Ids, Offsets]:

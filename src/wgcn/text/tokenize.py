@@ -21,6 +21,7 @@ Tokenizer = Callable[[str], list[str]]
 
 # In Indic and Persian script these two stand inside words.
 _JOINERS = "\u200c\u200d"
+_ASCII_PLAIN_WORD = re.compile(r"[a-z0-9_]+")
 _ASCII_WORD = re.compile(r"[a-z0-9_]+(?:'[a-z0-9_]+)*")
 
 
@@ -36,7 +37,9 @@ def words(text: str) -> list[str]:
     ["don't", 'panic', 'naïve', 'café', '7', 'हिन्दी']
     """
     text = fold(text)
-    return (_ASCII_WORD if text.isascii() else _unicode_word()).findall(text)
+    if not text.isascii():
+        return _unicode_word().findall(text)
+    return (_ASCII_WORD if "'" in text else _ASCII_PLAIN_WORD).findall(text)
 
 
 def fold(text: str) -> str:
