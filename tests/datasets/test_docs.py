@@ -158,6 +158,13 @@ def test_cached_corpus_equals_the_built_one(corpus, corpus_cache, monkeypatch):
     assert same(docs_corpus(), corpus)
 
 
+def test_experimental_estimators_do_not_depend_on_who_asked_for_them(corpus):
+    from sklearn.experimental import enable_halving_search_cv, enable_iterative_imputer  # noqa: F401
+
+    names = docs_corpus(cache=False).names
+    assert names == corpus.names
+
+
 def test_another_process_builds_the_same_bytes_and_imports_no_torch(corpus, corpus_cache, tmp_path):
     code = "import sys, wgcn.datasets; wgcn.datasets.docs_corpus(); print('torch' in sys.modules)"
     assert run_python(code, "-Werror", WGCN_CACHE=str(tmp_path), PYTHONHASHSEED="7") == "False"

@@ -28,8 +28,10 @@ from wgcn.errors import InputError, MissingDependencyError
 
 __all__ = ["docs_corpus"]
 
-FORMAT = 1  # Part of the cache key: raise it whenever the same docstrings would give another corpus.
+FORMAT = 2  # Part of the cache key: raise it whenever the same docstrings would give another corpus.
 ROOTS = ("numpy", "scipy", "sklearn")
+# They are there only in a process that has asked scikit-learn for what is experimental.
+EXPERIMENTAL = {"HalvingGridSearchCV", "HalvingRandomSearchCV", "IterativeImputer"}
 MIN_WORDS = 20
 MIN_DOCUMENTS = 25
 TRAIN_SHARE = 0.7
@@ -175,7 +177,7 @@ def _public_objects(module: ModuleType) -> Iterator[tuple[str, Any]]:
         documented = inspect.isclass(item) or inspect.isroutine(item) or isinstance(item, np.ufunc)
         # A module that declares nothing also holds what it imports for its own use.
         own = declared or getattr(item, "__module__", None) == module.__name__
-        if documented and own and not name.startswith("_"):
+        if documented and own and not name.startswith("_") and name not in EXPERIMENTAL:
             yield name, item
 
 
