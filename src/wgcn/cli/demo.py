@@ -97,7 +97,7 @@ def _compare(docs: Dataset) -> WGCNTextClassifier:
 def _classifier() -> WGCNTextClassifier:
     from wgcn.model.text_classifier import WGCNTextClassifier
 
-    return WGCNTextClassifier(min_count=2)
+    return WGCNTextClassifier(min_count=3, top_k=100)
 
 
 def _few(labels: Any) -> Any:
