@@ -127,18 +127,7 @@ def read_labelled(
     """Read texts with their labels: a str, a list of str if there is a separator, or None for an empty label."""
     from wgcn.text.read import read_rows
 
-    # The text column has a default, which the reader knows; so it is asked for the label alone first.
-    columns = [label_column] if text_column is None else [label_column, text_column]
-    if text_column is None:
-        from wgcn.text.read import read_texts
-
-        rows: Iterator[tuple[str | None, ...]] = zip(
-            (label for (label,) in read_rows(path, columns, header=header)),
-            read_texts(path, text_column="text", header=header),
-            strict=True,
-        )
-    else:
-        rows = read_rows(path, columns, header=header)
+    rows = read_rows(path, [label_column, text_column or "text"], header=header)
     for label, text in rows:
         if not label or not label.strip():
             yield text or "", None
