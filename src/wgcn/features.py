@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
     from wgcn.text.corpus import Corpus
 
-__all__ = ["TermWeighting", "count_terms", "document_terms"]
+__all__ = ["Norm", "TermWeighting", "count_terms", "document_terms"]
+
+Norm = Literal["l2", "l1"]
 
 
 @dataclass(frozen=True, eq=False)
 class TermWeighting:
-    """tf-idf as scikit-learn has it: term frequency times smooth idf, rows of length 1.
+    """tf-idf as scikit-learn has it: term frequency times smooth idf, rows scaled to 1.
 
     Parameters
     ----------
@@ -31,17 +33,29 @@ class TermWeighting:
         log((1 + documents) / (1 + documents that have the word)) + 1.
     sublinear : bool
         Whether a word that occurs n times counts 1 + log(n) rather than n.
+    norm : {"l2", "l1"}
+        Whether a row has the length 1, or sums to 1 (the paper's "distribution on the whole vocabulary").
     """
 
     idf: npt.NDArray[np.float32]
     sublinear: bool = True
+    norm: Norm = "l2"
+
+    def __post_init__(self) -> None:
+        if self.norm not in get_args(Norm):
+            raise InputError(f"norm must be one of {', '.join(get_args(Norm))}, got {self.norm!r}.")
 
     @classmethod
     def from_counts(
-        cls, document_counts: npt.NDArray[np.int64], n_documents: int, *, sublinear: bool = True
+        cls,
+        document_counts: npt.NDArray[np.int64],
+        n_documents: int,
+        *,
+        sublinear: bool = True,
+        norm: Norm = "l2",
     ) -> TermWeighting:
         """Learn the idf from the number of documents that have each word."""
-        return cls((np.log((1 + n_documents) / (1 + document_counts)) + 1).astype(np.float32), sublinear)
+        return cls((np.log((1 + n_documents) / (1 + document_counts)) + 1).astype(np.float32), sublinear, norm)
 
     def weigh(
         self, counts: npt.NDArray[Any], words: npt.NDArray[Any], offsets: npt.NDArray[np.int64]
@@ -61,8 +75,11 @@ class TermWeighting:
         has_terms = lengths > 0
         if has_terms.any():
             # Summed in double, so that the order of a sum does not show in single precision.
-            squares = np.add.reduceat(weights.astype(np.float64) ** 2, offsets[:-1][has_terms])
-            weights /= np.repeat(np.sqrt(squares).astype(np.float32), lengths[has_terms])
+            sizes = weights.astype(np.float64) ** (2 if self.norm == "l2" else 1)
+            sizes = np.add.reduceat(sizes, offsets[:-1][has_terms])
+            if self.norm == "l2":
+                sizes = np.sqrt(sizes)
+            weights /= np.repeat(sizes.astype(np.float32), lengths[has_terms])
         return weights
 
 

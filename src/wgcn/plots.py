@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from wgcn.store import write_file
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["figure", "plot_confusion"]
+__all__ = ["figure", "panels", "plot_confusion"]
 
 _DATE_KEYS = {".png": None, ".svg": "Date", ".pdf": "CreationDate"}
 
@@ -32,10 +33,16 @@ def figure(path: str | Path, size: tuple[float, float]) -> Iterator[Axes]:
     size : (float, float)
         Width and height in inches.
     """
-    path = Path(path)
-    ending = path.suffix.lower()
-    if ending not in _DATE_KEYS:
-        raise InputError(f"A picture ends in {', '.join(_DATE_KEYS)}, got {path.name!r}.")
+    with panels([path], size, 1) as axes:
+        yield axes[0]
+
+
+@contextmanager
+def panels(paths: Sequence[str | Path], size: tuple[float, float], n: int) -> Iterator[list[Axes]]:
+    """Draw several pictures side by side, and write them to one file or to several of different formats."""
+    for path in map(Path, paths):
+        if path.suffix.lower() not in _DATE_KEYS:
+            raise InputError(f"A picture ends in {', '.join(_DATE_KEYS)}, got {path.name!r}.")
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
@@ -43,10 +50,12 @@ def figure(path: str | Path, size: tuple[float, float]) -> Iterator[Axes]:
         raise MissingDependencyError("matplotlib", "plots", "A picture") from error
     with rc_context({"svg.hashsalt": "wgcn", "svg.fonttype": "none", "font.size": 10}):
         drawing = Figure(figsize=size, layout="tight")
-        yield drawing.subplots()
-        key = _DATE_KEYS[ending]
-        metadata = {key: None} if key else {}
-        write_file(path, lambda file: drawing.savefig(file, format=ending[1:], dpi=130, metadata=metadata))
+        yield list(drawing.subplots(1, n, squeeze=False)[0])
+        for path in map(Path, paths):
+            ending = path.suffix.lower()
+            key = _DATE_KEYS[ending]
+            save = partial(drawing.savefig, format=ending[1:], dpi=130, metadata={key: None} if key else {})
+            write_file(path, save)
 
 
 def plot_confusion(

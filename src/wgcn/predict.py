@@ -16,14 +16,14 @@ from functools import cached_property
 from importlib.util import find_spec
 from itertools import repeat
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from wgcn import store
 from wgcn.errors import InputError, StoreError
-from wgcn.features import TermWeighting, count_terms
+from wgcn.features import Norm, TermWeighting, count_terms
 from wgcn.text.encode import in_batches, lay_out
 from wgcn.text.tokenize import TOKENIZERS, Tokenizer, ngrams, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary
@@ -243,6 +243,7 @@ class TextModel:
             "tokenizer": self.tokenizer,
             "ngram_range": list(self.ngram_range),
             "sublinear": self.weighting.sublinear,
+            "norm": self.weighting.norm,
             "classes": self.classes.tolist(),
             "sharpness": self.scorer.sharpness,
             "multilabel": self.scorer.multilabel,
@@ -270,7 +271,7 @@ class TextModel:
             config["sharpness"],
             config["multilabel"],
         )
-        weighting = TermWeighting(folder.vector("idf", n_words, np.float32), config["sublinear"])
+        weighting = TermWeighting(folder.vector("idf", n_words, np.float32), config["sublinear"], config["norm"])
         return cls(
             config["tokenizer"],
             tuple(config["ngram_range"]),
@@ -287,6 +288,7 @@ _SCHEMA: dict[str, type | tuple[type, ...]] = {
     "tokenizer": str,
     "ngram_range": list,
     "sublinear": bool,
+    "norm": str,
     "classes": list,
     "sharpness": float,
     "multilabel": bool,
@@ -300,6 +302,7 @@ def _checked_classes(folder: store.Folder) -> npt.NDArray[Any]:
     classes = config["classes"]
     sound = (
         config["tokenizer"] in TOKENIZERS
+        and config["norm"] in get_args(Norm)
         and len(config["ngram_range"]) == 2
         and all(type(n) is int for n in config["ngram_range"])
         and 1 <= config["ngram_range"][0] <= config["ngram_range"][1] <= 100
@@ -353,14 +356,6 @@ def model_card(model: TextModel) -> str:
 
 def _shares(model: TextModel) -> list[tuple[Any, float]]:
     return list(zip(model.classes.tolist(), model.scorer.prior.tolist(), strict=True))
-
-
-def _rowwise_product(rows: Floats, matrix: Floats) -> Floats:
-    """Multiply each row by a matrix on its own: in a product of matrices, rounding may depend on the other rows."""
-    product = np.empty((len(rows), matrix.shape[1]), rows.dtype)
-    for i, row in enumerate(rows):
-        product[i] = row @ matrix
-    return product
 
 
 def _worth_compiling(size: int) -> bool:

@@ -10,7 +10,7 @@ from wgcn.errors import InputError
 from wgcn.features import document_terms
 from wgcn.graph import WordGraph
 from wgcn.graph.association import EdgeRules
-from wgcn.graph.citations import from_citations, normalize_documents
+from wgcn.graph.citations import attach_citations, from_citations, normalize_documents
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import VocabularyRules
 
@@ -81,3 +81,66 @@ def test_unusable_document_graphs_are_explained(graph: np.ndarray, message: str)
 def test_negative_order_is_refused() -> None:
     with pytest.raises(InputError, match="order must not be negative"):
         from_citations(csr_array(np.eye(3)), csr_array(np.eye(3)), order=-1)
+
+
+@given(graphs, terms, st.integers(0, 3), st.integers(0, 6))
+def test_attached_rows_are_the_first_of_the_dense_product(a: np.ndarray, x: np.ndarray, hops: int, n_new: int) -> None:
+    new, known = csr_array(x[:n_new]), csr_array(x[n_new:])
+    among, own = np.zeros_like(a), np.zeros_like(a)
+    among[:n_new, :n_new] = a[:n_new, :n_new]
+    own[:n_new, n_new:] = a[:n_new, n_new:]
+    for got, links in (
+        (attach_citations(new, csr_array(a), known, hops=hops), a),
+        (attach_citations(new, csr_array(own[:n_new, n_new:]), known, hops=hops), own),
+        (attach_citations(new, csr_array(among[:n_new, :n_new]), hops=hops), among),
+    ):
+        expected = np.linalg.matrix_power(dense_normalised(links, directed=False), hops) @ x
+        np.testing.assert_allclose(got.toarray(), expected[:n_new], rtol=1e-5, atol=1e-6)
+
+
+@given(graphs, st.integers(0, 3), st.sampled_from([np.float32, np.float64]))
+def test_a_document_without_citations_keeps_its_row(a: np.ndarray, hops: int, dtype: type) -> None:
+    x = csr_array(random_array((6, 9), density=0.5, rng=np.random.default_rng(0)), dtype=dtype)
+    apart = (a + a.T).sum(axis=1) == 0
+    for graph in (a, np.zeros_like(a)):
+        alone = apart if graph is a else np.ones(6, bool)
+        got = attach_citations(x[:4], csr_array(graph), x[4:], hops=hops)
+        assert got.dtype == dtype
+        assert np.array_equal(got.toarray()[alone[:4]], x.toarray()[:4][alone[:4]])
+
+
+def test_attaching_leaves_what_it_was_given_alone() -> None:
+    x = csr_array((np.ones(3), np.array([2, 0, 1]), np.array([0, 2, 3])), shape=(2, 3))
+    attached = attach_citations(x, csr_array(np.array([[0, 1], [0, 0]])), hops=2)
+    assert attached.has_sorted_indices
+    assert x.indices.tolist() == [2, 0, 1]
+
+
+def test_documents_out_of_reach_do_not_count() -> None:
+    # A chain of citations: the new document 0 reaches one more of them a hop.
+    chain = csr_array(np.eye(5, k=1))
+    attached = [
+        attach_citations(csr_array(np.eye(1, 5)), chain, csr_array(np.eye(4, 5, k=1)), hops=h) for h in range(5)
+    ]
+    assert [row.indices.tolist() for row in attached] == [list(range(h + 1)) for h in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("graph", "documents", "message"),
+    [
+        (np.ones((2, 4)), np.eye(3), "2 by 4 but there are 2 new documents and 3 that .* 2 by 3 or 5 by 5"),
+        (np.ones((2, 3)), None, "without `documents` it must be 2 by 2"),
+        (np.ones(2), None, "document_graph is 2 but"),
+        (np.ones((2, 1)), np.ones((1, 4)), "have 3 words but those they cite have 4"),
+        (-np.ones((2, 3)), np.eye(3), "not negative"),
+        (np.full((5, 5), np.inf), np.eye(3), "finite"),
+    ],
+)
+def test_unusable_citations_are_explained(graph: np.ndarray, documents: np.ndarray | None, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        attach_citations(np.ones((2, 3)), graph, documents)
+
+
+def test_negative_hops_are_refused() -> None:
+    with pytest.raises(InputError, match="hops must not be negative"):
+        attach_citations(csr_array(np.eye(3)), csr_array(np.eye(3)), hops=-1)

@@ -1,5 +1,8 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 from sklearn.datasets import make_multilabel_classification
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -11,6 +14,7 @@ from wgcn import Corpus, VocabularyRules, WGCNClassifier, WordGraph
 from wgcn.datasets import Dataset
 from wgcn.errors import InputError
 from wgcn.features import document_terms
+from wgcn.graph.citations import attach_citations
 
 
 @parametrize_with_checks([WGCNClassifier(), WGCNClassifier(loss="softmax", validation_fraction=0)])
@@ -91,6 +95,56 @@ def test_it_works_in_pipelines_and_searches(docs: Dataset) -> None:
     assert search.best_params_["wgcnclassifier__alpha"] in (0.0, 1.0)
     names = pipeline.fit(texts, y)[-1].get_feature_names_out()
     assert len(names) == pipeline[-1].transform(pipeline[0].transform(texts[:1])).shape[1]
+
+
+METHODS = ("predict", "predict_proba", "decision_function", "transform")
+
+
+@pytest.fixture(scope="module")
+def small() -> WGCNClassifier:
+    rng = np.random.default_rng(0)
+    return WGCNClassifier(max_iter=10).fit(rng.random((30, 5)), rng.integers(0, 3, 30))
+
+
+@given(
+    x=arrays(np.float64, (7, 5), elements=st.floats(0, 9)), links=arrays(np.int8, (4, 3), elements=st.integers(0, 1))
+)
+@pytest.mark.parametrize("hops", [1, 2])
+def test_a_document_without_citations_is_predicted_as_ever(
+    small: WGCNClassifier, x: np.ndarray, links: np.ndarray, hops: int
+) -> None:
+    alone = links.sum(axis=1) == 0
+    for name in METHODS:
+        method = getattr(small, name)
+        attached = method(x[:4], document_graph=csr_array(links), documents=x[4:], hops=hops)
+        assert np.array_equal(attached[alone], method(x[:4])[alone])
+        rows = attach_citations(csr_array(x[:4]), csr_array(links), csr_array(x[4:]), hops=hops)
+        assert np.array_equal(attached, method(rows))
+
+
+def test_links_among_the_new_documents_count(small: WGCNClassifier) -> None:
+    x = np.eye(2, 5)
+    one, other = small.transform(x)
+    both = small.transform(x, document_graph=csr_array(np.eye(2, k=1)))
+    np.testing.assert_allclose(both, [(one + other) / 2] * 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"documents": np.eye(5)}, "no document_graph"),
+        ({"document_graph": np.ones((2, 3))}, "must be 2 by 2"),
+        ({"document_graph": np.ones((2, 3)), "documents": np.eye(3)}, "documents cannot be used.*has 3 features"),
+        ({"document_graph": np.ones((2, 1)), "documents": np.full((1, 5), np.nan)}, "documents cannot be used.*NaN"),
+        ({"document_graph": np.eye(2), "hops": -1}, "hops"),
+    ],
+)
+@pytest.mark.parametrize("name", METHODS)
+def test_unusable_citations_are_explained(
+    small: WGCNClassifier, name: str, arguments: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InputError, match=f"(?s){message}"):
+        getattr(small, name)(np.eye(2, 5), **arguments)
 
 
 @pytest.mark.parametrize(

@@ -2,5 +2,17 @@
 
 from wgcn.datasets.dataset import Dataset, cache_folder
 from wgcn.datasets.docs import docs_corpus
+from wgcn.datasets.layout import load_dataset, stop_words
+from wgcn.datasets.registry import DATASETS, CitationSet, TextSet, dataset_names
 
-__all__ = ["Dataset", "cache_folder", "docs_corpus"]
+__all__ = [
+    "DATASETS",
+    "CitationSet",
+    "Dataset",
+    "TextSet",
+    "cache_folder",
+    "dataset_names",
+    "docs_corpus",
+    "load_dataset",
+    "stop_words",
+]

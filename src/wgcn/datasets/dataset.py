@@ -11,6 +11,7 @@ import json
 import os
 import tempfile
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,13 +39,15 @@ class Dataset:
     features : csr_array of shape (documents, words) or None
         The documents by words, for a data set that comes as features.
     labels : array of shape (documents,)
-        One label a document.
+        One label a document. Where labels are integers, -1 says that the document has none.
     train, test : int64 array
         Indices of the training and of the test documents. They share no document and may leave some out.
     document_graph : csr_array of shape (documents, documents) or None
         A_dd of the paper: entry [i, j] is 1 if document i cites document j.
     names : tuple of str or None
         An identifier for each document.
+    validation : int64 array or None
+        Indices of documents to choose settings on, where the data set fixes them. They are in neither of the others.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class Dataset:
     test: npt.NDArray[np.int64]
     document_graph: csr_array | None = None
     names: tuple[str, ...] | None = None
+    validation: npt.NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         if self.texts is None and self.features is None:
@@ -69,14 +73,18 @@ class Dataset:
         if self.labels.ndim != 1:
             raise InputError(f"The labels of '{self.name}' have {self.labels.ndim} dimensions; give one a document.")
         self._check_lengths()
-        for part in ("train", "test"):
-            self._check_indices(part, getattr(self, part))
-        shared = np.intersect1d(self.train, self.test)
-        if shared.size:
-            raise InputError(
-                f"{shared.size} documents of '{self.name}' are in both train and test (the first is {shared[0]}); "
-                "a document may be in one of them only."
-            )
+        parts = {"train": self.train, "test": self.test}
+        if self.validation is not None:
+            parts["validation"] = self.validation
+        for part, indices in parts.items():
+            self._check_indices(part, indices)
+        for (part, indices), (other, others) in combinations(parts.items(), 2):
+            shared = np.intersect1d(indices, others)
+            if shared.size:
+                raise InputError(
+                    f"{shared.size} documents of '{self.name}' are in both {part} and {other} (the first is "
+                    f"{shared[0]}); a document may be in one of them only."
+                )
 
     def _check_lengths(self) -> None:
         counts = {
@@ -105,8 +113,9 @@ class Dataset:
 
     @property
     def classes(self) -> npt.NDArray[Any]:
-        """The different labels, sorted."""
-        return np.unique(self.labels)
+        """The different labels, sorted; the integer -1 is none."""
+        classes = np.unique(self.labels)
+        return classes[classes != -1] if np.issubdtype(classes.dtype, np.integer) else classes
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -1,4 +1,4 @@
-"""Word graphs from a graph of documents: eq. 3 and 4 of the paper.
+"""What a graph of documents gives: word graphs (eq. 3 and 4 of the paper), and new documents with what they cite.
 
 A_vv^(m,n) = X^T A^m (A^T)^n X, where A is the citation graph A_dd, normalised with self-loops as in Kipf & Welling
 (2017). The powers are applied to X one at a time, so that no d x d power is ever formed.
@@ -6,13 +6,15 @@ A_vv^(m,n) = X^T A^m (A^T)^n X, where A is the citation graph A_dd, normalised w
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import block_array, csr_array, eye_array, vstack
 
 from wgcn.errors import InputError
 from wgcn.graph.association import EdgeRules, floating, product
 
-__all__ = ["from_citations", "normalize_documents"]
+__all__ = ["attach_citations", "from_citations", "normalize_documents"]
 
 
 def normalize_documents(document_graph: csr_array, *, directed: bool = False) -> csr_array:
@@ -80,3 +82,82 @@ def from_citations(
     for _ in range(max(m, n)):
         powers.append(csr_array(step @ powers[-1]))
     return product(powers[m], powers[n], rules or EdgeRules())
+
+
+def attach_citations(
+    document_terms: csr_array,
+    document_graph: csr_array,
+    documents: csr_array | None = None,
+    *,
+    hops: int = 1,
+) -> csr_array:
+    """Average new documents with what they cite: the first rows of A^hops [X; documents].
+
+    A is normalised as in `normalize_documents`, a citation counting both ways. A document without citations keeps its
+    row. A citation weighs less the more the other document is cited, so new documents that cite the same ones get other
+    rows together than one by one.
+
+    Parameters
+    ----------
+    document_terms : csr_array of shape (new, words)
+        X_dv of the new documents.
+    document_graph : csr_array of shape (new, known) or (new + known, new + known)
+        Entry [i, j] is positive if new document i cites known document j; or, if square, if document i cites document
+        j, the new ones first. Without `documents` it has the links among the new ones.
+    documents : csr_array of shape (known, words), optional
+        X_dv of documents that the new ones may cite.
+    hops : int
+        Length of citation paths; 0 leaves the rows as they are.
+
+    Returns
+    -------
+    csr_array of shape (new, words)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> new, known = csr_array(np.array([[1.0, 0.0], [1.0, 0.0]])), csr_array(np.array([[0.0, 1.0]]))
+    >>> attach_citations(new, csr_array(np.array([[1], [0]])), known).toarray().round(3).tolist()
+    [[0.5, 0.5], [1.0, 0.0]]
+    """
+    if hops < 0:
+        raise InputError(f"hops must not be negative, got {hops}.")
+    terms = floating(document_terms)
+    n_new, n_words = terms.shape
+    if documents is not None:
+        if documents.shape[1] != n_words:
+            raise InputError(
+                f"The new documents have {n_words:,} words but those they cite have {documents.shape[1]:,}: both must "
+                "have the same columns."
+            )
+        terms = csr_array(vstack([terms, csr_array(documents, dtype=terms.dtype)], format="csr"))
+    step = normalize_documents(_all_links(document_graph, n_new, None if documents is None else documents.shape[0]))
+    # The documents within 0, 1, ... hops of the new ones: the rows that each step needs.
+    reached = [np.arange(n_new)]
+    for _ in range(hops):
+        reached.append(np.unique(step[reached[-1]].indices))
+    terms = csr_array(terms[reached[-1]])
+    for outer, inner in pairwise(reversed(reached)):
+        terms = csr_array(step[inner][:, outer] @ terms)
+    terms.sort_indices()
+    return terms
+
+
+def _all_links(document_graph: csr_array, n_new: int, n_known: int | None) -> csr_array:
+    """Return a square graph of the new documents and the known ones."""
+    graph = csr_array(document_graph)
+    n_all = n_new + (n_known or 0)
+    if graph.shape == (n_all, n_all):
+        return graph
+    if graph.shape == (n_new, n_known):
+        return csr_array(block_array([[csr_array((n_new, n_new)), graph], [None, csr_array((n_known, n_known))]]))
+    shape = " by ".join(map(str, graph.shape))
+    if n_known is None:
+        raise InputError(
+            f"document_graph is {shape} but there are {n_new} new documents: without `documents` it must be "
+            f"{n_new} by {n_new}."
+        )
+    raise InputError(
+        f"document_graph is {shape} but there are {n_new} new documents and {n_known} that they may cite: it must be "
+        f"{n_new} by {n_known} or {n_all} by {n_all}."
+    )

@@ -24,6 +24,7 @@ class NetworkSettings:
     word_dropout: float = 0.6
     document_dropout: float = 0.6
     word_features: npt.NDArray[np.floating] | None = None
+    centred: bool = False
 
     def __post_init__(self) -> None:
         _at_least(self, 1, "hidden")

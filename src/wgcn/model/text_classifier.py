@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import date
 from itertools import chain
 from pathlib import Path
@@ -17,20 +18,31 @@ from sklearn.utils.validation import check_is_fitted
 
 from wgcn import __version__
 from wgcn.errors import InputError
-from wgcn.features import TermWeighting, document_terms
+from wgcn.features import Norm, TermWeighting, document_terms
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.association import Weight
+from wgcn.graph.citations import attach_citations
 from wgcn.model.callbacks import Callback
 from wgcn.model.classifier import WGCNClassifier
 from wgcn.predict import TextModel
 from wgcn.text.corpus import Corpus
 from wgcn.text.tokenize import Tokenizer
-from wgcn.text.vocabulary import VocabularyRules
+from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
-__all__ = ["WGCNTextClassifier"]
-
+__all__ = ["Prepared", "WGCNTextClassifier"]
 
 _MANY_WORDS = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What `WGCNTextClassifier.prepare` makes of texts."""
+
+    vocabulary: Vocabulary
+    weighting: TermWeighting
+    document_terms: csr_array  # (texts, words)
+    word_graph: WordGraph | None
+    seconds: float
 
 
 class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
@@ -50,10 +62,14 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     stop_words : collection of str or None, default=None
     sublinear : bool, default=True
         Whether a word that occurs n times counts 1 + log(n).
+    norm : {"l2", "l1"}, default="l2"
+        Whether the weights of a document have the length 1, or sum to 1.
     window : int, default=20
         Tokens in a window of the word graph.
     weight : {"pmi", "npmi", "count", "cosine", "product"}, default="pmi"
         Edge weight of the word graph.
+    threshold : float, default=0.0
+        Keep edges whose weight is above this.
     min_pairs : int, default=2
         Keep pairs of words that share at least so many windows.
     top_k : int or None, default=None
@@ -88,8 +104,10 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         min_count: int | None = None,
         stop_words: Collection[str] | None = None,
         sublinear: bool = True,
+        norm: Norm = "l2",
         window: int = 20,
         weight: Weight = "pmi",
+        threshold: float = 0.0,
         min_pairs: int = 2,
         top_k: int | None = None,
         classifier: WGCNClassifier | None = None,
@@ -99,8 +117,10 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         self.min_count = min_count
         self.stop_words = stop_words
         self.sublinear = sublinear
+        self.norm = norm
         self.window = window
         self.weight = weight
+        self.threshold = threshold
         self.min_pairs = min_pairs
         self.top_k = top_k
         self.classifier = classifier
@@ -135,37 +155,72 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        started = time.perf_counter()
         if y is None:
             raise InputError("requires y to be passed, but the target y is None")
         n_labels = len(y) if hasattr(y, "__len__") else y.shape[0]
-        corpus = self._corpus(chain(_checked_texts(X), unlabeled))
-        n_extra = len(corpus) - n_labels
+        prepared = self.prepare(chain(_checked_texts(X), unlabeled), with_graph=document_graph is None)
+        n_extra = prepared.document_terms.shape[0] - n_labels
         if n_extra < 0 or (n_extra and unlabeled == ()):
-            raise InputError(f"{len(corpus):,} texts but {n_labels:,} labels: there must be one label a text.")
-        weighting = TermWeighting.from_counts(corpus.vocabulary.document_counts, len(corpus), sublinear=self.sublinear)
-        terms = document_terms(corpus, weighting)[:n_labels]
-        graph = None if document_graph is not None else self._graph(corpus)
+            n_texts = prepared.document_terms.shape[0]
+            raise InputError(f"{n_texts:,} texts but {n_labels:,} labels: there must be one label a text.")
+        return self.fit_prepared(prepared, y, sample_weight, document_graph=document_graph, callbacks=callbacks)
+
+    def prepare(self, texts: Iterable[str], *, with_graph: bool = True) -> Prepared:
+        """Do what needs no labels: vocabulary, weights, word graph. Fits with other labels or seeds can share it.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Those to be labelled first, then all others.
+        with_graph : bool
+            Whether to build the word graph.
+        """
+        started = time.perf_counter()
+        corpus = self._corpus(texts)
+        weighting = TermWeighting.from_counts(
+            corpus.vocabulary.document_counts, len(corpus), sublinear=self.sublinear, norm=self.norm
+        )
+        terms = document_terms(corpus, weighting)
+        graph = self._graph(corpus) if with_graph else None
+        return Prepared(corpus.vocabulary, weighting, terms, graph, time.perf_counter() - started)
+
+    def fit_prepared(
+        self,
+        prepared: Prepared,
+        y: Any,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        document_graph: csr_array | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> WGCNTextClassifier:
+        """Fit the model to what `prepare` gave; `y` has the labels of its first texts. See `fit`."""
+        started = time.perf_counter()
+        n_labels = len(y) if hasattr(y, "__len__") else y.shape[0]
         classifier = clone(self.classifier) if self.classifier is not None else WGCNClassifier()
         self.classifier_ = classifier.fit(
-            terms, y, sample_weight, word_graph=graph, document_graph=document_graph, callbacks=callbacks
+            prepared.document_terms[:n_labels],
+            y,
+            sample_weight,
+            word_graph=None if document_graph is not None else prepared.word_graph,
+            document_graph=document_graph,
+            callbacks=callbacks,
         )
         self.word_graph_ = classifier.word_graph_
         self.model_ = TextModel(
             self.tokenizer,
             self.ngram_range,
-            corpus.vocabulary,
-            weighting,
+            prepared.vocabulary,
+            prepared.weighting,
             classifier.scorer_,
             classifier.classes_,
             self._settings(),
             {
-                "n_documents": len(corpus),
+                "n_documents": prepared.document_terms.shape[0],
                 "n_labelled": int(classifier.n_labelled_),
                 "n_edges": self.word_graph_.info().edges,
                 "held_out_accuracy": classifier.held_out_accuracy_,
                 "n_held_out": classifier.n_held_out_,
-                "seconds": round(time.perf_counter() - started, 2),
+                "seconds": round(prepared.seconds + time.perf_counter() - started, 2),
                 "date": date.today().isoformat(),
                 "version": __version__,
             },
@@ -180,7 +235,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         return corpus
 
     def _graph(self, corpus: Corpus) -> WordGraph:
-        rules = EdgeRules(min_count=self.min_pairs, top_k=self.top_k)
+        rules = EdgeRules(threshold=self.threshold, min_count=self.min_pairs, top_k=self.top_k)
         return WordGraph.from_corpus(corpus, window=self.window, weight=self.weight, rules=rules)
 
     def _settings(self) -> dict[str, Any]:
@@ -215,22 +270,102 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         model: TextModel = self.model_
         return model
 
-    def predict(self, X: Iterable[str]) -> npt.NDArray[Any]:
-        """Return a label a text; for a multi-label model a 0/1 matrix of shape (n_texts, n_classes)."""
-        return self._fitted.predict(_checked_texts(X))
+    def predict(
+        self,
+        X: Iterable[str],
+        *,
+        document_graph: csr_array | None = None,
+        documents: Iterable[str] | None = None,
+        hops: int = 1,
+    ) -> npt.NDArray[Any]:
+        """Return a label a text; for a multi-label model a 0/1 matrix of shape (n_texts, n_classes).
 
-    def predict_proba(self, X: Iterable[str]) -> npt.NDArray[np.float64]:
-        """Return probabilities of shape (n_texts, n_classes)."""
-        return self._fitted.predict_proba(_checked_texts(X))
+        Parameters
+        ----------
+        X : iterable of str
+            Texts.
+        document_graph : csr_array, optional
+            What the texts cite: their rows of X_dv are then averaged with the rows of those, and nothing is fitted
+            again. Of shape (n_texts, n_others), entry [i, j] positive if text i cites `documents[j]`; or square, with
+            the links among all, the texts of X first. It helps most where the texts themselves are short: see
+            `wgcn.graph.citations.attach_citations`.
+        documents : iterable of str, optional
+            Texts that those of X may cite.
+        hops : int, default=1
+            Length of citation paths.
+        """
+        scores = self._scores(X, document_graph, documents, hops)
+        return (scores > 0).astype(np.int64) if self._fitted.scorer.multilabel else self.classes_[scores.argmax(axis=1)]
 
-    def decision_function(self, X: Iterable[str]) -> npt.NDArray[Any]:
-        """Return scores of shape (n_texts, n_classes), or (n_texts,) for two classes."""
-        scores = self._fitted.scores(_checked_texts(X))
+    def predict_proba(
+        self,
+        X: Iterable[str],
+        *,
+        document_graph: csr_array | None = None,
+        documents: Iterable[str] | None = None,
+        hops: int = 1,
+    ) -> npt.NDArray[np.float64]:
+        """Return probabilities of shape (n_texts, n_classes).
+
+        For `document_graph`, `documents` and `hops` see `predict`.
+        """
+        return self._fitted.scorer.probabilities(self._scores(X, document_graph, documents, hops))
+
+    def decision_function(
+        self,
+        X: Iterable[str],
+        *,
+        document_graph: csr_array | None = None,
+        documents: Iterable[str] | None = None,
+        hops: int = 1,
+    ) -> npt.NDArray[Any]:
+        """Return scores of shape (n_texts, n_classes), or (n_texts,) for two classes.
+
+        For `document_graph`, `documents` and `hops` see `predict`.
+        """
+        scores = self._scores(X, document_graph, documents, hops)
         return scores[:, 1] if scores.shape[1] == 2 and not self._fitted.scorer.multilabel else scores
 
-    def transform(self, X: Iterable[str]) -> npt.NDArray[Any]:
-        """Return document embeddings H_dm (eq. 5) of shape (n_texts, n_embedding)."""
-        return self._fitted.transform(_checked_texts(X))
+    def transform(
+        self,
+        X: Iterable[str],
+        *,
+        document_graph: csr_array | None = None,
+        documents: Iterable[str] | None = None,
+        hops: int = 1,
+    ) -> npt.NDArray[Any]:
+        """Return document embeddings H_dm (eq. 5) of shape (n_texts, n_embedding).
+
+        For `document_graph`, `documents` and `hops` see `predict`.
+        """
+        rows = self._attached(X, document_graph, documents, hops)
+        if rows is None:
+            return self._fitted.transform(_checked_texts(X))
+        return self._fitted.scorer.embed(rows.data, rows.indices, rows.indptr)
+
+    def _scores(
+        self, X: Iterable[str], document_graph: csr_array | None, documents: Iterable[str] | None, hops: int
+    ) -> npt.NDArray[Any]:
+        rows = self._attached(X, document_graph, documents, hops)
+        if rows is None:
+            return self._fitted.scores(_checked_texts(X))
+        return self._fitted.scorer.scores(rows.data, rows.indices, rows.indptr)
+
+    def _attached(
+        self, X: Iterable[str], document_graph: csr_array | None, documents: Iterable[str] | None, hops: int
+    ) -> csr_array | None:
+        """Return the rows of texts, averaged with what they cite; None for texts that come without citations."""
+        if document_graph is None:
+            if documents is not None:
+                raise InputError("documents are given, but no document_graph that says which of them X cites.")
+            return None
+        known = None if documents is None else self._terms(documents)
+        return attach_citations(self._terms(X), document_graph, known, hops=hops)
+
+    def _terms(self, texts: Iterable[str]) -> csr_array:
+        terms = self._fitted.terms(_checked_texts(texts))
+        shape = (len(terms.offsets) - 1, len(self._fitted.vocabulary))
+        return csr_array((terms.weights, terms.words, terms.offsets), shape=shape)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the names of the columns that `transform` gives."""

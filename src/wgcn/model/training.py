@@ -25,7 +25,7 @@ from torch import Tensor
 from wgcn.errors import InputError, StoreError
 from wgcn.model.callbacks import Callback
 from wgcn.model.settings import EpochRecord, History, NetworkSettings, TrainedNetwork, TrainingSettings
-from wgcn.model.wgcn import WGCN, SparseMatrix, sparse_matrix
+from wgcn.model.wgcn import WGCN, Centring, SparseMatrix, sparse_matrix
 from wgcn.store import write_file
 
 __all__ = ["train"]
@@ -34,6 +34,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 MIN_DOCUMENTS_TO_SPLIT = 10
 EPOCHS_WITHOUT_VALIDATION = 100
+_MAX_POWER_ITERATIONS = 300
 _FORMAT = "wgcn-checkpoint-1"
 
 
@@ -108,6 +109,7 @@ class _Task:
     network: NetworkSettings
     settings: TrainingSettings
     device: torch.device
+    centring: Centring | None = None
 
     def fingerprint(self) -> str:
         """Digest of all that decides the result, so that no checkpoint is taken for one of another training."""
@@ -171,7 +173,29 @@ def _prepare(
     used = weights > 0
     terms = csr_array(document_terms, dtype=np.float32)[used]
     graph = sparse_matrix(csr_array(adjacency, dtype=np.float32), device, symmetric=True)
-    return _Task(graph, terms, targets[used], weights[used], n_classes, network, settings, device)
+    centring = _centring(adjacency, terms, network.order) if network.centred else None
+    return _Task(graph, terms, targets[used], weights[used], n_classes, network, settings, device, centring)
+
+
+def _centring(adjacency: csr_array, document_terms: csr_array, order: int) -> Centring:
+    """Find the first eigenvector of the graph, and how long the rows of X A are without it."""
+    common = np.sqrt(np.asarray(abs(adjacency).sum(axis=1), np.float64))
+    for _ in range(_MAX_POWER_ITERATIONS):
+        step = adjacency @ common
+        step /= max(np.linalg.norm(step), 1e-300)
+        done = np.abs(step - common).max() < 1e-9
+        common = step
+        if done:
+            break
+    if not common.any():
+        raise InputError("The word graph has no edges, so that there is nothing to centre. Train without centred.")
+    some = np.unique(np.linspace(0, document_terms.shape[0] - 1, 400).astype(int))
+    rows = (document_terms[some].multiply(1 / np.maximum(common, 1e-6))).toarray().T  # (words, documents)
+    for _ in range(order):
+        rows = adjacency @ rows - np.outer(common, common @ rows)
+    rows *= common[:, None]
+    length = float(np.sqrt(np.mean(np.sum(rows**2, axis=0))))
+    return Centring(common.astype(np.float32), 1 / length if length > 0 else 1.0)
 
 
 class _Batch(NamedTuple):
@@ -227,7 +251,8 @@ class _Run:
 
         start = torch.Generator().manual_seed(settings.seed + number)
         n_words = task.document_terms.shape[1]
-        self.model = WGCN(n_words, task.n_classes, **vars(task.network), generator=start).to(task.device)
+        options = {name: value for name, value in vars(task.network).items() if name != "centred"}
+        self.model = WGCN(n_words, task.n_classes, **options, centring=task.centring, generator=start).to(task.device)
         # Dropout and the order of mini-batches; a stream of its own, not the one that the first weights came from.
         self.generator = torch.Generator(task.device).manual_seed(int(torch.randint(2**62, (), generator=start)))
         self.optimizer = torch.optim.Adam(

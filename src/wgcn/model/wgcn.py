@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from wgcn.errors import InputError
 
-__all__ = ["WGCN", "SparseMatrix", "SparseProduct", "sparse_matrix", "sparse_tensor"]
+__all__ = ["WGCN", "Centring", "SparseMatrix", "SparseProduct", "sparse_matrix", "sparse_tensor"]
 
 
 class SparseMatrix(NamedTuple):
@@ -90,6 +90,18 @@ def sparse_tensor(matrix: csr_array, device: torch.device | str = "cpu") -> Tens
         ).to(device)
 
 
+class Centring(NamedTuple):
+    """What makes the graph's rows differ: S becomes l D^-1/2 (S - u u^T) D^1/2, with S normalised symmetrically.
+
+    A normalised graph is dominated by its first eigenvector, u = sqrt(d / sum of d): most of a row X A is the same for
+    every document, and learning has to work against it. Without it, and with rows of about length 1, weight decay and
+    learning rate act on what tells documents apart.
+    """
+
+    common: npt.NDArray[np.floating]  # u, of shape (words,); 0 for a word without edges
+    length: float  # l, which makes the rows of X A about 1 long
+
+
 class WGCN(nn.Module):
     """logits = ReLU(dropout(X dropout(H_v))) W_1 + b_1, with H_v = act((A^n + r I) X_v W_0).
 
@@ -109,6 +121,8 @@ class WGCN(nn.Module):
         Share of the entries of H_vm and of H_dm that are dropped in training.
     word_features : array of shape (words, features), optional
         X_v, word vectors. The paper takes the identity, which gives W_0 a row for each word; so does None.
+    centring : Centring, optional
+        If given, what the graph gives to all words alike is taken away before each of its applications.
     generator : torch.Generator, optional
         Where the first weights come from. It is one of the CPU, so that they are the same on every device.
 
@@ -118,6 +132,7 @@ class WGCN(nn.Module):
     """
 
     word_features: Tensor | None
+    common: Tensor | None
 
     def __init__(
         self,
@@ -130,6 +145,7 @@ class WGCN(nn.Module):
         word_dropout: float = 0.6,
         document_dropout: float = 0.6,
         word_features: npt.NDArray[np.floating] | Tensor | None = None,
+        centring: Centring | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
@@ -145,6 +161,9 @@ class WGCN(nn.Module):
                 )
             n_features = word_features.shape[1]
         self.register_buffer("word_features", word_features)  # X_v
+        common = None if centring is None else torch.as_tensor(centring.common, dtype=torch.get_default_dtype())
+        self.register_buffer("common", None if common is None else common[:, None])  # (words, 1)
+        self.length = 1.0 if centring is None else centring.length
         self.word_weights = nn.Parameter(torch.empty(n_features, hidden))  # W_0
         self.class_weights = nn.Parameter(torch.empty(hidden, n_classes))  # W_1
         self.bias = nn.Parameter(torch.zeros(n_classes))  # b_1
@@ -154,9 +173,12 @@ class WGCN(nn.Module):
     def word_embeddings(self, adjacency: SparseMatrix) -> Tensor:
         """Return H_vm (first line of eq. 5); in eq. 6 A_vv is X^T A_dd^n X, which is just another adjacency."""
         own = self.word_weights if self.word_features is None else self.word_features @ self.word_weights
-        h = own  # (words, hidden)
+        h = own if self.common is None else self.common * own  # (words, hidden)
         for _ in range(self.order):
-            h = adjacency @ h  # (words, words) x (words, hidden)
+            passed = adjacency @ h  # (words, words) x (words, hidden)
+            h = passed if self.common is None else passed - self.common * (self.common.T @ h)
+        if self.common is not None:
+            h = h * (self.length / self.common.clamp(min=1e-6))
         if self.residual:
             h = h + self.residual * own
         return torch.relu(h) if self.word_activation else h

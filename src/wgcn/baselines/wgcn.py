@@ -1,0 +1,157 @@
+"""WGCN for texts under the interface of the comparisons: the paper's network, and the linear model."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from statistics import median
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy.typing as npt
+
+from wgcn.baselines.baseline import Baseline, Fit, array_digest
+from wgcn.datasets import stop_words
+from wgcn.model.classifier import WGCNClassifier
+from wgcn.model.settings import NetworkSettings, TrainingSettings
+from wgcn.model.text_classifier import Prepared, WGCNTextClassifier
+
+if TYPE_CHECKING:
+    from wgcn.predict import TextModel
+    from wgcn.protocol import Query, Task
+
+__all__ = ["LinearMethod", "NetworkMethod"]
+
+_NETWORK = ("hidden", "order", "word_activation", "residual", "word_dropout", "document_dropout", "centred")
+_TRAINING = (
+    "learning_rate",
+    "weight_decay",
+    "max_epochs",
+    "patience",
+    "label_smoothing",
+    "refit",
+    "n_models",
+    "validation_fraction",
+)
+_TEXT = ("tokenizer", "ngrams", "min_count", "stop_words", "sublinear", "norm")
+_GRAPH = ("window", "weight", "threshold", "min_pairs", "top_k")
+
+# Vocabulary and graph depend on no label and no seed, so cells that follow each other share them.
+_prepared: OrderedDict[str, Prepared] = OrderedDict()
+_MAX_PREPARED = 3
+
+
+class _TextMethod(Baseline):
+    model: TextModel
+
+    def fit(self, task: Task) -> Fit:
+        """Learn from texts."""
+        assert task.texts is not None
+        estimator = self._estimator()
+        key = json.dumps([task.digest, self._pick((*_TEXT, *_GRAPH))])
+        if key not in _prepared:
+            while len(_prepared) >= _MAX_PREPARED:
+                _prepared.popitem(last=False)
+            _prepared[key] = estimator.prepare(task.texts)
+        _prepared.move_to_end(key)
+        estimator.fit_prepared(_prepared[key], task.labels)
+        self.model = model = estimator.model_
+        digest = array_digest(
+            model.vocabulary.words,
+            model.weighting.idf,
+            model.scorer.word_embeddings,
+            model.scorer.class_weights,
+            model.scorer.bias,
+        )
+        return self._told(estimator.classifier_)._replace(digest=digest)
+
+    def predict(self, query: Query) -> npt.NDArray[Any]:
+        """Return a label a text."""
+        assert query.texts is not None
+        return self.model.predict(query.texts)
+
+    def _estimator(self) -> WGCNTextClassifier:
+        values = self._pick((*_TEXT, *_GRAPH))
+        values["ngram_range"] = (1, values.pop("ngrams"))
+        values["stop_words"] = stop_words() if values["stop_words"] else None
+        values["top_k"] = values["top_k"] or None
+        values["min_count"] = values["min_count"] or None
+        return WGCNTextClassifier(**values, classifier=self._classifier())
+
+    def _classifier(self) -> WGCNClassifier:
+        raise NotImplementedError
+
+    def _told(self, classifier: WGCNClassifier) -> Fit:
+        return Fit(validation_accuracy=classifier.held_out_accuracy_)
+
+
+class NetworkMethod(_TextMethod):
+    """The paper's network (eq. 5 and 7) on the paper's vocabulary."""
+
+    name = "wgcn"
+    defaults: ClassVar = {
+        "tokenizer": "text_gcn",
+        "ngrams": 1,
+        "stop_words": True,
+        "min_count": 5,
+        "sublinear": False,
+        "norm": "l1",
+        "window": 20,
+        "weight": "pmi",
+        "threshold": 0.0,
+        "min_pairs": 1,
+        "top_k": 0,
+        "hidden": 250,
+        "order": 1,
+        "word_activation": False,
+        "residual": 0.0,
+        "word_dropout": 0.6,
+        "document_dropout": 0.6,
+        "centred": False,
+        "learning_rate": 0.018,
+        "weight_decay": 0.0,
+        "max_epochs": 800,
+        "patience": 10,
+        "label_smoothing": 0.0,
+        "refit": False,
+        "n_models": 1,
+        "validation_fraction": 0.1,
+    }
+
+    def _classifier(self) -> WGCNClassifier:
+        # Several networks take the seeds from here on, and no two fits may share one of them.
+        seed = self.seed * self.settings["n_models"]
+        training = TrainingSettings(**self._pick(_TRAINING), seed=seed, device=self.device)
+        return WGCNClassifier(model="network", network=NetworkSettings(**self._pick(_NETWORK)), training=training)
+
+    def _told(self, classifier: WGCNClassifier) -> Fit:
+        history = classifier.history_
+        # The first epochs warm caches and compile kernels.
+        seconds = [record["seconds"] for record in history[2:] or history]
+        return Fit(len(history), classifier.held_out_accuracy_, median(seconds))
+
+
+class LinearMethod(_TextMethod):
+    """The linear model with a residual, as `WGCNTextClassifier` has it by default. No seed changes it."""
+
+    name = "wgcn-linear"
+    seeded = False
+    defaults: ClassVar = {
+        "tokenizer": "words",
+        "ngrams": 1,
+        "stop_words": False,
+        "min_count": 0,
+        "sublinear": True,
+        "norm": "l2",
+        "window": 20,
+        "weight": "pmi",
+        "threshold": 0.0,
+        "min_pairs": 2,
+        "top_k": 0,
+        "alpha": 1.0,
+        "order": 1,
+        "C": 1.0,
+        "loss": "squared_hinge",
+    }
+
+    def _classifier(self) -> WGCNClassifier:
+        return WGCNClassifier(**self._pick(("alpha", "order", "C", "loss")))

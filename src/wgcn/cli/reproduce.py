@@ -1,0 +1,108 @@
+"""wgcn reproduce: the paper's tables and figures, and ours, one command each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wgcn.cli.console import out, say, steps
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["reproduce"]
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Table or figure, or 'all'.")],
+    datasets: Annotated[str | None, typer.Option(metavar="A,B", help="Only these data sets.")] = None,
+    protocol: Annotated[str | None, typer.Option(metavar="A,B", help="Only these protocols.")] = None,
+    rows: Annotated[str | None, typer.Option(metavar="A;B", help="Only these rows, by their names.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Run this many seeds at most.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each in a process of its own.")] = 1,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where results are kept.")] = Path(
+        "results"
+    ),
+    settings: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Settings file (TOML) instead of the table's own.")
+    ] = None,
+    search: Annotated[
+        bool, typer.Option("--search", help="Search the rows' ranges on validation documents instead.")
+    ] = False,
+    trials: Annotated[int, typer.Option(min=1, help="Settings to try with --search, for each data set.")] = 40,
+) -> None:
+    """Run the experiments of a table or figure, and write what comes of them.
+
+    datasets, accuracy, orders, sensitivity, efficiency, citations, citation-orders, labels, or all. A finished run is
+    saved at once, so an interrupted command goes on where it was; a changed setting runs only what it changes.
+    """
+    from wgcn.errors import InputError
+    from wgcn.experiments.reproduce import TABLES, table_of, write_overview
+    from wgcn.experiments.reproduce import reproduce as run
+    from wgcn.experiments.runner import workers
+    from wgcn.experiments.search import search as run_search
+    from wgcn.experiments.table import Options
+
+    names = list(TABLES) if name == "all" else [name]
+    if name == "all" and (settings is not None or search):
+        raise InputError("--settings and --search are for one table: name it instead of 'all'.")
+    for each in names:
+        table = table_of(each, settings)
+        wanted = Options(_split(datasets, ","), _split(protocol, ","), _split(rows, ";"), seeds)
+        if name == "all":
+            wanted = _that_apply(wanted, table)
+        where = _device(device) if each == "efficiency" else device
+        # Costs are measured one at a time, each in a process that has done nothing else.
+        fresh = each == "efficiency"
+        with workers(1 if fresh else jobs, fresh=fresh) as pool, steps() as progress:
+            shown = _bar(progress, each)
+            if search:
+                path = run_search(table, wanted, output, pool, trials=trials, device=device, progress=shown)
+                say(f"What was tried and chosen is in {path}; copy what was chosen into a settings file to use it.")
+                return
+            path = run(table, wanted, output, pool, device=where, progress=shown)
+        out.print(path.read_text(encoding="utf-8"), markup=False)
+        say(f"Written to {path}.")
+    write_overview(output)
+
+
+def _split(given: str | None, separator: str) -> list[str] | None:
+    return None if given is None else [part.strip() for part in given.split(separator) if part.strip()]
+
+
+def _that_apply(options: Any, table: Any) -> Any:
+    """Leave out what a table does not have, when all tables are made."""
+    from wgcn.experiments.table import Options
+
+    def known(given: list[str] | None, has: Any) -> list[str] | None:
+        return None if given is None else [name for name in given if name in has]
+
+    return Options(
+        known(options.datasets, table.datasets),
+        known(options.protocols, table.protocols),
+        known(options.rows, [row.name for row in table.rows]),
+        options.seeds,
+    )
+
+
+def _device(name: str) -> str:
+    """Say which device "auto" is."""
+    if name != "auto":
+        return name
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _bar(progress: Progress, name: str) -> Callable[[int, int, str], None]:
+    """Show cells done, the last one, and the time that is left."""
+    task = progress.add_task(name, total=None, note="")
+
+    def show(done: int, total: int, last: str) -> None:
+        progress.update(task, completed=done, total=total, note=f"{done}/{total} {last}")
+
+    return show

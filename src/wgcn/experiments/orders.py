@@ -1,0 +1,45 @@
+"""The paper's tables of orders: accuracy with A_vv^k (text sets) and with A_dd^k (citation sets), k = 0 to 3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from wgcn.experiments.cells import Run
+from wgcn.experiments.published import CITATION_ORDERS, ORDERS, TITLES
+from wgcn.experiments.report import NOTHING, group, markdown_table, score
+from wgcn.experiments.table import Table, variant_name
+
+__all__ = ["report"]
+
+
+def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
+    """Return a table for each protocol and row: the orders below each other, beside the published figures."""
+    groups = group(runs)
+    published = {**ORDERS, **CITATION_ORDERS}
+    symbol = "A_vv" if table.name == "orders" else "A_dd"
+    [(setting, values)] = table.vary
+    parts = []
+    for protocol in table.protocols:
+        for row in table.rows:
+            rows = []
+            for order in values:
+                figures = [f"{symbol}^{order}"]
+                for dataset in table.datasets:
+                    found = score(groups.get((protocol, variant_name(row.name, setting, order), dataset), ()))
+                    paper = published[dataset][order] if dataset in published and protocol == "corpus" else None
+                    figures.append(found.beside(paper) if found else NOTHING)
+                    if dataset in published and protocol == "corpus":
+                        figures.append(f"{paper:.2f}" if table.name == "orders" else f"{paper:.1f}")
+                rows.append(figures)
+            if all(cell == NOTHING for figures in rows for cell in figures[1:] if not cell[0].isdigit()):
+                continue
+            header = [""]
+            for dataset in table.datasets:
+                header.append(TITLES[dataset])
+                if dataset in published and protocol == "corpus":
+                    header.append("published")
+            parts.append(f"**{row.name}**, protocol {protocol}\n\n" + markdown_table(header, rows))
+    if parts:
+        parts.insert(0, "Mean ± standard deviation in percent; in brackets the difference from the published figure.\n")
+    return "\n".join(parts)

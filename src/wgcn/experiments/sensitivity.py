@@ -1,0 +1,58 @@
+"""The paper's figure of sensitivity: accuracy against the hidden size, and against the window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from wgcn.experiments.cells import Run
+from wgcn.experiments.published import TITLES
+from wgcn.experiments.report import NOTHING, group, markdown_table, score
+from wgcn.experiments.table import Table, variant_name
+from wgcn.plots import panels
+
+__all__ = ["report"]
+
+_TITLES = {"hidden": "hidden size", "window": "window (tokens)"}
+
+
+def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
+    """Return a table for each setting, and draw both beside each other, as the paper's figure has them."""
+    groups = group(runs)
+    [protocol], [row] = table.protocols, table.rows
+    scores = {
+        (setting, dataset): [
+            score(groups.get((protocol, variant_name(row.name, setting, value), dataset), ())) for value in values
+        ]
+        for setting, values in table.vary
+        for dataset in table.datasets
+    }
+    if not any(found for values in scores.values() for found in values):
+        return ""
+    parts = []
+    for setting, values in table.vary:
+        rows = [
+            [TITLES[dataset], *(str(found) if found else NOTHING for found in scores[setting, dataset])]
+            for dataset in table.datasets
+        ]
+        parts.append(markdown_table([_TITLES.get(setting, setting), *map(str, values)], rows))
+    paths = [folder / f"{table.name}.png", folder / f"{table.name}.svg"]
+    with panels(paths, (10.5, 4.2), len(table.vary)) as axes:
+        for axis, (setting, values) in zip(axes, table.vary, strict=True):
+            for dataset, marker in zip(table.datasets, "osv^D", strict=False):
+                points = [(v, s) for v, s in zip(values, scores[setting, dataset], strict=True) if s is not None]
+                axis.errorbar(
+                    [value for value, _ in points],
+                    [found.mean for _, found in points],
+                    [found.sd or 0 for _, found in points],
+                    marker=marker,
+                    markersize=4,
+                    capsize=2,
+                    label=TITLES[dataset],
+                )
+            axis.set_xlabel(_TITLES.get(setting, setting))
+            axis.set_ylabel("test accuracy (%)")
+            axis.grid(alpha=0.3)
+        axes[0].legend(fontsize=8, loc="center right")
+    parts.append(f"![Accuracy against hidden size and window]({table.name}.png)\n")
+    return "\n".join(parts)
