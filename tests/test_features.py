@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 
 from wgcn.datasets import Dataset
 from wgcn.errors import InputError
-from wgcn.features import document_terms
+from wgcn.features import Norm, TermWeighting, document_terms
 from wgcn.text.corpus import Corpus
 
 
@@ -16,6 +16,33 @@ def test_matrix_equals_that_of_scikit_learn(docs: Dataset, weighting: str, vecto
     ours = document_terms(corpus, weighting)  # type: ignore[arg-type]
     theirs = vectorizer(vocabulary=corpus.vocabulary.index, token_pattern=r"(?u)\w+(?:'\w+)*").fit_transform(texts)
     np.testing.assert_allclose(ours.toarray(), theirs.toarray(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("sublinear", [False, True])
+def test_norms_are_those_of_scikit_learn(docs: Dataset, norm: Norm, sublinear: bool) -> None:
+    assert docs.texts is not None
+    corpus = Corpus.from_texts([*docs.texts[:150], ""])
+    weighting = TermWeighting.from_counts(
+        corpus.vocabulary.document_counts, len(corpus), sublinear=sublinear, norm=norm
+    )
+    ours = document_terms(corpus, weighting).toarray()
+    theirs = TfidfTransformer(norm=norm, sublinear_tf=sublinear).fit_transform(document_terms(corpus, "count"))
+    np.testing.assert_allclose(ours, theirs.toarray(), rtol=1e-5)
+    sizes = ours.sum(axis=1) if norm == "l1" else np.sqrt((ours**2).sum(axis=1))
+    np.testing.assert_allclose(sizes[:-1], 1, rtol=1e-5)
+    assert not ours[-1].any()
+
+
+def test_rows_have_length_1_unless_told_otherwise() -> None:
+    assert TermWeighting(np.ones(1, np.float32)).norm == "l2"
+    assert TermWeighting.from_counts(np.ones(1, np.int64), 1).norm == "l2"
+
+
+@pytest.mark.parametrize("norm", ["l3", "", None, "L1"])
+def test_unknown_norm_is_refused(norm: object) -> None:
+    with pytest.raises(InputError, match="norm must be one of l2, l1, got"):
+        TermWeighting(np.ones(1, np.float32), norm=norm)  # type: ignore[arg-type]
 
 
 def test_indices_are_of_the_type_that_scikit_learn_takes() -> None:

@@ -11,6 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 from wgcn import TextModel, WGCNTextClassifier, store
 from wgcn.errors import StoreError
+from wgcn.features import Norm
 
 TEXTS = ["red wine", "white wine", "fast car", "slow car"]
 
@@ -72,6 +73,10 @@ def test_model_card_says_what_it_was_trained_on(folder: Path) -> None:
         {"classes": ["a", 1]},
         {"classes": []},
         {"classes": ["a", "b", "c"]},
+        {"norm": "l3"},
+        {"norm": ""},
+        {"norm": None},
+        {"norm": ["l2"]},
         {"code": "import os"},
     ],
 )
@@ -98,6 +103,17 @@ def test_a_signed_model_with_a_tensor_that_does_not_fit_is_refused(folder: Path,
     resign(folder)
     with pytest.raises(StoreError):
         TextModel.load(folder)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_the_norm_is_saved(tmp_path: Path, norm: Norm) -> None:
+    model = WGCNTextClassifier(norm=norm).fit(TEXTS, ["drink", "drink", "drive", "drive"])
+    model.save(tmp_path / "m")
+    loaded = TextModel.load(tmp_path / "m")
+    assert loaded.weighting.norm == norm
+    weights = loaded.terms(["red wine red"]).weights
+    assert np.sum(weights if norm == "l1" else weights**2) == pytest.approx(1, rel=1e-6)
+    assert np.array_equal(loaded.scores(TEXTS), model.model_.scores(TEXTS))
 
 
 @pytest.mark.parametrize("labels", [[3, 3, 7, 7], ["ä\n\tb", "ä\n\tb", "c", "c"], [False, False, True, True]])

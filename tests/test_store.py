@@ -10,7 +10,10 @@ from safetensors.numpy import load_file, save_file
 
 from wgcn import store
 from wgcn.errors import InputError, StoreError
+from wgcn.graph import WordGraph
+from wgcn.graph.counts import WindowCounts
 from wgcn.store import CONFIG, README, VOCABULARY, load_folder, save_folder, write_file
+from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
 
 TENSORS = "test.safetensors"
@@ -138,6 +141,18 @@ def test_a_huge_or_deep_config_is_refused(folder: Path) -> None:
         ({"m.indptr": np.array([0, 5, 2, 2])}, "not a sparse matrix"),
         ({"m.indptr": np.array([0, 1])}, "not a sparse matrix"),
         ({"m.data": np.ones((2, 2))}, "not a sparse matrix"),
+        ({"m.data": np.ones(1)}, "not a sparse matrix"),
+        ({"m.data": np.array([1, np.nan])}, "not finite"),
+        ({"m.indptr": np.array([1, 1, 2, 2])}, "not a sparse matrix"),
+        ({"m.indptr": np.array([0, 1, 2, 3])}, "not a sparse matrix"),
+        # scipy looks at no index of a matrix that ends where it began, or before.
+        ({"m.indptr": np.array([0, 2, 2, 0]), "m.indices": np.array([0, 99])}, "do not follow"),
+        ({"m.indptr": np.array([0, 2, 1, 0])}, "do not follow"),
+        ({"m.indptr": np.array([0, 0, 0, -5])}, "do not follow"),
+        ({"m.indptr": np.array([0, 10**9, 2, -1])}, "do not follow"),
+        # The difference from one entry to the next is too large for its type, and comes out positive.
+        ({"m.indptr": np.array([0, 2**63 - 1, -2, 2])}, "do not follow"),
+        ({"m.indptr": np.array([0, 2**31 - 1, -2, 2], np.int32)}, "do not follow"),
     ],
 )
 def test_a_signed_folder_with_a_hostile_matrix_is_refused(
@@ -147,6 +162,29 @@ def test_a_signed_folder_with_a_hostile_matrix_is_refused(
     rewrite_config(folder)
     with pytest.raises(StoreError, match=message):
         load_folder(folder, "test", SCHEMA).csr("m", (3, 3))
+
+
+@pytest.mark.parametrize(
+    "indptr", [[0, 2, 0], [0, 0, -5], [0, -5, 0], [0, 2**31 - 1, 0], [0, 2**40, 0], [0, 1, 2**40], [1, 2, 2]]
+)
+@pytest.mark.parametrize("kind", ["graph", "counts"])
+def test_a_signed_graph_with_hostile_rows_is_refused(tmp_path: Path, kind: str, indptr: list[int]) -> None:
+    corpus = Corpus.from_texts(["red wine"])
+    source = WordGraph.from_corpus(corpus) if kind == "graph" else WindowCounts.from_corpus(corpus)
+    source.save(tmp_path / kind)
+    type(source).load(tmp_path / kind)
+    document = json.loads((tmp_path / kind / CONFIG).read_text())
+    file, name = tmp_path / kind / f"{kind}.safetensors", "adjacency" if kind == "graph" else "pair_windows"
+    tensors = load_file(file)
+    tensors[f"{name}.indptr"] = np.array(indptr)
+    tensors[f"{name}.indices"] = np.array([1, 99])
+    tensors[f"{name}.data"] = np.ones(2, tensors[f"{name}.data"].dtype)
+    save_file(tensors, file)
+    document["files"][file.name] = store.hashlib.sha256(file.read_bytes()).hexdigest()
+    document["digest"] = store._digest(document)
+    (tmp_path / kind / CONFIG).write_text(json.dumps(document))
+    with pytest.raises(StoreError, match=f"'{name}' is not a sparse matrix"):
+        type(source).load(tmp_path / kind)
 
 
 def test_a_vector_of_another_shape_or_type_is_refused(folder: Path) -> None:

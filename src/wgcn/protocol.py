@@ -66,6 +66,7 @@ class Task:
             digest.update(content)
         for matrix in (self.features, self.document_graph):
             if matrix is not None:
+                digest.update(f"{matrix.shape} {matrix.dtype}".encode())
                 for array in (matrix.data, matrix.indices, matrix.indptr):
                     digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
@@ -146,12 +147,13 @@ class Protocol:
             raise InputError(f"{text!r} is no protocol. Use corpus, inductive, few-label:5% or few-label:10.")
         name: Any
         name, number, percent = match.groups()
+        if number is None:
+            return cls(name)
         try:
-            if number is None:
-                return cls(name)
-            return cls(name, float(number) / 100) if percent else cls(name, per_class=int(number))
+            value = float(number) / 100 if percent else int(number)
         except ValueError as error:
             raise InputError(f"{text!r} is no protocol: {number!r} is not a number of labels.") from error
+        return cls(name, value) if percent else cls(name, per_class=int(value))
 
     def __str__(self) -> str:
         if self.fraction is not None:

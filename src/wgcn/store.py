@@ -28,7 +28,7 @@ from wgcn.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Folder", "csr_tensors", "load_folder", "open_whole", "save_folder", "write_file"]
+__all__ = ["Folder", "check_csr", "csr_tensors", "load_folder", "open_whole", "save_folder", "write_file"]
 
 VERSION = 1
 CONFIG, VOCABULARY, README = "config.json", "vocabulary.txt", "README.md"
@@ -67,13 +67,13 @@ class Folder:
         return tensor
 
     def csr(self, name: str, shape: tuple[int, int]) -> csr_array:
-        """Take out a sparse matrix of a given shape."""
+        """Take out a sparse matrix of a given shape with finite values."""
         from scipy.sparse import csr_array
 
         parts = [self._tensor(f"{name}.{part}") for part in ("data", "indices", "indptr")]
         try:
             matrix = csr_array(tuple(parts), shape=shape)
-            matrix.check_format(full_check=True)
+            check_csr(matrix)
         except (ValueError, TypeError) as error:
             raise StoreError(f"{self.path}: '{name}' is not a sparse matrix of shape {shape} ({error}).") from error
         return matrix
@@ -82,6 +82,23 @@ class Folder:
         if name not in self.tensors:
             raise StoreError(f"{self.path} has no tensor '{name}'. It was not written by this version of wgcn.")
         return self.tensors[name]
+
+
+def check_csr(matrix: csr_array) -> None:
+    """Raise a ValueError unless the arrays of a sparse matrix fit each other and its values are finite.
+
+    The full check of scipy is not enough: it passes over all indices if the last entry of `indptr` is not positive, and
+    the differences that it takes of the entries may overflow.
+    """
+    starts, ends = matrix.indptr[:-1], matrix.indptr[1:]
+    if matrix.indptr[0] != 0 or (ends < starts).any() or matrix.indptr[-1] != len(matrix.indices):
+        raise ValueError("its rows do not follow one another")
+    if len(matrix.data) != len(matrix.indices):
+        raise ValueError("it has another number of values than of indices")
+    if matrix.nnz and (matrix.indices.min() < 0 or matrix.indices.max() >= matrix.shape[1]):
+        raise ValueError("it has indices outside its shape")
+    if not np.isfinite(matrix.data).all():
+        raise ValueError("it has values that are not finite")
 
 
 def csr_tensors(name: str, matrix: csr_array) -> dict[str, npt.NDArray[Any]]:

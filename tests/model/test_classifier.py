@@ -1,3 +1,5 @@
+from typing import Literal
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -189,6 +191,29 @@ def test_the_network_learns_and_predicts_with_numpy_what_torch_would() -> None:
         reference.bias.copy_(torch.from_numpy(model.scorer_.bias))
         logits = reference(sparse_matrix(x), sparse_matrix(model.word_graph_.adjacency, symmetric=True)).numpy()
     np.testing.assert_allclose(model._scores(x), logits, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("stopping", ["best", "mean"])
+@pytest.mark.parametrize("refit", [False, True])
+def test_the_accuracy_that_the_network_reports_is_that_of_the_weights_it_keeps(
+    stopping: Literal["best", "mean"], refit: bool
+) -> None:
+    pytest.importorskip("torch", reason="the network needs torch")
+    from wgcn.model.settings import NetworkSettings, TrainingSettings
+
+    rng = np.random.default_rng(0)
+    training = TrainingSettings(
+        max_epochs=100, patience=6, stopping=stopping, validation_fraction=0.4, refit=refit, device="cpu"
+    )
+    # Labels that mean nothing: the accuracy goes up and down.
+    model = WGCNClassifier(model="network", network=NetworkSettings(hidden=8), training=training)
+    model.fit(rng.random((60, 10)), rng.integers(0, 2, 60))
+    searched = [record for record in model.history_ if not record["refit"]]
+    losses = [record["validation_loss"] for record in searched]
+    kept = searched[-1] if stopping == "mean" else searched[int(np.argmin(losses))]
+    assert len(searched) < 100
+    assert model.held_out_accuracy_ == kept["validation_accuracy"]
+    assert model.n_held_out_ == 24
 
 
 NOT_FOR_NETWORKS = {

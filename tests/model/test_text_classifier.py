@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier
 from wgcn.datasets import Dataset
 from wgcn.errors import InputError
+from wgcn.features import Norm
 
 TEXTS = ["red wine", "white wine", "fast car", "slow car"]
 LABELS = ["drink", "drink", "drive", "drive"]
@@ -155,6 +156,97 @@ def test_unlabelled_texts_shape_the_graph() -> None:
     np.testing.assert_allclose(extra.predict_proba(few), model.predict_proba(few), atol=1e-5)
     assert extra.model_.report["n_documents"] == 30
     assert extra.model_.report["n_labelled"] == 2
+
+
+def assert_same(left: WGCNTextClassifier, right: WGCNTextClassifier) -> None:
+    for name in ("word_embeddings", "bias", "prior"):
+        assert getattr(left.model_.scorer, name).tobytes() == getattr(right.model_.scorer, name).tobytes(), name
+    assert left.model_.scorer.sharpness == right.model_.scorer.sharpness
+    assert left.model_.weighting.idf.tobytes() == right.model_.weighting.idf.tobytes()
+    assert left.model_.vocabulary == right.model_.vocabulary
+    assert left.model_.settings == right.model_.settings
+    reports = [{**model.model_.report, "seconds": 0} for model in (left, right)]
+    assert reports[0] == reports[1]
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_fit_is_prepare_and_fit_prepared(split, norm: Norm) -> None:  # type: ignore[no-untyped-def]
+    texts, labels, more = split[0][:200], split[1][:200], split[0][200:260]
+    model = WGCNTextClassifier(min_count=2, norm=norm)
+    whole = clone(model).fit(texts, labels, unlabeled=more)
+    apart = clone(model)
+    assert apart.fit_prepared(apart.prepare([*texts, *more]), labels) is apart
+    assert_same(apart, whole)
+    np.testing.assert_array_equal(apart.predict_proba(split[2]), whole.predict_proba(split[2]))
+    weights = np.arange(1.0, 201)
+    whole = clone(model).fit(texts, labels, weights)
+    assert_same(clone(model).fit_prepared(model.prepare(iter(texts)), labels, weights), whole)
+
+
+def test_fit_with_citations_needs_no_word_graph(docs: Dataset, split) -> None:  # type: ignore[no-untyped-def]
+    links = csr_array(docs.document_graph)[docs.train][:, docs.train][:150, :150]
+    model = WGCNTextClassifier(min_count=3)
+    prepared = model.prepare(split[0][:150], with_graph=False)
+    assert prepared.word_graph is None
+    apart = clone(model).fit_prepared(prepared, split[1][:150], document_graph=links)
+    assert_same(apart, clone(model).fit(split[0][:150], split[1][:150], document_graph=links))
+
+
+def test_fits_share_what_was_prepared_and_leave_it_as_it_was(split) -> None:  # type: ignore[no-untyped-def]
+    texts, labels = split[0][::8], split[1][::8]
+    other = labels[::-1]
+    prepared = WGCNTextClassifier(min_count=2).prepare(texts)
+    assert prepared.word_graph is not None
+    terms, graph = prepared.document_terms, prepared.word_graph.adjacency
+    arrays = (terms.data, terms.indices, terms.indptr, graph.data, graph.indices, graph.indptr, prepared.weighting.idf)
+    before = [array.tobytes() for array in arrays]
+    models = [WGCNTextClassifier(min_count=2).fit_prepared(prepared, y) for y in (labels, other, labels[:100])]
+    assert [array.tobytes() for array in arrays] == before
+    for model, y in zip(models[:2], (labels, other), strict=True):
+        assert_same(model, WGCNTextClassifier(min_count=2).fit(texts, y))
+    expected = WGCNTextClassifier(min_count=2).fit(texts[:100], labels[:100], unlabeled=texts[100:])
+    assert_same(models[2], expected)
+    assert models[2].model_.report["n_labelled"] == 100
+
+
+def test_the_threshold_prunes_edges(split) -> None:  # type: ignore[no-untyped-def]
+    graphs = [
+        WGCNTextClassifier(min_count=2, weight="npmi", threshold=threshold).prepare(split[0][:100]).word_graph
+        for threshold in (0.0, 0.3, 0.6)
+    ]
+    edges = [graph.info().edges for graph in graphs if graph is not None]
+    assert edges[0] > edges[1] > edges[2] > 0
+    assert graphs[2] is not None
+    pruned = graphs[2].adjacency.tocoo()
+    weights = pruned.data * np.sqrt(graphs[2].degrees[pruned.row] * graphs[2].degrees[pruned.col])
+    assert weights[pruned.row != pruned.col].min() > 0.6 - 1e-5
+    assert WGCNTextClassifier(threshold=0.5).fit(TEXTS, LABELS).model_.settings["threshold"] == 0.5
+
+
+@pytest.mark.parametrize(("n_texts", "n_labels", "n_more"), [(4, 3, 0), (3, 4, 0), (3, 4, 1), (4, 3, 2), (2, 4, 1)])
+def test_texts_and_labels_that_do_not_match_are_refused(n_texts: int, n_labels: int, n_more: int) -> None:
+    message = f"{n_texts} texts but {n_labels} labels"
+    for texts in (TEXTS[:n_texts], iter(TEXTS[:n_texts])):
+        with pytest.raises(InputError, match=message):
+            WGCNTextClassifier().fit(texts, LABELS[:n_labels], unlabeled=TEXTS[:n_more])
+
+
+def test_what_was_prepared_cannot_have_more_labels_than_texts() -> None:
+    model = WGCNTextClassifier()
+    prepared = model.prepare(TEXTS)
+    with pytest.raises(InputError, match="4 texts but 5 labels: there must be one label a text"):
+        model.fit_prepared(prepared, [*LABELS, "drive"])
+    with pytest.raises(InputError, match="requires y"):
+        model.fit_prepared(prepared, None)
+    with pytest.raises(InputError, match="one class"):
+        model.fit_prepared(prepared, LABELS[:2])
+    with pytest.raises(NotFittedError):
+        model.predict(TEXTS)
+
+
+def test_unknown_norm_is_refused() -> None:
+    with pytest.raises(InputError, match="norm must be one of"):
+        WGCNTextClassifier(norm="l3").fit(TEXTS, LABELS)  # type: ignore[arg-type]
 
 
 def test_ngrams_are_words_of_the_model(tmp_path: Path) -> None:

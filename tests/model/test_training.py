@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy.sparse import csr_array
+from scipy.sparse import block_diag, csr_array
 
 from wgcn.errors import InputError, StoreError
 from wgcn.model.callbacks import ProgressBar
 from wgcn.model.settings import EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
-from wgcn.model.training import _held_out, train
+from wgcn.model.training import _can_fold, _centring, _held_out, train
 from wgcn.model.wgcn import WGCN, sparse_matrix
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
@@ -164,6 +164,174 @@ def test_refit_trains_on_all_documents_for_the_best_number_of_epochs() -> None:
     assert [record.refit for record in refitted.history.records].count(True) == searched.epochs[0]
 
 
+def mean_rule(losses: list[float], patience: int) -> int | None:
+    """The epoch that ends the training, as the published code has it: later losses were not to be seen."""
+    for epoch in range(patience + 1, len(losses) + 1):
+        if losses[epoch - 1] > sum(losses[epoch - 1 - patience : epoch - 1]) / patience:
+            return epoch
+    return None
+
+
+@pytest.mark.parametrize("patience", [1, 4, 10])
+def test_stopping_by_the_mean_keeps_the_last_weights(patience: int) -> None:
+    tables: list[np.ndarray] = []
+    graph = sparse_matrix(TOPICS[0], symmetric=True)
+
+    def copy(record: EpochRecord, model: WGCN) -> None:
+        with torch.no_grad():
+            tables.append(model.word_embeddings(graph).numpy().copy())
+
+    # Labels that mean nothing: the validation loss soon rises.
+    targets = np.random.default_rng(0).integers(0, 2, 60)
+    settings = replace(SETTINGS, max_epochs=100, validation_fraction=0.3)
+    mean = replace(settings, patience=patience, stopping="mean")
+    trained = fit(targets=targets, settings=mean, callbacks=[Watch(copy)])
+    endless = fit(targets=targets, settings=replace(settings, patience=100)).history.records
+    last = mean_rule([record.validation_loss for record in endless], patience)  # type: ignore[misc]
+    assert last is not None
+    assert trained.epochs == (last,)
+    assert [record._replace(seconds=0) for record in trained.history.records] == [
+        record._replace(seconds=0) for record in endless[:last]
+    ]
+    np.testing.assert_array_equal(trained.word_table, tables[last - 1])
+    # The rule has not been met by max_epochs.
+    assert fit(targets=targets, settings=replace(mean, max_epochs=last - 1)).epochs == (last - 1,)
+
+
+def test_stopping_by_the_mean_decides_how_long_a_refit_takes() -> None:
+    targets = np.random.default_rng(0).integers(0, 2, 60)
+    settings = replace(SETTINGS, max_epochs=500, patience=5, stopping="mean")
+    searched = fit(targets=targets, settings=settings)
+    refitted = fit(targets=targets, settings=replace(settings, refit=True))
+    n = len(searched.history.records)
+    assert refitted.epochs == searched.epochs == (n,)
+    assert [record.refit for record in refitted.history.records] == [False] * n + [True] * n
+    whole = fit(targets=targets, settings=replace(settings, max_epochs=n, validation_fraction=0))
+    assert refitted.word_table.tobytes() == whole.word_table.tobytes()
+
+
+def normalized(g: np.ndarray) -> csr_array:
+    d = g.sum(axis=1)
+    root = np.sqrt(np.where(d > 0, d, 1))
+    return csr_array(g / np.outer(root, root))
+
+
+def made_weights(n: int, density: float = 0.4) -> np.ndarray:
+    """A symmetric matrix of edges, with self-loops."""
+    rng = np.random.default_rng(n)
+    g = rng.random((n, n)) * (rng.random((n, n)) < density)
+    return g + g.T + np.diag(rng.random(n))
+
+
+def block(*parts: np.ndarray) -> np.ndarray:
+    return np.asarray(block_diag(parts).toarray())
+
+
+def centred_rows(s: csr_array, x: np.ndarray, u: np.ndarray, order: int) -> np.ndarray:
+    """X D^-1/2 (S - u u^T)^n D^1/2, written out; what a word without edges gives is 0."""
+    inverse = np.divide(1, u, out=np.zeros_like(u), where=u > 0)
+    return x @ (inverse[:, None] * np.linalg.matrix_power(s.toarray() - np.outer(u, u), order) * u)
+
+
+TREE = np.zeros((5, 5))
+TREE[[0, 0, 1, 1], [1, 2, 3, 4]] = TREE[[1, 2, 3, 4], [0, 0, 1, 1]] = [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "g", [made_weights(12), block(made_weights(12), np.zeros((3, 3))), TREE], ids=["whole", "lonely words", "tree"]
+)
+def test_centring_finds_the_first_eigenvector_and_makes_rows_1_long(g: np.ndarray, dtype: type, order: int) -> None:
+    s, x = normalized(g), np.random.default_rng(0).random((9, len(g))).astype(np.float32)
+    u = np.sqrt(g.sum(axis=1) / g.sum())
+    found = _centring(csr_array(s, dtype=dtype), csr_array(x), order)
+    np.testing.assert_allclose(found.common, u, rtol=1e-5)
+    rows = found.length * centred_rows(s, x, u, order)
+    assert np.sqrt(np.mean(np.sum(rows**2, axis=1))) == pytest.approx(1, rel=1e-4)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_centring_takes_one_mean_from_a_graph_of_several_parts(order: int) -> None:
+    g = block(made_weights(6, 0.9), made_weights(4, 0.9), np.ones((1, 1)), np.zeros((2, 2)))
+    s, x = normalized(g), np.random.default_rng(0).random((9, 13)).astype(np.float32)
+    found = _centring(s, csr_array(x), order)
+    u = found.common.astype(np.float64)
+    assert np.isfinite(u).all()
+    # Each part has an eigenvector of its own, and any mixture of them is one too: this one has something of all.
+    np.testing.assert_allclose(s @ u, u, atol=1e-6)
+    assert u @ u == pytest.approx(1, rel=1e-5)
+    assert (u[:11] > 0.05).all()
+    assert not u[11:].any()
+    for part in (slice(6), slice(6, 10)):
+        factors = u[part] / np.sqrt(g[part, part].sum(axis=1))
+        np.testing.assert_allclose(factors, factors[0], rtol=1e-5)
+    # The same as without centring, less a mean over all words that is the same for every word with edges.
+    d = g[:11, :11].sum(axis=1)
+    walk = np.linalg.matrix_power(g[:11, :11] / d[:, None], order)
+    rows = centred_rows(s, x, u, order)
+    np.testing.assert_allclose(rows[:, :11], x[:, :11] @ (walk - u[:11] ** 2), atol=1e-5)
+    assert not rows[:, 11:].any()
+    assert found.length * np.sqrt(np.mean(np.sum(rows**2, axis=1))) == pytest.approx(1, rel=1e-4)
+
+
+def test_centring_does_not_blow_up_rounding_errors() -> None:
+    # All words alike: nothing is left when that is taken away.
+    found = _centring(csr_array(np.full((6, 6), 1 / 6, np.float32)), csr_array(np.eye(6, dtype=np.float32)), 1)
+    np.testing.assert_allclose(found.common, 6**-0.5, rtol=1e-6)
+    assert found.length == 1
+
+
+def test_a_graph_that_cannot_be_centred_is_refused() -> None:
+    _, x, y, _ = TOPICS
+    network = replace(NETWORK, centred=True)
+    with pytest.raises(InputError, match="no edges, so that there is nothing to centre"):
+        train(csr_array((20, 20), dtype=np.float32), x, y, network=network)
+    with pytest.raises(InputError, match="negative edges"):
+        train(csr_array(-np.eye(20, dtype=np.float32)), x, y, network=network)
+
+
+def test_without_a_graph_there_is_nothing_to_centre() -> None:
+    _, x, y, _ = TOPICS
+    plain, centred = (replace(NETWORK, order=0, centred=centred) for centred in (False, True))
+    assert_same(fit(network=centred), fit(network=plain))
+    train(csr_array((20, 20), dtype=np.float32), x, y, network=centred, settings=SETTINGS)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_centred_graph_is_learnt_through_too(order: int, device: str) -> None:
+    _, x, y, unseen = TOPICS
+    trained = fit(network=replace(NETWORK, order=order, centred=True), settings=replace(SETTINGS, device=device))
+    assert (logits(trained, x).argmax(1) == y).all()
+    assert (logits(trained, unseen).argmax(1) == y).all()
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("residual", [0.0, 0.5])
+def test_documents_multiplied_with_the_graph_beforehand_learn_the_same(
+    order: int, centred: bool, residual: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # X A is formed once where A has more entries than it; the last words have no edges.
+    s = normalized(block(made_weights(36, 0.9), np.zeros((4, 4))))
+    x = csr_array(np.random.default_rng(0).random((20, 40)), dtype=np.float32)
+    network = replace(NETWORK, order=order, centred=centred, residual=residual, word_dropout=0.0)
+    assert _can_fold(s, x, network)
+    for other in (
+        replace(network, word_activation=True),
+        replace(network, word_dropout=0.1),
+        replace(network, order=0),
+    ):
+        assert not _can_fold(s, x, other)
+    y = np.arange(20) % 3
+    folded = train(s, x, y, network=network, settings=SETTINGS)
+    monkeypatch.setattr("wgcn.model.training._can_fold", lambda *_: False)
+    usual = train(s, x, y, network=network, settings=SETTINGS)
+    assert folded.epochs == usual.epochs
+    np.testing.assert_allclose(logits(folded, x), logits(usual, x), rtol=1e-3, atol=1e-3)
+
+
 @pytest.mark.parametrize("batch_size", [None, 16])
 def test_a_document_of_weight_0_is_left_out(batch_size: int | None) -> None:
     a, x, y, _ = TOPICS
@@ -236,6 +404,27 @@ def test_interrupted_training_resumes_to_the_same_bytes(
     assert_same(resumed, fit(settings=settings))
 
 
+@pytest.mark.parametrize("batch_size", [None, 16])
+@pytest.mark.parametrize("stopping", ["best", "mean"])
+def test_centred_training_and_either_stopping_resume_to_the_same_bytes(
+    tmp_path: Path, batch_size: int | None, stopping: Any
+) -> None:
+    targets = np.random.default_rng(0).integers(0, 2, 60)
+    network = replace(NETWORK, centred=True, residual=0.1)
+    settings = replace(SETTINGS, max_epochs=200, patience=15, refit=True, batch_size=batch_size, stopping=stopping)
+    whole = fit(targets=targets, network=network, settings=settings)
+    n_searched = [record.refit for record in whole.history.records].count(False)
+    assert 15 < n_searched < 200
+    # In the middle, right before the last epoch of the search, and in the refit.
+    for at, refit in ((8, False), (n_searched - 1, False), (1, True)):
+        file = tmp_path / f"state {at} {refit}"
+        watch = interrupt_at(at, refit=refit)
+        halfway = fit(targets=targets, network=network, settings=settings, checkpoint=file, callbacks=[watch])
+        assert halfway.history.interrupted
+        resumed = fit(targets=targets, network=network, settings=settings, checkpoint=file, resume=True)
+        assert_same(resumed, whole)
+
+
 @pytest.mark.parametrize("where", [{"network": 0}, {"network": 1}, {"network": 1, "refit": True}])
 def test_resuming_knows_which_network_it_was_at(tmp_path: Path, where: dict[str, object]) -> None:
     settings = replace(SETTINGS, n_models=2, refit=True, max_epochs=12)
@@ -281,12 +470,14 @@ def test_resuming_without_a_file_begins_at_the_beginning(tmp_path: Path) -> None
     [
         {"settings": replace(SETTINGS, learning_rate=0.01)},
         {"settings": replace(SETTINGS, seed=1)},
+        {"settings": replace(SETTINGS, stopping="mean")},
         {"network": replace(NETWORK, residual=0.5)},
+        {"network": replace(NETWORK, centred=True)},
         {"network": replace(NETWORK, word_features=np.eye(20))},
         {"targets": 1 - TOPICS[2]},
         {"sample_weight": np.arange(1.0, 61)},
     ],
-    ids=["learning rate", "seed", "residual", "features", "targets", "weights"],
+    ids=["learning rate", "seed", "stopping", "residual", "centred", "features", "targets", "weights"],
 )
 def test_resuming_another_training_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     fit(checkpoint=tmp_path / "state")
@@ -377,6 +568,7 @@ def test_progress_bar_shows_loss_and_accuracy_on_a_terminal(
         ({"weight_decay": -1}, "weight_decay"),
         ({"max_epochs": 0}, "max_epochs must be at least 1, got 0"),
         ({"patience": 0}, "patience"),
+        ({"stopping": "never"}, "stopping must be 'best' or 'mean', got 'never'"),
         ({"batch_size": 0}, "batch_size"),
         ({"label_smoothing": 1}, "label_smoothing"),
         ({"validation_fraction": 1.0}, "below 1, got 1.0"),

@@ -1,5 +1,7 @@
 """The network gives what the formulas of the paper give, written out with dense matrices."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,7 @@ from scipy.sparse import csr_array, random_array
 from torch import Tensor
 
 from wgcn.errors import InputError
-from wgcn.model.wgcn import WGCN, sparse_matrix, sparse_tensor
+from wgcn.model.wgcn import WGCN, Centring, sparse_matrix, sparse_tensor
 
 N_WORDS, N_DOCUMENTS, N_CLASSES, HIDDEN = 11, 7, 3, 5
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
@@ -59,6 +61,69 @@ def test_logits_and_gradients_are_those_of_the_formula(
     (expected * factors).sum().backward()
     for ours, dense in zip(network.parameters(), weights, strict=True):
         torch.testing.assert_close(ours.grad, dense.grad, rtol=1e-10, atol=1e-10)
+
+
+@pytest.fixture
+def _double() -> Iterator[None]:
+    """Buffers and first weights are in double precision."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def normalized_graph(n_lonely: int = 0) -> tuple[csr_array, np.ndarray]:
+    """A graph S = D^-1/2 G D^-1/2 whose last words have no edges, and its degrees d."""
+    rng = np.random.default_rng(3)
+    g = rng.random((N_WORDS, N_WORDS)) * (rng.random((N_WORDS, N_WORDS)) < 0.4)
+    g = g + g.T + np.diag(rng.random(N_WORDS))
+    kept = np.arange(N_WORDS) < N_WORDS - n_lonely
+    g *= np.outer(kept, kept)
+    d = g.sum(axis=1)
+    root = np.sqrt(np.where(kept, d, 1))
+    return csr_array(g / np.outer(root, root)), d
+
+
+@pytest.mark.usefixtures("_double")
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+@pytest.mark.parametrize("residual", [0.0, 0.5])
+@pytest.mark.parametrize("features", [False, True])
+@pytest.mark.parametrize("n_lonely", [0, 2])
+def test_centred_logits_and_gradients_are_those_of_the_formula(
+    order: int, residual: float, features: bool, n_lonely: int
+) -> None:
+    s, d = normalized_graph(n_lonely)
+    _, x = made_data()
+    u, length = np.sqrt(d / d.sum()), 1.7
+    word_features = np.random.default_rng(1).normal(size=(N_WORDS, 4)) if features else None
+    centring = Centring(u, length)
+    network = model(order=order, residual=residual, word_features=word_features, centring=centring).eval()
+    logits = network(sparse_matrix(x), sparse_matrix(s, symmetric=True))
+
+    # l D^-1/2 (S - u u^T)^n D^1/2: the rows of words without edges are 0. With order 0 there is no graph to centre.
+    inverse = np.divide(1, np.sqrt(d), out=np.zeros(N_WORDS), where=d > 0)
+    power = np.linalg.matrix_power(s.toarray() - np.outer(u, u), order)
+    centred = length * inverse[:, None] * power * np.sqrt(d) if order else np.eye(N_WORDS)
+    mixed = torch.from_numpy(centred + residual * np.eye(N_WORDS))
+    weights = [w.detach().clone().requires_grad_() for w in network.parameters()]
+    own = weights[0] if network.word_features is None else network.word_features @ weights[0]
+    expected = (torch.from_numpy(x.toarray()) @ (mixed @ own)).clamp(min=0) @ weights[1] + weights[2]
+    torch.testing.assert_close(logits, expected, rtol=1e-10, atol=1e-10)
+    factors = torch.from_numpy(np.random.default_rng(2).normal(size=logits.shape))
+    (logits * factors).sum().backward()
+    (expected * factors).sum().backward()
+    for ours, dense in zip(network.parameters(), weights, strict=True):
+        torch.testing.assert_close(ours.grad, dense.grad, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("residual", [0.0, 0.5])
+def test_a_word_without_edges_gets_nothing_from_a_centred_graph(residual: float) -> None:
+    s, d = normalized_graph(n_lonely=2)
+    centring = Centring(np.sqrt(d / d.sum()), 1e4)
+    network = model(order=2, residual=residual, centring=centring)
+    table = network.word_embeddings(sparse_matrix(csr_array(s, dtype=np.float32), symmetric=True))
+    assert torch.isfinite(table).all()
+    assert torch.equal(table[-2:], residual * network.word_weights[-2:])
+    assert table[:-2].all()
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -125,6 +190,8 @@ def test_order_0_is_a_perceptron_that_never_sees_the_graph() -> None:
     network = model(order=0).eval()
     terms = sparse_matrix(x)
     logits = network(terms, sparse_matrix(a, symmetric=True))
+    centred = model(order=0, centring=Centring(np.full(N_WORDS, 0.3), 7.0)).eval()
+    assert torch.equal(centred(terms, sparse_matrix(a, symmetric=True)), logits)
     nothing = csr_array((N_WORDS, N_WORDS), dtype=np.float32)
     assert torch.equal(logits, network(terms, sparse_matrix(nothing, symmetric=True)))
     perceptron = torch.relu(terms @ network.word_weights) @ network.class_weights + network.bias

@@ -36,6 +36,7 @@ from wgcn.datasets.registry import (
     known_set,
 )
 from wgcn.errors import InputError
+from wgcn.store import check_csr
 from wgcn.text.read import read_rows
 
 if TYPE_CHECKING:
@@ -277,21 +278,6 @@ def _csr(path: Path, matrix: Any) -> csr_array:
     matrix = csr_array(matrix, dtype=np.float32)
     matrix.sum_duplicates()
     return matrix
-
-
-def check_csr(matrix: Any) -> None:
-    """Raise a ValueError unless the arrays of a sparse matrix fit each other and its values are finite.
-
-    The full check of scipy is not enough: it passes over all indices if the last entry of `indptr` is not positive.
-    """
-    if matrix.indptr[0] != 0 or (np.diff(matrix.indptr) < 0).any() or matrix.indptr[-1] != len(matrix.indices):
-        raise ValueError("its rows do not follow one another")
-    if len(matrix.data) != len(matrix.indices):
-        raise ValueError("it has another number of values than of indices")
-    if matrix.nnz and (matrix.indices.min() < 0 or matrix.indices.max() >= matrix.shape[1]):
-        raise ValueError("it has indices outside its shape")
-    if not np.isfinite(matrix.data).all():
-        raise ValueError("it has values that are not finite")
 
 
 def read_stop_words(path: Path) -> frozenset[str]:

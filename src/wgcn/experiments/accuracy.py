@@ -50,7 +50,7 @@ def _published(figures: dict[str, tuple[float, float]], datasets: Sequence[str])
 
 
 def _beside(found: Score | None, dataset: str) -> str:
-    return NOTHING if found is None else found.beside(ACCURACY["WGCN"][dataset][0])
+    return NOTHING if found is None else found.beside(ACCURACY["WGCN"].get(dataset, (None,))[0])
 
 
 def _tests(scores: dict[str, dict[str, Score | None]], datasets: Sequence[str]) -> str:

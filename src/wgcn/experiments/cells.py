@@ -160,10 +160,15 @@ def _dataset(name: str) -> Dataset:
     return load_dataset(name)
 
 
-@lru_cache(maxsize=1)
 def environment() -> dict[str, str]:
     """Return the machine and the versions that a run depends on."""
-    found = {"wgcn": __version__, "python": platform.python_version(), "machine": _machine()}
+    # The graphics card is known only once torch has been loaded, so the machine is looked at every time.
+    return {"wgcn": __version__, "python": platform.python_version(), "machine": _machine(), **_versions()}
+
+
+@lru_cache(maxsize=1)
+def _versions() -> dict[str, str]:
+    found = {}
     for package in _PACKAGES:
         try:
             found[package] = metadata.version(package)

@@ -23,16 +23,18 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
     for protocol in table.protocols:
         for row in table.rows:
             rows = []
+            measured = False
             for order in values:
                 figures = [f"{symbol}^{order}"]
                 for dataset in table.datasets:
                     found = score(groups.get((protocol, variant_name(row.name, setting, order), dataset), ()))
                     paper = published[dataset][order] if dataset in published and protocol == "corpus" else None
-                    figures.append(found.beside(paper) if found else NOTHING)
+                    figures.append(found.beside(paper) + found.counted(table.seeds) if found else NOTHING)
+                    measured = measured or found is not None
                     if dataset in published and protocol == "corpus":
                         figures.append(f"{paper:.2f}" if table.name == "orders" else f"{paper:.1f}")
                 rows.append(figures)
-            if all(cell == NOTHING for figures in rows for cell in figures[1:] if not cell[0].isdigit()):
+            if not measured:
                 continue
             header = [""]
             for dataset in table.datasets:
@@ -41,5 +43,9 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
                     header.append("published")
             parts.append(f"**{row.name}**, protocol {protocol}\n\n" + markdown_table(header, rows))
     if parts:
-        parts.insert(0, "Mean ± standard deviation in percent; in brackets the difference from the published figure.\n")
+        parts.insert(
+            0,
+            "Mean ± standard deviation in percent; in brackets the difference from the published figure, in square "
+            f"brackets the number of seeds where it is not {table.seeds}.\n",
+        )
     return "\n".join(parts)

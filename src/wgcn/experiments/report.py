@@ -25,6 +25,10 @@ class Score(NamedTuple):
     def __str__(self) -> str:
         return f"{self.mean:.2f}" if self.sd is None else f"{self.mean:.2f} ± {self.sd:.2f}"
 
+    def counted(self, wanted: int) -> str:
+        """Return the number of seeds in square brackets, if it is not what was wanted."""
+        return "" if len(self.values) >= wanted else f" [{len(self.values)}]"
+
     def beside(self, published: float | None) -> str:
         """Return mean, standard deviation and the difference from a published figure."""
         return str(self) if published is None else f"{self} ({self.mean - published:+.2f})"
@@ -54,10 +58,11 @@ def p_value(ours: Score, theirs: Score) -> float | None:
     """
     from scipy.stats import ttest_1samp, ttest_ind
 
-    if len(ours.values) < 2 or ours.sd == 0:
+    if not ours.sd and not theirs.sd:
         return None
-    if len(theirs.values) < 2:
-        return float(ttest_1samp(ours.values, theirs.mean).pvalue)
+    if ours.sd is None or theirs.sd is None:
+        many, single = (theirs, ours) if ours.sd is None else (ours, theirs)
+        return float(ttest_1samp(many.values, single.mean).pvalue)
     return float(ttest_ind(ours.values, theirs.values, equal_var=False).pvalue)
 
 

@@ -68,13 +68,14 @@ def reproduce(
     -------
     path of the report
     """
+    cells = _named(table, table.cells(options), device)
     # Without the data nothing can be run, and it is better to say so before an hour of work than after it.
     for name in table.datasets if options.datasets is None else options.datasets:
         load_dataset(name)
-    results = ResultFile(folder, table.name)
+    results = ResultFile(folder, table.name, reuse=table.name != "efficiency")
     runs: Sequence[Run] = []
     if table.rows:
-        run_cells(_named(table, table.cells(options), device), results, pool, device, progress)
+        run_cells(cells, results, pool, device, progress)
         runs = results.runs(all_cells(table))
     elif options.datasets is not None:
         table = replace(table, datasets=[name for name in table.datasets if name in options.datasets])
@@ -93,13 +94,14 @@ def write_report(table: Table, runs: Sequence[Run], folder: Path) -> Path:
 
 def all_cells(table: Table) -> list[Cell]:
     """Return all cells that a table shows."""
-    return [cell for device in ("cpu", "cuda") for cell in _named(table, table.cells(), device)]
+    devices = ("cpu", "cuda") if table.name == "efficiency" else ("any",)
+    return [cell for device in devices for cell in _named(table, table.cells(), device)]
 
 
 def _named(table: Table, cells: list[Cell], device: str) -> list[Cell]:
     """Return the cells of the table of costs under the name of their device, all others as they are."""
     if table.name != "efficiency":
-        return cells if device != "cuda" else []
+        return cells
     return [replace(cell, variant=f"{cell.variant}; {device}") for cell in cells]
 
 

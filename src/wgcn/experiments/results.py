@@ -25,12 +25,14 @@ class ResultFile:
         Where the result files of all tables are: runs that another table has already are taken from there.
     name : str
         Of the table.
+    reuse : bool
+        Whether they are; not for a table of costs, which hang on how a run was started.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, *, reuse: bool = True) -> None:
         self.path, self.name = folder / f"{name}.json", name
         self._runs = {run.cell.place: run for run in _read(self.path)}
-        others = [path for path in sorted(folder.glob("*.json")) if path != self.path]
+        others = [path for path in sorted(folder.glob("*.json")) if reuse and path != self.path]
         self._elsewhere = {run.cell.key: run for path in others for run in _read(path, needed=False)}
 
     def find(self, cell: Cell) -> Run | None:

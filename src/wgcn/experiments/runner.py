@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from contextlib import contextmanager
 from typing import Any
 
-from wgcn.experiments.cells import Cell, Run, run_cell
+from wgcn.experiments.cells import Cell, Run, renamed, run_cell
 from wgcn.experiments.results import ResultFile
 
 __all__ = ["Workers", "run_cells", "workers"]
@@ -20,16 +20,12 @@ Progress = Callable[[int, int, str], Any]
 class Workers:
     """Where work is done: in this process, or in `jobs` others, each of which keeps what it has prepared.
 
-    With `fresh`, every piece of work has a process of its own.
+    With `fresh`, every piece of work has a process of its own, one after the other.
     """
 
     def __init__(self, jobs: int = 1, fresh: bool = False) -> None:
-        self._pools: list[ProcessPoolExecutor] = []
-        if jobs > 1 or fresh:
-            # A process that has used torch or numba must not be forked.
-            spawn = multiprocessing.get_context("spawn")
-            tasks = 1 if fresh else None
-            self._pools = [ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=tasks) for _ in range(jobs)]
+        self._fresh = fresh
+        self._pools = [_process() for _ in range(jobs if jobs > 1 and not fresh else 0)]
 
     def each(
         self, function: Callable[..., Any], items: Sequence[Any], *arguments: Any, group: Callable[[Any], Hashable]
@@ -40,7 +36,11 @@ class Workers:
         """
         if not self._pools:
             for item in items:
-                yield item, function(item, *arguments)
+                if self._fresh:
+                    with _process() as process:
+                        yield item, process.submit(function, item, *arguments).result()
+                else:
+                    yield item, function(item, *arguments)
             return
         queues: dict[Hashable, deque[Any]] = {}
         for item in items:
@@ -75,6 +75,11 @@ class Workers:
             pool.shutdown()
 
 
+def _process() -> ProcessPoolExecutor:
+    # A process that has used torch or numba must not be forked.
+    return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+
+
 @contextmanager
 def workers(jobs: int, *, fresh: bool = False) -> Iterator[Workers]:
     """Give workers, and close them in the end."""
@@ -104,14 +109,18 @@ def run_cells(
     progress : callable, optional
         Called with the number of cells that are done, that of all, and a word on the last one.
     """
+    # A cell may stand in a table under several names: it is run once and saved under each of them.
+    names: dict[str, list[Cell]] = {}
+    for cell in cells:
+        names.setdefault(cell.key, []).append(cell)
     found = {cell.key: run for cell in cells if (run := results.find(cell)) is not None}
-    results.add(found.values())
+    results.add(renamed(run, cell) for key, run in found.items() for cell in names[key])
     todo = list({cell.key: cell for cell in cells if cell.key not in found}.values())
     done = len(cells) - len(todo)
     if progress:
         progress(done, len(cells), "")
     for cell, run in pool.each(run_cell, todo, device, group=lambda cell: cell.place[:-1]):
-        results.add([run])
+        results.add(renamed(run, name) for name in names[cell.key])
         done += 1
         if progress:
             progress(done, len(cells), f"{cell.dataset} {cell.method} {cell.variant}".strip())

@@ -132,6 +132,7 @@ class _Log:
         try:
             document = json.loads(path.read_bytes())
             if document.get("format") == _FORMAT:
+                self._chosen = document["chosen"]
                 self._entries = document["evaluations"]
                 self.accuracies = {entry["key"]: entry["accuracy"] for entry in self._entries}
         except FileNotFoundError:
@@ -161,11 +162,11 @@ class _Log:
             figures = [self.accuracies[cell.key] for cell in study.cells(values, _FINAL_SEEDS)]
             return {"settings": values, "mean": mean(figures), "sd": stdev(figures), "seeds": len(figures)}
 
+        place = {"row": study.row.name, "dataset": study.dataset, "protocol": study.protocol}
+        self._chosen = [one for one in self._chosen if any(one.get(name) != place[name] for name in place)]
         self._chosen.append(
             {
-                "row": study.row.name,
-                "dataset": study.dataset,
-                "protocol": study.protocol,
+                **place,
                 "chosen": chosen,
                 "why": "the highest mean validation accuracy of the finalists",
                 "trials": len(study.study.trials),

@@ -115,7 +115,8 @@ class Table:
         if row.protocols is not None and protocol not in row.protocols:
             return
         n_seeds = min(seeds or 10**9, self.set_seeds.get(dataset, self.seeds))
-        if not method_class(row.method).seeded and Protocol.parse(protocol).fraction in (None, 1.0):
+        drawn = Protocol.parse(protocol)
+        if not method_class(row.method).seeded and (drawn.name != "few-label" or drawn.fraction == 1.0):
             n_seeds = 1  # nothing is drawn
         settings = row.settings_for(dataset)
         for variant, values in self._variants(row):

@@ -249,6 +249,8 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         )
         self.history_ = [record._asdict() for record in trained.history.records]
         validated = [record for record in self.history_ if record["validation_loss"] is not None]
+        if (self.training or TrainingSettings()).stopping == "mean":
+            validated = validated[-1:]  # the last weights are kept
         best = min(validated, key=lambda record: float(record["validation_loss"]), default=None)
         self.held_out_accuracy_ = None if best is None else best["validation_accuracy"]
         share = (self.training or TrainingSettings()).validation_fraction

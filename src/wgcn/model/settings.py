@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,18 @@ __all__ = ["EpochRecord", "History", "NetworkSettings", "TrainedNetwork", "Train
 
 @dataclass(frozen=True, eq=False)
 class NetworkSettings:
-    """The options of :class:`~wgcn.model.wgcn.WGCN`, which describes them."""
+    """The options of :class:`~wgcn.model.wgcn.WGCN`, which describes them, and `centred`.
+
+    Parameters
+    ----------
+    hidden, order, word_activation, residual, word_dropout, document_dropout, word_features
+        As for WGCN.
+    centred : bool
+        Whether to take away from each application of the graph what it gives to all words alike, its first
+        eigenvector, and to scale it so that the rows of X A are about 1 long: see
+        :class:`~wgcn.model.wgcn.Centring`. It needs a normalised graph without negative edges, as all graphs here are
+        by default, and changes nothing with order 0.
+    """
 
     hidden: int = 250
     order: int = 1
@@ -44,7 +55,11 @@ class TrainingSettings:
         Of Adam; the decay is an L2 penalty, as in the published code.
     max_epochs : int
     patience : int
-        Stop when the validation loss has not been below its best for so many epochs. The best weights are kept.
+        Of the rule that ends the training.
+    stopping : {"best", "mean"}
+        "best": stop when the validation loss has not been below its best for `patience` epochs, and keep the best
+        weights. "mean": stop when it is above the mean of the `patience` epochs before, and keep the last weights, as
+        the published code of the paper does; it trains longer.
     batch_size : int, optional
         Documents in a mini-batch; all at once by default.
     label_smoothing : float
@@ -54,7 +69,8 @@ class TrainingSettings:
         than two in every class, all of them are trained on and nothing is validated: for max_epochs with 0, for at most
         100 epochs otherwise.
     refit : bool
-        Whether to train once more on all documents, from the same first weights, for the best number of epochs.
+        Whether to train once more on all documents, from the same first weights, for as many epochs as the weights
+        that were kept had.
     n_models : int
         Networks to train, with the seeds seed, seed + 1, ...; they become one network that averages their logits.
     seed : int
@@ -69,6 +85,7 @@ class TrainingSettings:
     weight_decay: float = 0.0
     max_epochs: int = 800
     patience: int = 10
+    stopping: Literal["best", "mean"] = "best"
     batch_size: int | None = None
     label_smoothing: float = 0.0
     validation_fraction: float = 0.1
@@ -85,6 +102,8 @@ class TrainingSettings:
             raise InputError(f"weight_decay must be at least 0, got {self.weight_decay}.")
         _at_least(self, 1, "max_epochs", "patience", "n_models", "checkpoint_every")
         _at_least(self, 0, "seed")
+        if self.stopping not in ("best", "mean"):
+            raise InputError(f"stopping must be 'best' or 'mean', got {self.stopping!r}.")
         if self.batch_size is not None:
             _at_least(self, 1, "batch_size")
         _share(self, "label_smoothing", "validation_fraction")

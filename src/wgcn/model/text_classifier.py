@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import chain
@@ -155,14 +155,11 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        if y is None:
-            raise InputError("requires y to be passed, but the target y is None")
-        n_labels = len(y) if hasattr(y, "__len__") else y.shape[0]
-        prepared = self.prepare(chain(_checked_texts(X), unlabeled), with_graph=document_graph is None)
-        n_extra = prepared.document_terms.shape[0] - n_labels
-        if n_extra < 0 or (n_extra and unlabeled == ()):
-            n_texts = prepared.document_terms.shape[0]
-            raise InputError(f"{n_texts:,} texts but {n_labels:,} labels: there must be one label a text.")
+        n_labels = _n_labels(y)
+        texts = _Counted(_checked_texts(X))
+        prepared = self.prepare(chain(texts, unlabeled), with_graph=document_graph is None)
+        if texts.n != n_labels:
+            raise InputError(f"{texts.n:,} texts but {n_labels:,} labels: there must be one label a text.")
         return self.fit_prepared(prepared, y, sample_weight, document_graph=document_graph, callbacks=callbacks)
 
     def prepare(self, texts: Iterable[str], *, with_graph: bool = True) -> Prepared:
@@ -195,7 +192,9 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     ) -> WGCNTextClassifier:
         """Fit the model to what `prepare` gave; `y` has the labels of its first texts. See `fit`."""
         started = time.perf_counter()
-        n_labels = len(y) if hasattr(y, "__len__") else y.shape[0]
+        n_labels, n_texts = _n_labels(y), prepared.document_terms.shape[0]
+        if n_labels > n_texts:
+            raise InputError(f"{n_texts:,} texts but {n_labels:,} labels: there must be one label a text.")
         classifier = clone(self.classifier) if self.classifier is not None else WGCNClassifier()
         self.classifier_ = classifier.fit(
             prepared.document_terms[:n_labels],
@@ -384,6 +383,24 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.classifier_tags.multi_label = True
         return tags
+
+
+class _Counted:
+    """Texts that are read once, and how many they were."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts, self.n = texts, 0
+
+    def __iter__(self) -> Iterator[str]:
+        for text in self.texts:
+            self.n += 1
+            yield text
+
+
+def _n_labels(y: Any) -> int:
+    if y is None:
+        raise InputError("requires y to be passed, but the target y is None")
+    return len(y) if hasattr(y, "__len__") else int(y.shape[0])
 
 
 def _checked_texts(texts: Iterable[str]) -> Iterable[str]:

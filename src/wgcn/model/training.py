@@ -110,6 +110,7 @@ class _Task:
     settings: TrainingSettings
     device: torch.device
     centring: Centring | None = None
+    folded: bool = False  # whether the rows of document_terms are those of X A already
 
     def fingerprint(self) -> str:
         """Digest of all that decides the result, so that no checkpoint is taken for one of another training."""
@@ -173,29 +174,72 @@ def _prepare(
     used = weights > 0
     terms = csr_array(document_terms, dtype=np.float32)[used]
     graph = sparse_matrix(csr_array(adjacency, dtype=np.float32), device, symmetric=True)
-    centring = _centring(adjacency, terms, network.order) if network.centred else None
-    return _Task(graph, terms, targets[used], weights[used], n_classes, network, settings, device, centring)
+    centring = _centring(adjacency, terms, network.order) if network.centred and network.order else None
+    folded = _can_fold(adjacency, terms, network)
+    if folded:
+        terms = _fold(adjacency, terms, network, centring)
+    return _Task(graph, terms, targets[used], weights[used], n_classes, network, settings, device, centring, folded)
+
+
+def _can_fold(adjacency: csr_array, document_terms: csr_array, network: NetworkSettings) -> bool:
+    """Whether nothing stands between X and A, and X A is smaller than A: then it is formed once, not in every epoch."""
+    small = bool(document_terms.shape[0] * document_terms.shape[1] < adjacency.nnz)
+    return small and network.order > 0 and not network.word_activation and network.word_dropout == 0
+
+
+def _fold(
+    adjacency: csr_array, document_terms: csr_array, network: NetworkSettings, centring: Centring | None
+) -> csr_array:
+    """Return X (A^n + r I), or the same with the graph centred."""
+    rows = document_terms.toarray().astype(np.float64).T  # (words, documents)
+    own = network.residual * rows
+    if centring is None:
+        for _ in range(network.order):
+            rows = adjacency @ rows
+    else:
+        rows = _spread(adjacency, rows, centring.common.astype(np.float64), network.order) * centring.length
+    return csr_array((rows + own).T, dtype=np.float32)
+
+
+def _spread(
+    adjacency: csr_array, rows: npt.NDArray[np.float64], common: npt.NDArray[np.float64], order: int
+) -> npt.NDArray[np.float64]:
+    """Return D^1/2 (S - u u^T)^n D^-1/2 rows, the transpose of what words are multiplied by."""
+    rows = rows / np.maximum(common, 1e-6)[:, None]
+    for _ in range(order):
+        rows = adjacency @ rows - np.outer(common, common @ rows)
+    return rows * common[:, None]
 
 
 def _centring(adjacency: csr_array, document_terms: csr_array, order: int) -> Centring:
-    """Find the first eigenvector of the graph, and how long the rows of X A are without it."""
+    """Find the first eigenvector of the graph, and how long the rows of X A are without it.
+
+    In a graph of several parts, u is sqrt(d) times a factor for each of the parts, and 0 for words without edges. It
+    is an eigenvector like each part's own, and what is taken away is still one mean over all words.
+    """
+    if adjacency.nnz and adjacency.data.min() < 0:
+        raise InputError("The word graph has negative edges, which cannot be centred. Train without centred.")
     common = np.sqrt(np.asarray(abs(adjacency).sum(axis=1), np.float64))
     for _ in range(_MAX_POWER_ITERATIONS):
         step = adjacency @ common
         step /= max(np.linalg.norm(step), 1e-300)
         done = np.abs(step - common).max() < 1e-9
-        common = step
+        before, common = common, step
         if done:
             break
+    else:
+        # A graph without self-loops may fall into two halves that have edges to each other alone, as a tree does. Then
+        # the steps swing for ever, and the middle is what they swing round.
+        common = before + common
+        common /= max(np.linalg.norm(common), 1e-300)
     if not common.any():
         raise InputError("The word graph has no edges, so that there is nothing to centre. Train without centred.")
     some = np.unique(np.linspace(0, document_terms.shape[0] - 1, 400).astype(int))
-    rows = (document_terms[some].multiply(1 / np.maximum(common, 1e-6))).toarray().T  # (words, documents)
-    for _ in range(order):
-        rows = adjacency @ rows - np.outer(common, common @ rows)
-    rows *= common[:, None]
+    rows = _spread(adjacency, document_terms[some].toarray().astype(np.float64).T, common, order)
     length = float(np.sqrt(np.mean(np.sum(rows**2, axis=0))))
-    return Centring(common.astype(np.float32), 1 / length if length > 0 else 1.0)
+    # If nothing is left but rounding errors, they are left small.
+    least = 1e-6 * float(np.sqrt(np.mean(document_terms[some].power(2).sum(axis=1))))
+    return Centring(common.astype(np.float32), 1 / length if length > least else 1.0)
 
 
 class _Batch(NamedTuple):
@@ -261,12 +305,18 @@ class _Run:
         self.word_embeddings: Tensor | None = None
         self.epoch = self.best_epoch = 0
         self.best_loss = np.inf
+        self.losses: list[float] = []  # of the validation documents
         self.best: dict[str, Tensor] = {}
 
     @property
     def finished(self) -> bool:
-        stale = self.validation is not None and self.epoch - self.best_epoch >= self.task.settings.patience
-        return stale or self.epoch >= self.limit
+        return self.epoch >= self.limit or (self.validation is not None and self._stale())
+
+    def _stale(self) -> bool:
+        patience = self.task.settings.patience
+        if self.task.settings.stopping == "best":
+            return self.epoch - self.best_epoch >= patience
+        return self.epoch > patience and self.losses[-1] > float(np.mean(self.losses[-patience - 1 : -1]))
 
     def train_epoch(self) -> EpochRecord:
         started = time.perf_counter()
@@ -276,7 +326,7 @@ class _Run:
             # The validation of the last epoch had the embeddings of the same weights: a third of the work is saved.
             embeddings, self.word_embeddings = self.word_embeddings, None
             if embeddings is None:
-                embeddings = self.model.word_embeddings(self.task.adjacency)
+                embeddings = self._embeddings()
             logits = self.model.classify(batch.terms, embeddings, self.generator)
             loss = batch.loss(logits, self.task.settings.label_smoothing)
             self.optimizer.zero_grad()
@@ -293,6 +343,10 @@ class _Run:
             )
         return EpochRecord(self.epoch, mean, *validation, time.perf_counter() - started, self.number, self.refit)
 
+    def _embeddings(self) -> Tensor:
+        """Return the words' rows that the documents' rows are multiplied by."""
+        return self.model.own_rows() if self.task.folded else self.model.word_embeddings(self.task.adjacency)
+
     def _batches(self) -> Iterator[_Batch]:
         if self.whole is not None:
             yield self.whole
@@ -308,18 +362,21 @@ class _Run:
         if self.validation is None:
             self.best_epoch = self.epoch
             return None, None
-        self.word_embeddings = self.model.word_embeddings(self.task.adjacency)
+        self.word_embeddings = self._embeddings()
         with torch.no_grad():
             logits = self.model.classify(self.validation.terms, self.word_embeddings)
             loss = float(self.validation.loss(logits))
-        if loss < self.best_loss:
+        self.losses.append(loss)
+        if self.task.settings.stopping == "mean":
+            self.best_epoch = self.epoch
+        elif loss < self.best_loss:
             self.best_loss, self.best_epoch = loss, self.epoch
             self.best = {name: weights.detach().clone() for name, weights in self.model.named_parameters()}
         return loss, self.validation.accuracy(logits)
 
     @torch.no_grad()
     def result(self) -> _Result:
-        """Return the best network so far; the run is over then."""
+        """Return the best network so far, or the last with stopping="mean"; the run is over then."""
         for name, weights in self.best.items():
             self.model.get_parameter(name).copy_(weights)
         parts = (self.model.word_embeddings(self.task.adjacency), self.model.class_weights, self.model.bias)
@@ -445,7 +502,7 @@ class _Checkpoint:
 
 
 _PARTS = ("word_table", "class_weights", "bias")
-_COUNTERS = ("epoch", "best_epoch", "best_loss")
+_COUNTERS = ("epoch", "best_epoch", "best_loss", "losses")
 
 
 def _digest(text: str, arrays: Arrays) -> str:

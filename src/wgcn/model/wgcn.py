@@ -91,11 +91,11 @@ def sparse_tensor(matrix: csr_array, device: torch.device | str = "cpu") -> Tens
 
 
 class Centring(NamedTuple):
-    """What makes the graph's rows differ: S becomes l D^-1/2 (S - u u^T) D^1/2, with S normalised symmetrically.
+    """What makes the graph's rows differ: S^n becomes l D^-1/2 (S - u u^T)^n D^1/2, with S normalised symmetrically.
 
     A normalised graph is dominated by its first eigenvector, u = sqrt(d / sum of d): most of a row X A is the same for
     every document, and learning has to work against it. Without it, and with rows of about length 1, weight decay and
-    learning rate act on what tells documents apart.
+    learning rate act on what tells documents apart. A word without edges gets nothing from the graph.
     """
 
     common: npt.NDArray[np.floating]  # u, of shape (words,); 0 for a word without edges
@@ -122,7 +122,8 @@ class WGCN(nn.Module):
     word_features : array of shape (words, features), optional
         X_v, word vectors. The paper takes the identity, which gives W_0 a row for each word; so does None.
     centring : Centring, optional
-        If given, what the graph gives to all words alike is taken away before each of its applications.
+        If given, what the graph gives to all words alike is taken away in each of its applications: see `Centring`.
+        It changes nothing with order 0. `NetworkSettings.centred` asks the training to find it.
     generator : torch.Generator, optional
         Where the first weights come from. It is one of the CPU, so that they are the same on every device.
 
@@ -161,6 +162,8 @@ class WGCN(nn.Module):
                 )
             n_features = word_features.shape[1]
         self.register_buffer("word_features", word_features)  # X_v
+        if order == 0:
+            centring = None
         common = None if centring is None else torch.as_tensor(centring.common, dtype=torch.get_default_dtype())
         self.register_buffer("common", None if common is None else common[:, None])  # (words, 1)
         self.length = 1.0 if centring is None else centring.length
@@ -172,7 +175,7 @@ class WGCN(nn.Module):
 
     def word_embeddings(self, adjacency: SparseMatrix) -> Tensor:
         """Return H_vm (first line of eq. 5); in eq. 6 A_vv is X^T A_dd^n X, which is just another adjacency."""
-        own = self.word_weights if self.word_features is None else self.word_features @ self.word_weights
+        own = self.own_rows()
         h = own if self.common is None else self.common * own  # (words, hidden)
         for _ in range(self.order):
             passed = adjacency @ h  # (words, words) x (words, hidden)
@@ -182,6 +185,10 @@ class WGCN(nn.Module):
         if self.residual:
             h = h + self.residual * own
         return torch.relu(h) if self.word_activation else h
+
+    def own_rows(self) -> Tensor:
+        """Return X_v W_0, what words have without the graph."""
+        return self.word_weights if self.word_features is None else self.word_features @ self.word_weights
 
     def classify(
         self, document_terms: SparseMatrix, word_embeddings: Tensor, generator: torch.Generator | None = None

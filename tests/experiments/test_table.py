@@ -1,0 +1,190 @@
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from wgcn.baselines.baseline import method_class
+from wgcn.datasets import DATASETS
+from wgcn.errors import InputError
+from wgcn.experiments import published
+from wgcn.experiments.reproduce import TABLES, all_cells
+from wgcn.experiments.table import Options, Row, Table, load_table, variant_name
+from wgcn.protocol import Protocol
+
+TABLE = Table(
+    "accuracy",
+    "A table",
+    ["r8", "mr"],
+    ["corpus", "inductive", "few-label:5%", "few-label:100%", "few-label:10"],
+    3,
+    [
+        Row("network", "wgcn", {"hidden": 4, "window": 5}, {"mr": {"window": 7}}),
+        Row("linear", "wgcn-linear", protocols=["corpus", "few-label:5%", "few-label:100%", "few-label:10"]),
+    ],
+    set_seeds={"mr": 2},
+)
+
+# The settings files
+
+
+def test_every_settings_file_is_of_a_table() -> None:
+    files = [file.name for file in resources.files("wgcn.experiments").joinpath("settings").iterdir()]
+    assert sorted(file for file in files if file.endswith(".toml")) == sorted(f"{name}.toml" for name in TABLES)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_settings_files_load_and_their_cells_can_be_made(name: str) -> None:
+    table = load_table(name)
+    assert (table.name, bool(table.title), bool(table.datasets)) == (name, True, True)
+    assert set(table.datasets) <= set(DATASETS) & set(published.TITLES)
+    for protocol in table.protocols:
+        assert str(Protocol.parse(protocol)) == protocol
+    names = [row.name for row in table.rows]
+    assert len(set(names)) == len(names)
+    cells = table.cells()
+    assert bool(cells) == (name != "datasets")
+    assert len({cell.place for cell in cells}) == len(cells)
+    for row in table.rows:
+        assert set(row.sets) <= set(table.datasets)
+        assert set(row.protocols or table.protocols) <= set(table.protocols)
+        text = {"text"} if row.method != "wgcn-citations" else {"citation"}
+        assert {DATASETS[dataset].kind for dataset in table.datasets} == text
+    for cell in cells:
+        kind = method_class(cell.method)
+        assert kind(cell.settings).settings == cell.settings
+        assert set(cell.settings) == set(kind.defaults)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_everything_that_a_search_tries_is_a_setting(name: str) -> None:
+    for row in load_table(name).rows:
+        for setting, values in row.search.items():
+            assert len(set(values)) == len(values) > 1
+            for value in values:
+                default = method_class(row.method).defaults[setting]
+                assert type(value) is type(default)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_settings_have_the_types_of_their_defaults(name: str) -> None:
+    for cell in load_table(name).cells():
+        for setting, value in cell.settings.items():
+            assert type(value) is type(method_class(cell.method).defaults[setting]), setting
+
+
+def test_costs_are_under_the_name_of_their_device() -> None:
+    table = load_table("efficiency")
+    variants = {cell.variant for cell in all_cells(table)}
+    assert variants == {f"{row.name}; {device}" for row in table.rows for device in ("cpu", "cuda")}
+    assert all_cells(load_table("orders")) == load_table("orders").cells()
+
+
+def test_published_rows_are_complete() -> None:
+    text = {name for name in DATASETS if DATASETS[name].kind == "text"}
+    assert set(published.ACCURACY["WGCN"]) == set(published.EFFICIENCY["WGCN"]) == set(published.STATISTICS) == text
+    assert set(published.CITATIONS["WGCN"]) == set(published.CITATION_ORDERS) == set(published.CITATION_STATISTICS)
+    assert set(load_table("accuracy").datasets) == text
+    assert set(load_table("citations").datasets) == set(published.CITATIONS["WGCN"])
+    for figures in (*published.ACCURACY.values(), *published.CITATIONS.values()):
+        assert all(50 * (name != "ohsumed") < mean < 100 for name, (mean, _) in figures.items())
+    for orders, name in ((published.ORDERS, "orders"), (published.CITATION_ORDERS, "citation-orders")):
+        [(_, values)] = load_table(name).vary
+        assert all(len(figures) == len(values) for figures in orders.values())
+    for name, figures in published.STATISTICS.items():
+        known = DATASETS[name]
+        assert figures == (known.documents, known.train, known.test, known.words, known.classes, known.mean_length)
+    assert set(published.TITLES) == {*DATASETS, "docs"}
+
+
+# Cells
+
+
+def test_cells_of_a_data_set_are_next_to_each_other() -> None:
+    datasets = [cell.dataset for cell in TABLE.cells()]
+    assert datasets == sorted(datasets, reverse=True)
+
+
+def test_settings_of_a_single_set_come_first() -> None:
+    windows = {(cell.dataset, cell.settings["window"]) for cell in TABLE.cells() if cell.method == "wgcn"}
+    assert windows == {("r8", 5), ("mr", 7)}
+
+
+def test_seeds_are_run_where_something_is_drawn() -> None:
+    def seeds(dataset: str, protocol: str, method: str) -> list[int]:
+        return [c.seed for c in TABLE.cells() if (c.dataset, c.protocol, c.method) == (dataset, protocol, method)]
+
+    for protocol in TABLE.protocols:
+        assert seeds("r8", protocol, "wgcn") == [0, 1, 2]
+        assert seeds("mr", protocol, "wgcn") == [0, 1]
+    assert seeds("r8", "corpus", "wgcn-linear") == [0]
+    assert seeds("r8", "few-label:100%", "wgcn-linear") == [0]
+    assert seeds("r8", "few-label:5%", "wgcn-linear") == [0, 1, 2]
+    assert seeds("r8", "few-label:10", "wgcn-linear") == [0, 1, 2]
+    assert seeds("r8", "inductive", "wgcn-linear") == []
+
+
+def test_every_value_is_varied_on_its_own() -> None:
+    table = replace(TABLE, protocols=["corpus"], vary=[("hidden", [2, 3]), ("window", [5])], rows=TABLE.rows[:1])
+    found = {(c.variant, c.settings["hidden"], c.settings["window"]) for c in table.cells() if c.dataset == "r8"}
+    assert found == {("network; hidden 2", 2, 5), ("network; hidden 3", 3, 5), ("network; window 5", 4, 5)}
+    assert variant_name("network", "hidden", 2) == "network; hidden 2"
+
+
+def test_options_narrow() -> None:
+    options = Options(["mr"], ["corpus", "few-label:5%"], ["linear"], 1)
+    assert [(c.dataset, c.protocol, c.variant, c.seed) for c in TABLE.cells(options)] == [
+        ("mr", "corpus", "linear", 0),
+        ("mr", "few-label:5%", "linear", 0),
+    ]
+    assert TABLE.cells(Options()) == TABLE.cells()
+    assert TABLE.cells(Options(seeds=99)) == TABLE.cells()
+    assert TABLE.cells(Options(datasets=[])) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (Options(datasets=["r9"]), "no data set 'r9' in this table. There are: r8, mr"),
+        (Options(protocols=["open"]), "no protocol 'open' in this table. There are: corpus"),
+        (Options(rows=["svm"]), "no row 'svm' in this table. There are: network, linear"),
+    ],
+)
+def test_unknown_names_are_explained(options: Options, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        TABLE.cells(options)
+
+
+# Files
+
+
+def test_a_settings_file_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(
+        'title = "T"\ndatasets = ["r8"]\nprotocols = ["corpus"]\nseeds = 2\n[set_seeds]\nr8 = 1\n'
+        '[[vary]]\nsetting = "C"\nvalues = [1.0, 2.0]\n'
+        '[[row]]\nname = "R"\nmethod = "linear-svc"\nprotocols = ["corpus"]\n[row.settings]\nngrams = 2\n'
+        "[row.set.r8]\nngrams = 3\n[row.search]\nC = [0.5, 1.0]\n"
+    )
+    table = load_table("accuracy", path)
+    row = Row("R", "linear-svc", {"ngrams": 2}, {"r8": {"ngrams": 3}}, {"C": [0.5, 1.0]}, ["corpus"])
+    assert table == Table("accuracy", "T", ["r8"], ["corpus"], 2, [row], [("C", [1.0, 2.0])], {"r8": 1})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"title = ",
+        b"\xff",
+        b'title = "T"\ndatasets = ["r8"]\n[[row]]\nname = "R"\n',
+        b'title = "T"\ndatasets = ["r8"]\nrow = [1]',
+    ],
+)
+def test_what_is_no_settings_file_is_explained(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "own.toml"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"own.toml is no settings file for 'accuracy'"):
+        load_table("accuracy", path)
+    with pytest.raises(InputError, match=r"nowhere.toml is no settings file"):
+        load_table("accuracy", tmp_path / "nowhere.toml")
