@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from wgcn.errors import StoreError
-from wgcn.experiments.cells import Cell, Run
+from wgcn.experiments.cells import Cell, Run, make_cell
 from wgcn.experiments.results import ResultFile
 
 
 def made(seed: int = 0, variant: str = "row", accuracy: float = 0.5, **settings: object) -> Run:
-    cell = Cell("r8", "corpus", "wgcn", dict(settings), seed, variant)
+    cell = Cell("r8", "corpus", "a method", dict(settings), seed, variant)
     return Run(cell, accuracy, 10, None, 3, 1.5, 2.0, 0.1, 100.0, None, "abc", "cpu", "2026-01-01", {"machine": "m"})
 
 
@@ -23,6 +23,15 @@ def test_runs_are_found_again(tmp_path: Path) -> None:
     for found in (results, ResultFile(tmp_path / "new" / "folder", "accuracy")):
         assert found.runs(run.cell for run in runs) == runs
         assert found.find(made(99).cell) is None
+
+
+def test_a_setting_that_a_method_got_later_has_its_default(tmp_path: Path) -> None:
+    old = replace(made(), cell=Cell("r8", "corpus", "linear-svc", {"C": 2.0}))
+    ResultFile(tmp_path, "accuracy").add([old])
+    results = ResultFile(tmp_path, "accuracy")
+    assert results.find(make_cell("r8", "corpus", "linear-svc", {"C": 2.0})) is not None
+    assert results.find(make_cell("r8", "corpus", "linear-svc", {"C": 2.0, "ngrams": 2})) is None
+    assert results.find(make_cell("r8", "corpus", "linear-svc", {})) is None
 
 
 def test_changed_settings_replace_only_their_own_place(tmp_path: Path) -> None:

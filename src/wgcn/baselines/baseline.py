@@ -42,7 +42,8 @@ class Baseline(ABC):
     Parameters
     ----------
     settings : mapping
-        Values for some or all of the keys of `defaults`; any other key is an error.
+        Values for some or all of the keys of `defaults`; any other key is an error. A setting that is added to a method
+        needs a default that changes nothing, because results from before are taken to have it.
     seed : int
     device : str
         "cpu", "cuda" or "auto"; of no meaning to methods that know no GPU.

@@ -60,9 +60,9 @@ def p_value(ours: Score, theirs: Score) -> float | None:
 
     if not ours.sd and not theirs.sd:
         return None
-    if ours.sd is None or theirs.sd is None:
-        many, single = (theirs, ours) if ours.sd is None else (ours, theirs)
-        return float(ttest_1samp(many.values, single.mean).pvalue)
+    if not ours.sd or not theirs.sd:
+        varied, fixed = (ours, theirs) if ours.sd else (theirs, ours)
+        return float(ttest_1samp(varied.values, fixed.mean).pvalue)
     return float(ttest_ind(ours.values, theirs.values, equal_var=False).pvalue)
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from wgcn.datasets import load_dataset
+from wgcn.datasets import load_dataset, stop_words
 from wgcn.errors import InputError
 from wgcn.experiments.cells import Cell, Run
 from wgcn.experiments.report import provenance
@@ -72,6 +72,8 @@ def reproduce(
     # Without the data nothing can be run, and it is better to say so before an hour of work than after it.
     for name in table.datasets if options.datasets is None else options.datasets:
         load_dataset(name)
+    if any(cell.settings.get("stop_words") for cell in cells):
+        stop_words()
     results = ResultFile(folder, table.name, reuse=table.name != "efficiency")
     runs: Sequence[Run] = []
     if table.rows:

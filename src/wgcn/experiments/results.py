@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from wgcn.errors import StoreError
+from wgcn.baselines.baseline import method_class
+from wgcn.errors import StoreError, WGCNError
 from wgcn.experiments.cells import Cell, Run, renamed
 from wgcn.store import write_file
 
@@ -77,10 +79,20 @@ def _read(path: Path, needed: bool = True) -> list[Run]:
         if not isinstance(document, dict) or document.get("format") != _FORMAT:
             raise ValueError(f"it does not say that it is {_FORMAT}")
         environments = document["environments"]
-        return [Run.from_json({**run, "environment": environments[run["environment"]]}) for run in document["runs"]]
+        runs = [{**run, "environment": environments[run["environment"]]} for run in document["runs"]]
+        return [_completed(Run.from_json(run)) for run in runs]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         if not needed:
             return []
         raise StoreError(f"{path} is damaged or no result file: {error}. Move it away to begin anew.") from error
+
+
+def _completed(run: Run) -> Run:
+    """Return a run with the settings that its method has got since: their defaults leave it as it was."""
+    try:
+        defaults = method_class(run.cell.method).defaults
+    except WGCNError:  # a method that is gone, or that cannot be loaded here
+        return run
+    return replace(run, cell=replace(run.cell, settings={**defaults, **run.cell.settings}))

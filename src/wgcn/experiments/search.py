@@ -8,7 +8,7 @@ seeds, because the luckiest of many noisy figures is rarely the best.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -55,7 +55,7 @@ def search(
         _Study(row, dataset, protocol, optuna)
         for row in table.rows
         if row.search and (options.rows is None or row.name in options.rows)
-        for protocol in (row.protocols or table.protocols)[:1]
+        for protocol in _first(row.protocols or table.protocols, options.protocols)
         for dataset in table.datasets
         if options.datasets is None or dataset in options.datasets
     ]
@@ -66,7 +66,7 @@ def search(
 
     def judge(cells: Sequence[Cell]) -> None:
         nonlocal done
-        todo = [cell for cell in cells if cell.key not in log.accuracies]
+        todo = list({cell.key: cell for cell in cells if cell.key not in log.accuracies}.values())
         done += len(cells) - len(todo)
         for cell, accuracy in pool.each(validate_cell, todo, device, group=lambda cell: str(cell.settings)):
             log.add(cell, accuracy)
@@ -87,6 +87,11 @@ def search(
         log.choose(study, chosen, candidates)
     log.save()
     return log.path
+
+
+def _first(protocols: Sequence[str], wanted: Collection[str] | None) -> Sequence[str]:
+    """Return the protocol to search under: the first that is wanted."""
+    return [name for name in protocols if wanted is None or name in wanted][:1]
 
 
 class _Study:
