@@ -271,6 +271,7 @@ CITATION_VALUES = {
     "learning_rate": 0.7,
     "weight_decay": 0.7,
     "max_epochs": 7,
+    "n_models": 2,
 }
 
 

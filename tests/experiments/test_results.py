@@ -145,3 +145,11 @@ def test_a_failed_save_leaves_the_file_as_it_was(tmp_path: Path) -> None:
         results.add([made(1, colour=object())])
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["accuracy.json"]
+
+
+def test_two_commands_may_write_to_one_file(tmp_path: Path) -> None:
+    first, second = ResultFile(tmp_path, "accuracy"), ResultFile(tmp_path, "accuracy")
+    first.add([made(0)])
+    second.add([made(1)])
+    first.add([made(2)])
+    assert len(ResultFile(tmp_path, "accuracy").runs(made(seed).cell for seed in range(3))) == 3

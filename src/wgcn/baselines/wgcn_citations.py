@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["CitationMethod"]
 
 _NETWORK = ("hidden", "word_activation", "residual", "word_dropout", "document_dropout", "centred")
-_TRAINING = ("learning_rate", "weight_decay", "max_epochs")
+_TRAINING = ("learning_rate", "weight_decay", "max_epochs", "n_models")
 
 # Word graphs depend on no label and no seed, so cells that follow each other share them.
 _graphs: OrderedDict[str, WordGraph] = OrderedDict()
@@ -53,6 +53,7 @@ class CitationMethod(Baseline):
         "learning_rate": 0.018,
         "weight_decay": 0.0,
         "max_epochs": 1000,
+        "n_models": 1,
         "hops": 0,
     }
 
@@ -69,7 +70,10 @@ class CitationMethod(Baseline):
             model="network",
             network=NetworkSettings(**self._pick(_NETWORK)),
             training=TrainingSettings(
-                **self._pick(_TRAINING), validation_fraction=0, seed=self.seed, device=self.device
+                **self._pick(_TRAINING),
+                validation_fraction=0,
+                seed=self.seed * self.settings["n_models"],
+                device=self.device,
             ),
         )
         self._classifier = classifier.fit(self._documents, labels, word_graph=self._graph(task.digest))

@@ -47,6 +47,8 @@ class ResultFile:
 
     def add(self, runs: Iterable[Run]) -> None:
         """Save runs, each in the place of one with other settings if there is one."""
+        # Another command may have written to the file in the meantime.
+        self._runs = {run.cell.place: run for run in _read(self.path)}
         self._runs.update({run.cell.place: run for run in runs})
         self._save()
 

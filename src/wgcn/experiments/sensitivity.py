@@ -53,6 +53,6 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
             axis.set_xlabel(_TITLES.get(setting, setting))
             axis.set_ylabel("test accuracy (%)")
             axis.grid(alpha=0.3)
-        axes[0].legend(fontsize=8, loc="center right")
+        axes[0].legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=5, frameon=False)
     parts.append(f"![Accuracy against hidden size and window]({table.name}.png)\n")
     return "\n".join(parts)
