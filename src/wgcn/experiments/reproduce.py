@@ -69,11 +69,10 @@ def reproduce(
     path of the report
     """
     cells = _named(table, table.cells(options), device)
-    # Without the data nothing can be run, and it is better to say so before an hour of work than after it.
-    for name in table.datasets if options.datasets is None else options.datasets:
-        load_dataset(name)
+    needed = list(table.datasets if options.datasets is None else options.datasets)
     if any(cell.settings.get("stop_words") for cell in cells):
-        stop_words()
+        needed.append("stopwords")
+    _check_data(needed)
     results = ResultFile(folder, table.name, reuse=table.name != "efficiency")
     runs: Sequence[Run] = []
     if table.rows:
@@ -82,6 +81,23 @@ def reproduce(
     elif options.datasets is not None:
         table = replace(table, datasets=[name for name in table.datasets if name in options.datasets])
     return write_report(table, runs, folder)
+
+
+def _check_data(names: Sequence[str]) -> None:
+    """Say before an hour of work, not after it, what data is missing, and all of it at once."""
+    missing: dict[str, InputError] = {}
+    for name in names:
+        try:
+            if name == "stopwords":
+                stop_words()
+            else:
+                load_dataset(name)
+        except InputError as error:
+            missing[name] = error
+    if missing:
+        first = next(iter(missing.values()))
+        more = f" All that is missing: wgcn data prepare {' '.join(missing)}" if len(missing) > 1 else ""
+        raise InputError(f"{first}{more}") from first
 
 
 def write_report(table: Table, runs: Sequence[Run], folder: Path) -> Path:
