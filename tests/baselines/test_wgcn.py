@@ -377,3 +377,9 @@ def test_graphs_are_shared_by_labels_and_seeds(papers: Dataset) -> None:
 def test_unknown_setting_is_one_error(kind: type[NetworkMethod | LinearMethod | CitationMethod]) -> None:
     with pytest.raises(InputError, match=f"^{kind.name} has no setting colour. It has: "):
         kind({"colour": "red"})
+
+
+def test_a_training_that_was_cut_short_is_no_result(papers: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wgcn.model.training._tell", lambda *_: True)
+    with pytest.raises(KeyboardInterrupt):
+        fitted(papers, "corpus")

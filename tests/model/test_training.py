@@ -14,8 +14,9 @@ from scipy.sparse import block_diag, csr_array
 
 from wgcn.errors import InputError, StoreError
 from wgcn.model.callbacks import ProgressBar
+from wgcn.model.centring import can_fold, find_centring
 from wgcn.model.settings import EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
-from wgcn.model.training import _can_fold, _centring, _held_out, train
+from wgcn.model.training import _held_out, train
 from wgcn.model.wgcn import WGCN, sparse_matrix
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
@@ -245,7 +246,7 @@ TREE[[0, 0, 1, 1], [1, 2, 3, 4]] = TREE[[1, 2, 3, 4], [0, 0, 1, 1]] = [1, 2, 3, 
 def test_centring_finds_the_first_eigenvector_and_makes_rows_1_long(g: np.ndarray, dtype: type, order: int) -> None:
     s, x = normalized(g), np.random.default_rng(0).random((9, len(g))).astype(np.float32)
     u = np.sqrt(g.sum(axis=1) / g.sum())
-    found = _centring(csr_array(s, dtype=dtype), csr_array(x), order)
+    found = find_centring(csr_array(s, dtype=dtype), csr_array(x), order)
     np.testing.assert_allclose(found.common, u, rtol=1e-5)
     rows = found.length * centred_rows(s, x, u, order)
     assert np.sqrt(np.mean(np.sum(rows**2, axis=1))) == pytest.approx(1, rel=1e-4)
@@ -255,7 +256,7 @@ def test_centring_finds_the_first_eigenvector_and_makes_rows_1_long(g: np.ndarra
 def test_centring_takes_one_mean_from_a_graph_of_several_parts(order: int) -> None:
     g = block(made_weights(6, 0.9), made_weights(4, 0.9), np.ones((1, 1)), np.zeros((2, 2)))
     s, x = normalized(g), np.random.default_rng(0).random((9, 13)).astype(np.float32)
-    found = _centring(s, csr_array(x), order)
+    found = find_centring(s, csr_array(x), order)
     u = found.common.astype(np.float64)
     assert np.isfinite(u).all()
     # Each part has an eigenvector of its own, and any mixture of them is one too: this one has something of all.
@@ -277,7 +278,7 @@ def test_centring_takes_one_mean_from_a_graph_of_several_parts(order: int) -> No
 
 def test_centring_does_not_blow_up_rounding_errors() -> None:
     # All words alike: nothing is left when that is taken away.
-    found = _centring(csr_array(np.full((6, 6), 1 / 6, np.float32)), csr_array(np.eye(6, dtype=np.float32)), 1)
+    found = find_centring(csr_array(np.full((6, 6), 1 / 6, np.float32)), csr_array(np.eye(6, dtype=np.float32)), 1)
     np.testing.assert_allclose(found.common, 6**-0.5, rtol=1e-6)
     assert found.length == 1
 
@@ -317,16 +318,16 @@ def test_documents_multiplied_with_the_graph_beforehand_learn_the_same(
     s = normalized(block(made_weights(36, 0.9), np.zeros((4, 4))))
     x = csr_array(np.random.default_rng(0).random((20, 40)), dtype=np.float32)
     network = replace(NETWORK, order=order, centred=centred, residual=residual, word_dropout=0.0)
-    assert _can_fold(s, x, network)
+    assert can_fold(s, x, network)
     for other in (
         replace(network, word_activation=True),
         replace(network, word_dropout=0.1),
         replace(network, order=0),
     ):
-        assert not _can_fold(s, x, other)
+        assert not can_fold(s, x, other)
     y = np.arange(20) % 3
     folded = train(s, x, y, network=network, settings=SETTINGS)
-    monkeypatch.setattr("wgcn.model.training._can_fold", lambda *_: False)
+    monkeypatch.setattr("wgcn.model.training.can_fold", lambda *_: False)
     usual = train(s, x, y, network=network, settings=SETTINGS)
     assert folded.epochs == usual.epochs
     np.testing.assert_allclose(logits(folded, x), logits(usual, x), rtol=1e-3, atol=1e-3)

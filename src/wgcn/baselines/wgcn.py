@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from wgcn.predict import TextModel
     from wgcn.protocol import Query, Task
 
-__all__ = ["LinearMethod", "NetworkMethod"]
+__all__ = ["LinearMethod", "NetworkMethod", "told"]
 
 _NETWORK = ("hidden", "order", "word_activation", "residual", "word_dropout", "document_dropout", "centred")
 _TRAINING = (
@@ -39,6 +39,16 @@ _GRAPH = ("window", "weight", "threshold", "min_pairs", "top_k")
 # Vocabulary and graph depend on no label and no seed, so cells that follow each other share them.
 _prepared: OrderedDict[str, Prepared] = OrderedDict()
 _MAX_PREPARED = 3
+
+
+def told(classifier: WGCNClassifier) -> Fit:
+    """Return what a trained network tells; a training that was cut short is no result."""
+    if classifier.interrupted_:
+        raise KeyboardInterrupt
+    history = classifier.history_
+    # The first epochs warm caches and compile kernels.
+    seconds = [record["seconds"] for record in history[2:] or history]
+    return Fit(len(history), classifier.held_out_accuracy_, median(seconds))
 
 
 class _TextMethod(Baseline):
@@ -126,10 +136,7 @@ class NetworkMethod(_TextMethod):
         return WGCNClassifier(model="network", network=NetworkSettings(**self._pick(_NETWORK)), training=training)
 
     def _told(self, classifier: WGCNClassifier) -> Fit:
-        history = classifier.history_
-        # The first epochs warm caches and compile kernels.
-        seconds = [record["seconds"] for record in history[2:] or history]
-        return Fit(len(history), classifier.held_out_accuracy_, median(seconds))
+        return told(classifier)
 
 
 class LinearMethod(_TextMethod):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from scipy.sparse import block_array, csr_array, diags_array
 from sklearn.preprocessing import normalize
 
 from wgcn.baselines.baseline import Baseline, Fit, array_digest
+from wgcn.baselines.wgcn import told
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.model.classifier import WGCNClassifier
@@ -78,9 +78,8 @@ class CitationMethod(Baseline):
         )
         self._classifier = classifier.fit(self._documents, labels, word_graph=self._graph(task.digest))
         scorer = classifier.scorer_
-        seconds = [record["seconds"] for record in classifier.history_[2:] or classifier.history_]
         digest = array_digest(scorer.word_embeddings, scorer.class_weights, scorer.bias)
-        return Fit(len(classifier.history_), None, median(seconds), digest)
+        return told(classifier)._replace(digest=digest)
 
     def predict(self, query: Query) -> npt.NDArray[Any]:
         """Return a label a document: from its own words, or with those of the documents it cites."""

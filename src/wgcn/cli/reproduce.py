@@ -64,7 +64,11 @@ def reproduce(
                 path = run_search(table, wanted, output, pool, trials=trials, device=device, progress=shown)
                 say(f"What was tried and chosen is in {path}; copy what was chosen into a settings file to use it.")
                 return
-            path = run(table, wanted, output, pool, device=where, progress=shown)
+            try:
+                path = run(table, wanted, output, pool, device=where, progress=shown)
+            except KeyboardInterrupt:
+                say("Interrupted. The finished runs are saved: the same command goes on from there.")
+                raise
         out.print(path.read_text(encoding="utf-8"), markup=False)
         say(f"Written to {path}.")
     write_overview(output)

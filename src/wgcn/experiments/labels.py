@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wgcn.experiments.cells import Run
 from wgcn.experiments.published import TITLES
-from wgcn.experiments.report import NOTHING, group, markdown_table, score
+from wgcn.experiments.report import NOTHING, draw_scores, group, markdown_table, score
 from wgcn.experiments.table import Table
 from wgcn.plots import panels
 from wgcn.protocol import Protocol
@@ -43,15 +43,7 @@ def _draw(table: Table, groups: dict[tuple[str, str, str], list[Run]], present: 
                     for protocol in table.protocols
                     if (found := score(groups.get((protocol, row.name, dataset), ()))) is not None
                 ]
-                axis.errorbar(
-                    [share for share, _ in points],
-                    [found.mean for _, found in points],
-                    [found.sd or 0 for _, found in points],
-                    marker=marker,
-                    markersize=4,
-                    capsize=2,
-                    label=row.name,
-                )
+                draw_scores(axis, points, row.name, marker)
             axis.set_xscale("log")
             axis.set_xticks([1, 5, 20, 100], ["1 %", "5 %", "20 %", "100 %"])
             axis.minorticks_off()

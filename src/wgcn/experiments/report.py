@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from statistics import mean, stdev
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from wgcn.experiments.cells import Run
 from wgcn.protocol import Protocol
 
-__all__ = ["NOTHING", "Score", "group", "markdown_table", "p_value", "provenance", "score"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["NOTHING", "Score", "draw_scores", "group", "markdown_table", "p_value", "provenance", "score"]
 
 
 NOTHING = "\u2013"  # in a table, where there is no figure
@@ -64,6 +67,19 @@ def p_value(ours: Score, theirs: Score) -> float | None:
         varied, fixed = (ours, theirs) if ours.sd else (theirs, ours)
         return float(ttest_1samp(varied.values, fixed.mean).pvalue)
     return float(ttest_ind(ours.values, theirs.values, equal_var=False).pvalue)
+
+
+def draw_scores(axis: Axes, points: Sequence[tuple[float, Score]], label: str, marker: str) -> None:
+    """Draw scores against a number, with their standard deviations."""
+    axis.errorbar(
+        [x for x, _ in points],
+        [found.mean for _, found in points],
+        [found.sd or 0 for _, found in points],
+        marker=marker,
+        markersize=4,
+        capsize=2,
+        label=label,
+    )
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

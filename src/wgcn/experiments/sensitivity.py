@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wgcn.experiments.cells import Run
 from wgcn.experiments.published import TITLES
-from wgcn.experiments.report import NOTHING, group, markdown_table, score
+from wgcn.experiments.report import NOTHING, draw_scores, group, markdown_table, score
 from wgcn.experiments.table import Table, variant_name
 from wgcn.plots import panels
 
@@ -41,15 +41,7 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
         for axis, (setting, values) in zip(axes, table.vary, strict=True):
             for dataset, marker in zip(table.datasets, "osv^D", strict=False):
                 points = [(v, s) for v, s in zip(values, scores[setting, dataset], strict=True) if s is not None]
-                axis.errorbar(
-                    [value for value, _ in points],
-                    [found.mean for _, found in points],
-                    [found.sd or 0 for _, found in points],
-                    marker=marker,
-                    markersize=4,
-                    capsize=2,
-                    label=TITLES[dataset],
-                )
+                draw_scores(axis, points, TITLES[dataset], marker)
             axis.set_xlabel(_TITLES.get(setting, setting))
             axis.set_ylabel("test accuracy (%)")
             axis.grid(alpha=0.3)

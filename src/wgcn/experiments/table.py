@@ -172,6 +172,7 @@ def load_table(name: str, path: Path | None = None) -> Table:
 
 
 def _check(what: str, given: Collection[str] | None, known: Sequence[str]) -> None:
+    separator = "; " if any("," in name for name in known) else ", "
     for name in given or ():
         if name not in known:
-            raise InputError(f"There is no {what} {name!r} in this table. There are: {', '.join(known)}.")
+            raise InputError(f"There is no {what} {name!r} in this table. There are: {separator.join(known)}.")

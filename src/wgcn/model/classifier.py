@@ -84,6 +84,8 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         H_vm of eq. 5.
     history_ : list of dict
         Objective after each iteration of the final fit; of the network, a record an epoch.
+    interrupted_ : bool
+        Of the network: whether Ctrl-C ended its training.
     held_out_accuracy_ : float or None
         Share of the held-out documents that the first fit got right (multi-label: got wholly right).
     n_iter_ : int
@@ -248,6 +250,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             trained.word_table, trained.class_weights, trained.bias, prior, multilabel=labels.multilabel
         )
         self.history_ = [record._asdict() for record in trained.history.records]
+        self.interrupted_ = trained.history.interrupted
         validated = [record for record in self.history_ if record["validation_loss"] is not None]
         if (self.training or TrainingSettings()).stopping == "mean":
             validated = validated[-1:]  # the last weights are kept
