@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy.sparse import block_diag, csr_array
+from scipy.linalg import block_diag
+from scipy.sparse import csr_array
 
 from wgcn.errors import InputError, StoreError
 from wgcn.model.callbacks import ProgressBar
@@ -225,7 +226,7 @@ def made_weights(n: int, density: float = 0.4) -> np.ndarray:
 
 
 def block(*parts: np.ndarray) -> np.ndarray:
-    return np.asarray(block_diag(parts).toarray())
+    return np.asarray(block_diag(*parts))
 
 
 def centred_rows(s: csr_array, x: np.ndarray, u: np.ndarray, order: int) -> np.ndarray:

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.nn.functional as F  # noqa: N812
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from wgcn.errors import InputError
+from wgcn.model.cuda import Pieces, cut, multiply
 
 __all__ = ["WGCN", "Centring", "SparseMatrix", "SparseProduct", "sparse_matrix", "sparse_tensor"]
 
@@ -30,9 +30,11 @@ class SparseMatrix(NamedTuple):
 
     matrix: Tensor  # (rows, columns), CSR
     transposed: Tensor  # (columns, rows), CSR
+    pieces: Pieces | None = None  # of the rows of each, on a graphics card
+    transposed_pieces: Pieces | None = None
 
     def __matmul__(self, dense: Tensor) -> Tensor:
-        product: Tensor = SparseProduct.apply(self.matrix, self.transposed, dense)  # type: ignore[no-untyped-call]
+        product: Tensor = SparseProduct.apply(self, dense)  # type: ignore[no-untyped-call]
         return product
 
 
@@ -43,36 +45,35 @@ class SparseProduct(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, matrix: Tensor, transposed: Tensor, dense: Tensor) -> Tensor:
-        """Return matrix @ dense."""
-        ctx.transposed = transposed
-        return _product(matrix, dense)
+    def forward(ctx: Any, sparse: SparseMatrix, dense: Tensor) -> Tensor:
+        """Return sparse @ dense."""
+        ctx.sparse = sparse
+        return _product(sparse.matrix, sparse.pieces, dense)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
         """Return the gradient of the dense factor."""
-        return None, None, _product(ctx.transposed, gradients[0])
+        return None, _product(ctx.sparse.transposed, ctx.sparse.transposed_pieces, gradients[0])
 
 
-def _product(matrix: Tensor, dense: Tensor) -> Tensor:
-    if dense.device.type == "cpu":
-        return matrix @ dense
-    # On CUDA that is cuSPARSE, which adds in another order every time. A row of the product is a weighted sum of rows,
-    # an embedding bag to torch, whose kernel takes three times as long and gives the same bits every time.
-    return F.embedding_bag(
-        matrix.col_indices(),
-        dense.contiguous(),
-        matrix.crow_indices(),
-        mode="sum",
-        per_sample_weights=matrix.values(),
-        include_last_offset=True,
-    )
+def _product(matrix: Tensor, pieces: Pieces | None, dense: Tensor) -> Tensor:
+    return matrix @ dense if dense.device.type == "cpu" else multiply(matrix, pieces, dense)
 
 
 def sparse_matrix(matrix: csr_array, device: torch.device | str = "cpu", *, symmetric: bool = False) -> SparseMatrix:
     """Bring a scipy matrix to a device, with its transpose unless it is symmetric."""
-    tensor = sparse_tensor(matrix, device)
-    return SparseMatrix(tensor, tensor if symmetric else sparse_tensor(csr_array(matrix.T), device))
+    tensor, pieces = sparse_tensor(matrix, device), _pieces(matrix, device)
+    if symmetric:
+        return SparseMatrix(tensor, tensor, pieces, pieces)
+    transposed = csr_array(matrix.T)
+    return SparseMatrix(tensor, sparse_tensor(transposed, device), pieces, _pieces(transposed, device))
+
+
+def _pieces(matrix: csr_array, device: torch.device | str) -> Pieces | None:
+    if torch.device(device).type == "cpu":
+        return None
+    begins, rows = cut(matrix.indptr)
+    return Pieces(begins.to(device), rows.to(device))
 
 
 def sparse_tensor(matrix: csr_array, device: torch.device | str = "cpu") -> Tensor:
