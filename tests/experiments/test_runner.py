@@ -128,7 +128,7 @@ def test_nothing_to_run(tmp_path: Path, calls: list[Cell]) -> None:
 
 def told(run: Run) -> Run:
     """Leave out what differs from one time to the next."""
-    return replace(run, fit_seconds=0.0, predict_seconds=0.0, memory=0.0, environment={})
+    return replace(run, fit_seconds=0.0, predict_seconds=0.0, predict_one_ms=0.0, memory=0.0, environment={})
 
 
 def test_two_processes_give_the_runs_of_one(data: Path, tmp_path: Path) -> None:

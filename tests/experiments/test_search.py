@@ -111,6 +111,13 @@ def test_rows_without_ranges_are_left_alone(tmp_path: Path, judged: list[Cell]) 
         run(tmp_path, Options(rows=["plain"]))
 
 
+def test_a_search_can_be_of_some_methods_alone(tmp_path: Path, judged: list[Cell]) -> None:
+    run(tmp_path, Options(["r8"], models=["wgcn-linear", "linear-svc"]), trials=2)
+    assert {cell.method for cell in judged} == {"wgcn-linear"}
+    with pytest.raises(InputError, match="No row of 'accuracy' has ranges"):
+        run(tmp_path, Options(models=["linear-svc"]))
+
+
 def test_a_damaged_log_is_explained(tmp_path: Path, judged: list[Cell]) -> None:
     (tmp_path / "accuracy-search.json").write_text("{")
     with pytest.raises(InputError, match=r"accuracy-search.json cannot be read.*Move it away"):

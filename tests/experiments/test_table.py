@@ -8,9 +8,13 @@ from wgcn.baselines.baseline import method_class
 from wgcn.datasets import DATASETS
 from wgcn.errors import InputError
 from wgcn.experiments import published
+from wgcn.experiments.efficiency import WHOLE
 from wgcn.experiments.reproduce import TABLES, all_cells
 from wgcn.experiments.table import Options, Row, Table, load_table, variant_name
 from wgcn.protocol import Protocol
+
+# What methods read that read no texts.
+KINDS = dict.fromkeys(("wgcn-citations", "gcn", "gin", "sgc"), "citation")
 
 TABLE = Table(
     "accuracy",
@@ -48,8 +52,9 @@ def test_settings_files_load_and_their_cells_can_be_made(name: str) -> None:
     for row in table.rows:
         assert set(row.sets) <= set(table.datasets)
         assert set(row.protocols or table.protocols) <= set(table.protocols)
-        text = {"text"} if row.method != "wgcn-citations" else {"citation"}
-        assert {DATASETS[dataset].kind for dataset in table.datasets} == text
+        assert all(dataset in table.datasets and 0 < n <= table.seeds for dataset, n in row.seeds.items())
+        [read] = {DATASETS[dataset].kind for dataset in table.datasets}
+        assert read in ({"text", "citation"} if row.method == "fast-gcn" else {KINDS.get(row.method, "text")})
     for cell in cells:
         kind = method_class(cell.method)
         assert kind(cell.settings).settings == cell.settings
@@ -78,6 +83,35 @@ def test_costs_are_under_the_name_of_their_device() -> None:
     variants = {cell.variant for cell in all_cells(table)}
     assert variants == {f"{row.name}; {device}" for row in table.rows for device in ("cpu", "cuda")}
     assert all_cells(load_table("orders")) == load_table("orders").cells()
+
+
+def of_row(table: Table, name: str, dataset: str) -> dict[str, object]:
+    """Return the settings of a row on a data set under corpus."""
+    [cell] = table.cells(Options([dataset], ["corpus"], [name], 1))
+    return {"method": cell.method, **cell.settings}
+
+
+def test_whole_trainings_are_those_of_the_table_of_accuracies() -> None:
+    costs, accuracies = load_table("efficiency"), load_table("accuracy")
+    whole = [row.name.removesuffix(WHOLE) for row in costs.rows if row.name.endswith(WHOLE)]
+    assert whole == [row.name for row in costs.rows if not row.name.endswith(WHOLE)]
+    assert set(published.EFFICIENCY) <= set(whole)
+    for name in whole:
+        for dataset in costs.datasets:
+            own = of_row(costs, name + WHOLE, dataset)
+            assert own == of_row(accuracies, name, dataset), (name, dataset)
+            # The epochs that are measured are those of the same network, a few, on all training documents.
+            epochs = of_row(costs, name, dataset)
+            assert epochs["validation_fraction"] == 0
+            for setting in ("max_epochs", "validation_fraction", "refit"):
+                own.pop(setting, None)
+                epochs.pop(setting, None)
+            assert epochs == own, (name, dataset)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "citations"])
+def test_every_published_row_is_run(name: str) -> None:
+    assert {row.published for row in load_table(name).rows} - {""} == set(getattr(published, name.upper()))
 
 
 def test_published_rows_are_complete() -> None:
@@ -124,6 +158,24 @@ def test_seeds_are_run_where_something_is_drawn() -> None:
     assert seeds("r8", "inductive", "wgcn-linear") == []
 
 
+def test_a_slow_row_has_fewer_seeds() -> None:
+    def seeds(options: Options, dataset: str, protocol: str = "corpus") -> list[int]:
+        cells = table.cells(replace(options, protocols=[protocol]))
+        return [cell.seed for cell in cells if (cell.dataset, cell.variant) == (dataset, "network")]
+
+    network = replace(TABLE.rows[0], seeds={"r8": 1, "mr": 3})
+    table = replace(TABLE, rows=[network, TABLE.rows[1]])
+    assert seeds(Options(), "r8") == seeds(Options(), "r8", "few-label:10") == [0]
+    assert seeds(Options(), "mr") == [0, 1, 2]  # its own number comes before that of the set
+    assert seeds(Options(seeds=2), "mr") == [0, 1]
+    # The other row has as many as before.
+    others = [[cell for cell in each.cells() if cell.variant == "linear"] for each in (table, TABLE)]
+    assert others[0] == others[1] != []
+    # What draws nothing is run once, whatever the row says.
+    [fixed] = replace(TABLE, rows=[replace(TABLE.rows[1], seeds={"r8": 3})]).cells(Options(["r8"], ["corpus"]))
+    assert fixed.seed == 0
+
+
 def test_every_value_is_varied_on_its_own() -> None:
     table = replace(TABLE, protocols=["corpus"], vary=[("hidden", [2, 3]), ("window", [5])], rows=TABLE.rows[:1])
     found = {(c.variant, c.settings["hidden"], c.settings["window"]) for c in table.cells() if c.dataset == "r8"}
@@ -142,12 +194,43 @@ def test_options_narrow() -> None:
     assert TABLE.cells(Options(datasets=[])) == []
 
 
+def test_models_narrow_to_the_rows_of_methods() -> None:
+    rows = [*TABLE.rows, replace(TABLE.rows[0], name="wide network", settings={"hidden": 9})]
+    table = replace(TABLE, rows=rows)
+    assert {cell.variant for cell in table.cells(Options(models=["wgcn"]))} == {"network", "wide network"}
+    assert {cell.variant for cell in table.cells(Options(models=["wgcn-linear"]))} == {"linear"}
+    assert table.cells(Options(models=["wgcn-linear", "wgcn"])) == table.cells()
+    both = Options(rows=["network", "linear"], models=["wgcn"])
+    assert {cell.variant for cell in table.cells(both)} == {"network"}
+    assert table.cells(Options(models=[])) == []
+
+
+def test_a_row_that_is_asked_for_by_name_is_not_left_out_without_a_word() -> None:
+    graph = Row("Text-GCN", "text-gcn", protocols=["corpus"])
+    table = replace(TABLE, protocols=["corpus", "inductive"], rows=[*TABLE.rows, graph])
+    message = r"^Text-GCN cannot run under the protocol inductive here. Documents are nodes of the graph"
+    for wanted in (Options(rows=["Text-GCN"]), Options(models=["text-gcn", "wgcn"])):
+        with pytest.raises(InputError, match=message):
+            table.cells(replace(wanted, protocols=["inductive"]))
+        with pytest.raises(InputError, match=message):
+            table.cells(replace(wanted, protocols=["corpus", "inductive"]))
+        # Where no protocol is named, it is run under those that it can.
+        found = [cell.protocol for cell in table.cells(wanted) if cell.method == "text-gcn"]
+        assert set(found) == {"corpus"}
+    everything = {cell.variant for cell in table.cells(Options(protocols=["inductive"]))}
+    assert everything == {"network"}
+    # A method that has no reason of its own has none to give.
+    with pytest.raises(InputError, match=r"^linear cannot run under the protocol inductive here\.$"):
+        table.cells(Options(protocols=["inductive"], rows=["linear"]))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (Options(datasets=["r9"]), "no data set 'r9' in this table. There are: r8, mr"),
         (Options(protocols=["open"]), "no protocol 'open' in this table. There are: corpus"),
         (Options(rows=["svm"]), "no row 'svm' in this table. There are: network, linear"),
+        (Options(models=["text-gcn"]), "no model 'text-gcn' in this table. There are: wgcn, wgcn-linear"),
     ],
 )
 def test_unknown_names_are_explained(options: Options, message: str) -> None:
@@ -165,10 +248,12 @@ def test_a_settings_file_of_ones_own(tmp_path: Path) -> None:
         '[[vary]]\nsetting = "C"\nvalues = [1.0, 2.0]\n'
         '[[row]]\nname = "R"\nmethod = "linear-svc"\nprotocols = ["corpus"]\n[row.settings]\nngrams = 2\n'
         "[row.set.r8]\nngrams = 3\n[row.search]\nC = [0.5, 1.0]\n"
+        '[[row]]\nname = "S"\nmethod = "lstm"\npublished = "LSTM"\n[row.seeds]\nr8 = 1\n'
     )
     table = load_table("accuracy", path)
     row = Row("R", "linear-svc", {"ngrams": 2}, {"r8": {"ngrams": 3}}, {"C": [0.5, 1.0]}, ["corpus"])
-    assert table == Table("accuracy", "T", ["r8"], ["corpus"], 2, [row], [("C", [1.0, 2.0])], {"r8": 1})
+    other = Row("S", "lstm", seeds={"r8": 1}, published="LSTM")
+    assert table == Table("accuracy", "T", ["r8"], ["corpus"], 2, [row, other], [("C", [1.0, 2.0])], {"r8": 1})
 
 
 @pytest.mark.parametrize(

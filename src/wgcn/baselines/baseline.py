@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -16,15 +17,44 @@ from wgcn.errors import InputError, MissingDependencyError
 if TYPE_CHECKING:
     from wgcn.protocol import Query, Task
 
-__all__ = ["Baseline", "Fit", "array_digest", "make_baseline", "method_names"]
+__all__ = [
+    "Baseline",
+    "Fit",
+    "array_digest",
+    "hold_out",
+    "in_fixed_order",
+    "make_baseline",
+    "method_class",
+    "method_names",
+    "register_method",
+]
 
 # Name of a method, and the module and class that hold it: imported when it is asked for, since some need torch.
-_METHODS = {
+_METHODS: dict[str, tuple[str, str]] = {
     "wgcn": ("wgcn.baselines.wgcn", "NetworkMethod"),
     "wgcn-linear": ("wgcn.baselines.wgcn", "LinearMethod"),
     "wgcn-citations": ("wgcn.baselines.wgcn_citations", "CitationMethod"),
+    "cnn": ("wgcn.baselines.cnn", "CNNMethod"),
+    "lstm": ("wgcn.baselines.lstm", "LSTMMethod"),
+    "graph-cnn": ("wgcn.baselines.graph_cnn", "GraphCNNMethod"),
+    "text-gcn": ("wgcn.baselines.text_gcn", "TextGCNMethod"),
+    "text-level-gnn": ("wgcn.baselines.text_level_gnn", "TextLevelGNNMethod"),
+    "fast-gcn": ("wgcn.baselines.fast_gcn", "FastGCNMethod"),
+    "gcn": ("wgcn.baselines.gcn", "GCNMethod"),
+    "gin": ("wgcn.baselines.gin", "GINMethod"),
+    "sgc": ("wgcn.baselines.sgc", "SGCMethod"),
     "linear-svc": ("wgcn.baselines.linear_svc", "LinearSVCMethod"),
+    "logistic": ("wgcn.baselines.logistic", "LogisticMethod"),
+    "fasttext": ("wgcn.baselines.fasttext", "FastTextMethod"),
+    "wide-mlp": ("wgcn.baselines.wide_mlp", "WideMLPMethod"),
+    "sentence-embedding": ("wgcn.baselines.sentence_embedding", "SentenceEmbeddingMethod"),
 }
+
+# Methods from outside the package.
+_registered: dict[str, type[Baseline]] = {}
+
+# Packages that only some methods need, and the extra that installs them.
+_EXTRAS = {"torch_geometric": "baselines", "fasttext": "baselines"}
 
 
 class Fit(NamedTuple):
@@ -79,19 +109,33 @@ class Baseline(ABC):
 
 def method_names() -> tuple[str, ...]:
     """Return the names of all methods."""
-    return tuple(_METHODS)
+    return *_METHODS, *_registered
+
+
+def register_method(kind: type[Baseline]) -> type[Baseline]:
+    """Make a method of your own known by its name, in this process; a decorator for its class.
+
+    A class that was registered before gives way to a new one of its name; the methods of the package do not.
+    """
+    if kind.name in _METHODS:
+        raise InputError(f"The package has a method {kind.name!r} already. Give {kind.__name__} another name.")
+    _registered[kind.name] = kind
+    return kind
 
 
 def method_class(name: str) -> type[Baseline]:
     """Return the class of a method."""
+    if name in _registered:
+        return _registered[name]
     if name not in _METHODS:
-        raise InputError(f"There is no method {name!r}. There are: {', '.join(_METHODS)}.")
+        raise InputError(f"There is no method {name!r}. There are: {', '.join(method_names())}.")
     module, attribute = _METHODS[name]
     try:
         found: type[Baseline] = getattr(import_module(module), attribute)
     except ImportError as error:
         missing = (error.name or "a package").split(".")[0]
-        raise MissingDependencyError(missing, "train", f"The method {name}") from error
+        extra = _EXTRAS.get(missing, "train")
+        raise MissingDependencyError(missing, extra, f"The method {name}") from error
     return found
 
 
@@ -100,6 +144,49 @@ def make_baseline(
 ) -> Baseline:
     """Make a method by its name."""
     return method_class(name)(settings, seed, device)
+
+
+def in_fixed_order(task: Task) -> tuple[Task, npt.NDArray[np.int64]]:
+    """Return the task with its documents in an order that depends on their content alone, and each one's new place."""
+    keys = []
+    for i, label in enumerate(task.labels):
+        digest = hashlib.sha256()
+        if task.texts is not None:
+            digest.update(task.texts[i].encode(errors="replace"))
+        if task.features is not None:
+            row = slice(task.features.indptr[i], task.features.indptr[i + 1])
+            digest.update(task.features.indices[row].tobytes() + task.features.data[row].tobytes())
+        keys.append((digest.hexdigest(), str(label), i))
+    order = np.array([i for _, _, i in sorted(keys)], np.int64)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    graph = task.document_graph
+    if graph is not None:
+        graph = graph[order][:, order]
+        graph.sort_indices()
+    return (
+        replace(
+            task,
+            texts=None if task.texts is None else tuple(task.texts[i] for i in order),
+            features=None if task.features is None else task.features[order],
+            labels=task.labels[order],
+            validation=np.sort(rank[task.validation]),
+            document_graph=graph,
+        ),
+        rank,
+    )
+
+
+def hold_out(codes: npt.NDArray[np.int64], fraction: float, seed: int) -> npt.NDArray[np.bool_]:
+    """Draw a share of the documents with labels, but never the last one of a class."""
+    order = np.random.default_rng(seed).permutation(np.flatnonzero(codes >= 0))
+    left = np.bincount(codes[order])
+    held_out = np.zeros(len(codes), bool)
+    for i in order[: round(len(order) * fraction)]:
+        if left[codes[i]] > 1:
+            left[codes[i]] -= 1
+            held_out[i] = True
+    return held_out
 
 
 def array_digest(*parts: npt.NDArray[Any] | Iterable[str] | None) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections import OrderedDict
+from abc import abstractmethod
 from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy.typing as npt
 
 from wgcn.baselines.baseline import Baseline, Fit, array_digest
+from wgcn.baselines.preparation import Kept
 from wgcn.datasets import stop_words
 from wgcn.model.classifier import WGCNClassifier
 from wgcn.model.settings import NetworkSettings, TrainingSettings
@@ -37,8 +37,7 @@ _TEXT = ("tokenizer", "ngrams", "min_count", "stop_words", "sublinear", "norm")
 _GRAPH = ("window", "weight", "threshold", "min_pairs", "top_k")
 
 # Vocabulary and graph depend on no label and no seed, so cells that follow each other share them.
-_prepared: OrderedDict[str, Prepared] = OrderedDict()
-_MAX_PREPARED = 3
+_prepared: Kept[Prepared] = Kept(most=3)
 
 
 def told(classifier: WGCNClassifier) -> Fit:
@@ -56,15 +55,11 @@ class _TextMethod(Baseline):
 
     def fit(self, task: Task) -> Fit:
         """Learn from texts."""
-        assert task.texts is not None
+        texts = task.texts
+        assert texts is not None
         estimator = self._estimator()
-        key = json.dumps([task.digest, self._pick((*_TEXT, *_GRAPH))])
-        if key not in _prepared:
-            while len(_prepared) >= _MAX_PREPARED:
-                _prepared.popitem(last=False)
-            _prepared[key] = estimator.prepare(task.texts)
-        _prepared.move_to_end(key)
-        estimator.fit_prepared(_prepared[key], task.labels)
+        source = [task.digest, self._pick((*_TEXT, *_GRAPH))]
+        estimator.fit_prepared(_prepared.find(source, lambda: estimator.prepare(texts)), task.labels)
         self.model = model = estimator.model_
         digest = array_digest(
             model.vocabulary.words,
@@ -88,8 +83,9 @@ class _TextMethod(Baseline):
         values["min_count"] = values["min_count"] or None
         return WGCNTextClassifier(**values, classifier=self._classifier())
 
+    @abstractmethod
     def _classifier(self) -> WGCNClassifier:
-        raise NotImplementedError
+        """Return the model with its settings, not yet fitted."""
 
     def _told(self, classifier: WGCNClassifier) -> Fit:
         return Fit(validation_accuracy=classifier.held_out_accuracy_)

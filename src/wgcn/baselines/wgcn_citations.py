@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,6 +10,7 @@ from scipy.sparse import block_array, csr_array, diags_array
 from sklearn.preprocessing import normalize
 
 from wgcn.baselines.baseline import Baseline, Fit, array_digest
+from wgcn.baselines.preparation import Kept
 from wgcn.baselines.wgcn import told
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
@@ -28,8 +27,7 @@ _NETWORK = ("hidden", "word_activation", "residual", "word_dropout", "document_d
 _TRAINING = ("learning_rate", "weight_decay", "max_epochs", "n_models")
 
 # Word graphs depend on no label and no seed, so cells that follow each other share them.
-_graphs: OrderedDict[str, WordGraph] = OrderedDict()
-_MAX_GRAPHS = 4
+_graphs: Kept[WordGraph] = Kept(most=4)
 
 
 class CitationMethod(Baseline):
@@ -39,7 +37,6 @@ class CitationMethod(Baseline):
     """
 
     name = "wgcn-citations"
-    protocols = ("corpus", "inductive", "few-label")
     defaults: ClassVar = {
         "power": 1.0,
         "norm": "l2",
@@ -76,7 +73,7 @@ class CitationMethod(Baseline):
                 device=self.device,
             ),
         )
-        self._classifier = classifier.fit(self._documents, labels, word_graph=self._graph(task.digest))
+        self._classifier = classifier.fit(self._documents, labels, word_graph=self._graph(task))
         scorer = classifier.scorer_
         digest = array_digest(scorer.word_embeddings, scorer.class_weights, scorer.bias)
         return told(classifier)._replace(digest=digest)
@@ -101,12 +98,10 @@ class CitationMethod(Baseline):
         norm = self.settings["norm"]
         return terms if norm == "none" else csr_array(normalize(terms, norm))
 
-    def _graph(self, digest: str) -> WordGraph:
-        key = json.dumps([digest, self._pick(("power", "norm", "citation_order"))])
-        if key not in _graphs:
-            while len(_graphs) >= _MAX_GRAPHS:
-                _graphs.popitem(last=False)
+    def _graph(self, task: Task) -> WordGraph:
+        def make() -> WordGraph:
             vocabulary = Vocabulary([f"x{i}" for i in range(self._documents.shape[1])])
             order = self.settings["citation_order"]
-            _graphs[key] = WordGraph.from_citations(self._documents, self._links, vocabulary, order=order)
-        return _graphs[key]
+            return WordGraph.from_citations(self._documents, self._links, vocabulary, order=order)
+
+        return _graphs.find([task.digest, self._pick(("power", "norm", "citation_order"))], make)

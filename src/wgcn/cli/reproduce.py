@@ -21,6 +21,9 @@ def reproduce(
     datasets: Annotated[str | None, typer.Option(metavar="A,B", help="Only these data sets.")] = None,
     protocol: Annotated[str | None, typer.Option(metavar="A,B", help="Only these protocols.")] = None,
     rows: Annotated[str | None, typer.Option(metavar="A;B", help="Only these rows, by their names.")] = None,
+    models: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Only rows of these methods, such as text-gcn; or 'all'.")
+    ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Run this many seeds at most.")] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
     jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each in a process of its own.")] = 1,
@@ -34,6 +37,9 @@ def reproduce(
         bool, typer.Option("--search", help="Search the rows' ranges on validation documents instead.")
     ] = False,
     trials: Annotated[int, typer.Option(min=1, help="Settings to try with --search, for each data set.")] = 40,
+    word_vectors: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Word vectors (GloVe, word2vec) instead of distilled ones.")
+    ] = None,
 ) -> None:
     """Run the experiments of a table or figure, and write what comes of them.
 
@@ -46,13 +52,17 @@ def reproduce(
     from wgcn.experiments.runner import workers
     from wgcn.experiments.search import search as run_search
     from wgcn.experiments.table import Options
+    from wgcn.text.word_vectors import register_word_vectors
 
     names = list(TABLES) if name == "all" else [name]
     if name == "all" and (settings is not None or search):
         raise InputError("--settings and --search are for one table: name it instead of 'all'.")
+    vectors = None if word_vectors is None else register_word_vectors(word_vectors)
     for each in names:
         table = table_of(each, settings)
-        wanted = Options(_split(datasets, ","), _split(protocol, ","), _split(rows, ";"), seeds)
+        if vectors is not None:
+            table = _with_vectors(table, vectors)
+        wanted = Options(_split(datasets, ","), _split(protocol, ","), _split(rows, ";"), seeds, _models(models))
         if name == "all":
             wanted = _that_apply(wanted, table)
         where = _device(device) if each == "efficiency" else device
@@ -78,6 +88,20 @@ def _split(given: str | None, separator: str) -> list[str] | None:
     return None if given is None else [part.strip() for part in given.split(separator) if part.strip()]
 
 
+def _models(given: str | None) -> list[str] | None:
+    """Check the names of methods: one that exists but has no row in a table is no misspelling."""
+    from wgcn.baselines import method_names
+    from wgcn.errors import InputError
+
+    names = _split(given, ",")
+    if names is None or names == ["all"]:
+        return None
+    for name in names:
+        if name not in method_names():
+            raise InputError(f"There is no method {name!r}. There are: {', '.join(method_names())}.")
+    return names
+
+
 def _that_apply(options: Any, table: Any) -> Any:
     """Leave out what a table does not have, when all tables are made."""
     from wgcn.experiments.table import Options
@@ -90,7 +114,26 @@ def _that_apply(options: Any, table: Any) -> Any:
         known(options.protocols, table.protocols),
         known(options.rows, [row.name for row in table.rows]),
         options.seeds,
+        known(options.models, [row.method for row in table.rows]),
     )
+
+
+def _with_vectors(table: Any, source: str) -> Any:
+    """Put a file's word vectors into the place of the distilled ones, in every row that has them."""
+    from dataclasses import replace
+
+    from wgcn.baselines.baseline import method_class
+    from wgcn.text.word_vectors import DISTILLED
+
+    def put(values: Any) -> dict[str, Any]:
+        return {**values, **({"word_vectors": source} if values.get("word_vectors") == DISTILLED else {})}
+
+    rows = []
+    for row in table.rows:
+        default = {key: value for key, value in method_class(row.method).defaults.items() if key == "word_vectors"}
+        sets = {dataset: put(values) for dataset, values in row.sets.items()}
+        rows.append(replace(row, settings=put(default | row.settings), sets=sets))
+    return replace(table, rows=rows)
 
 
 def _device(name: str) -> str:

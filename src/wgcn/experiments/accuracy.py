@@ -1,4 +1,4 @@
-"""The paper's main table: test accuracy on five text sets."""
+"""The paper's main table: test accuracy on five text sets, of WGCN and of all that it is compared with."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 from wgcn.experiments.cells import Run
 from wgcn.experiments.published import ACCURACY, TITLES
-from wgcn.experiments.report import NOTHING, Score, group, markdown_table, p_value, score
+from wgcn.experiments.report import NOTHING, Score, comparison, group, markdown_table, scores_of, t_test
 from wgcn.experiments.table import Table
+from wgcn.plots import panels
 
 __all__ = ["report"]
 
@@ -16,60 +17,72 @@ __all__ = ["report"]
 _MEANING = {
     "corpus": "Test texts, without labels, shape vocabulary, idf and word graph, as in the paper's published code; the "
     "paper's own figures are of this kind.",
-    "inductive": "Nothing of the test documents is seen before prediction. The paper has no such figures; its WGCN row "
-    "is repeated for comparison only.",
+    "inductive": "Nothing of the test documents is seen before prediction. The paper's WGCN, Text-GCN and Fast-GCN saw "
+    "test text, so their published figures are here for comparison only.",
 }
+
+# The rows that t-tests compare with all others.
+_TESTED = ("WGCN", "WGCN, the paper's")
 
 
 def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
-    """Return a table for each protocol, with the published figures, and t-tests."""
+    """Return a table for each protocol, every row below its published figure, then t-tests; and draw both protocols."""
     groups = group(runs)
     parts = []
+    drawn: dict[str, dict[str, dict[str, Score]]] = {}
     for protocol in table.protocols:
-        scores = {
-            row.name: {dataset: score(groups.get((protocol, row.name, dataset), ())) for dataset in table.datasets}
-            for row in table.rows
-        }
-        scores = {name: found for name, found in scores.items() if any(found.values())}
+        scores = scores_of(table, groups, protocol)
         if not scores:
             continue
-        header = ["", *(TITLES[dataset] for dataset in table.datasets)]
-        shown = ACCURACY if protocol == "corpus" else {"WGCN": ACCURACY["WGCN"]}
-        rows = [[f"published: {name}", *_published(figures, table.datasets)] for name, figures in shown.items()]
-        for name, found in scores.items():
-            rows.append([name, *(_beside(found[dataset], dataset) for dataset in table.datasets)])
-        parts.append(f"### Protocol: {protocol}\n\n{_MEANING.get(protocol, '')}\n\n" + markdown_table(header, rows))
+        drawn[protocol] = scores
+        parts.append(f"### Protocol: {protocol}\n\n{_MEANING.get(protocol, '')}\n")
+        parts.append(comparison(table, scores, ACCURACY, 2))
         parts.append(_tests(scores, table.datasets))
-    if parts:
-        parts.insert(0, "Mean ± standard deviation in percent; in brackets the difference from the paper's WGCN.\n")
+    if not parts:
+        return ""
+    parts.insert(
+        0,
+        "Mean ± standard deviation in percent; in round brackets the difference from the published figure of the same "
+        f"method, in square brackets the number of seeds where a method that has seeds has fewer than {table.seeds}.\n",
+    )
+    parts.append(_draw(table, drawn, folder))
     return "\n".join(part for part in parts if part)
 
 
-def _published(figures: dict[str, tuple[float, float]], datasets: Sequence[str]) -> list[str]:
-    return [f"{figures[d][0]:.2f} ± {figures[d][1]:.2f}" if d in figures else NOTHING for d in datasets]
-
-
-def _beside(found: Score | None, dataset: str) -> str:
-    return NOTHING if found is None else found.beside(ACCURACY["WGCN"].get(dataset, (None,))[0])
-
-
-def _tests(scores: dict[str, dict[str, Score | None]], datasets: Sequence[str]) -> str:
-    """Return the t-tests of each row that varies with the seed against the rows below it."""
+def _tests(scores: dict[str, dict[str, Score]], datasets: Sequence[str]) -> str:
     rows = []
-    names = list(scores)
-    for i, name in enumerate(names):
-        for other in names[i + 1 :]:
-            cells = []
-            for dataset in datasets:
-                ours, theirs = scores[name][dataset], scores[other][dataset]
-                p = p_value(ours, theirs) if ours and theirs else None
-                if p is None or ours is None or theirs is None:
-                    cells.append(NOTHING)
-                else:
-                    cells.append(f"{ours.mean - theirs.mean:+.2f} (p {'< 0.001' if p < 0.001 else f'= {p:.3f}'})")
-            if any(cell != NOTHING for cell in cells):
-                rows.append([f"{name} − {other}", *cells])  # noqa: RUF001 a minus
+    for name in _TESTED:
+        for other in scores:
+            if name in scores and other != name and (other not in _TESTED or name == _TESTED[0]):
+                cells = [t_test(scores[name].get(dataset), scores[other].get(dataset)) for dataset in datasets]
+                if any(cell != NOTHING for cell in cells):
+                    rows.append([f"{name} \u2212 {other}", *cells])
     if not rows:
         return ""
-    header = ["Student's t-test, two-sided", *(TITLES[dataset] for dataset in datasets)]
-    return markdown_table(header, rows)
+    return markdown_table(["Student's t-test, two-sided", *(TITLES[dataset] for dataset in datasets)], rows)
+
+
+def _draw(table: Table, drawn: dict[str, dict[str, dict[str, Score]]], folder: Path) -> str:
+    """Draw a panel a data set: a line a method, a mark a protocol."""
+    names = [row.name for row in table.rows if any(row.name in scores for scores in drawn.values())][::-1]
+    paths = [folder / f"{table.name}.png", folder / f"{table.name}.svg"]
+    with panels(paths, (15, 0.8 + 0.3 * len(names)), len(table.datasets)) as axes:
+        for axis, dataset in zip(axes, table.datasets, strict=True):
+            for (protocol, scores), marker in zip(drawn.items(), "os^", strict=False):
+                found = [(i, scores[name][dataset]) for i, name in enumerate(names) if dataset in scores.get(name, {})]
+                axis.errorbar(
+                    [s.mean for _, s in found],
+                    [i for i, _ in found],
+                    xerr=[s.sd or 0 for _, s in found],
+                    fmt=marker,
+                    markersize=5,
+                    capsize=2,
+                    label=protocol,
+                )
+            axis.set_title(TITLES[dataset])
+            axis.set_xlabel("test accuracy (%)")
+            axis.set_yticks(range(len(names)), names if axis is axes[0] else [""] * len(names))
+            axis.set_ylim(-0.6, len(names) - 0.4)
+            axis.grid(alpha=0.3)
+        axes[0].legend(fontsize=8)
+    return f"![Accuracy of all methods]({table.name}.png)\n"

@@ -15,15 +15,16 @@ from datetime import date
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 
 from wgcn import __version__
-from wgcn.baselines.baseline import make_baseline, method_class
+from wgcn.baselines.baseline import Baseline, make_baseline, method_class
 from wgcn.datasets import Dataset, load_dataset
 from wgcn.errors import InputError
-from wgcn.protocol import Protocol
+from wgcn.protocol import Protocol, Query
 
 __all__ = ["Cell", "Run", "environment", "run_cell", "validate_cell"]
 
@@ -82,6 +83,7 @@ class Run:
     device: str
     date: str
     environment: dict[str, str] = field(default_factory=dict)
+    predict_one_ms: float | None = None  # one document at a time, the median; None for what cannot take a new one
 
     def as_json(self) -> dict[str, Any]:
         """Return what JSON can hold; `from_json` takes it back."""
@@ -120,7 +122,8 @@ def run_cell(cell: Cell, device: str = "auto") -> Run:
     fit = method.fit(protocol.task(dataset, cell.seed))
     fitted = time.perf_counter()
     memory, gpu_memory = _peaks()
-    guesses = method.predict(protocol.query(dataset))
+    query = protocol.query(dataset)
+    guesses = method.predict(query)
     ended = time.perf_counter()
     truth = dataset.labels[dataset.test]
     return Run(
@@ -138,7 +141,22 @@ def run_cell(cell: Cell, device: str = "auto") -> Run:
         device="cpu" if gpu_memory is None else "cuda",
         date=date.today().isoformat(),
         environment=environment(),
+        predict_one_ms=_predict_one(method, query),
     )
+
+
+def _predict_one(method: Baseline, query: Query) -> float | None:
+    """Return how long a new document that comes alone takes, in milliseconds; None if the method cannot take it."""
+    seconds = []
+    for i in range(min(20, len(query))):
+        one = replace(query.only(np.array([i])), places=None)
+        started = time.perf_counter()
+        try:
+            method.predict(one)
+        except InputError:
+            return None
+        seconds.append(time.perf_counter() - started)
+    return round(median(seconds) * 1000, 3) if seconds else None
 
 
 def validate_cell(cell: Cell, device: str = "auto") -> float:

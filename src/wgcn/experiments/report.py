@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
+from wgcn.baselines.baseline import method_class
 from wgcn.experiments.cells import Run
+from wgcn.experiments.published import TITLES
+from wgcn.experiments.table import Row, Table
 from wgcn.protocol import Protocol
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["NOTHING", "Score", "draw_scores", "group", "markdown_table", "p_value", "provenance", "score"]
+__all__ = [
+    "NOTHING",
+    "Score",
+    "comparison",
+    "draw_scores",
+    "group",
+    "markdown_table",
+    "p_value",
+    "provenance",
+    "score",
+    "scores_of",
+    "t_test",
+]
+
+Groups = Mapping[tuple[str, str, str], Sequence[Run]]
+Published = Mapping[str, Mapping[str, tuple[float, float | None]]]
 
 
 NOTHING = "\u2013"  # in a table, where there is no figure
@@ -51,6 +69,60 @@ def group(runs: Iterable[Run]) -> dict[tuple[str, str, str], list[Run]]:
     for run in runs:
         groups.setdefault((run.cell.protocol, run.cell.variant, run.cell.dataset), []).append(run)
     return groups
+
+
+def scores_of(table: Table, groups: Groups, protocol: str) -> dict[str, dict[str, Score]]:
+    """Return the scores of all rows that have some, by row and data set."""
+    scores = {}
+    for row in table.rows:
+        found = {dataset: score(groups.get((protocol, row.name, dataset), ())) for dataset in table.datasets}
+        measured = {dataset: each for dataset, each in found.items() if each is not None}
+        if measured:
+            scores[row.name] = measured
+    return scores
+
+
+def comparison(table: Table, scores: Mapping[str, Mapping[str, Score]], published: Published, digits: int) -> str:
+    """Return a table of all rows, each below its published figures."""
+    rows: list[list[str]] = []
+    shown = set()
+    for row in table.rows:
+        if row.name not in scores:
+            continue
+        if row.published in published and row.published not in shown:
+            shown.add(row.published)
+            rows.append(_published(row.published, published, table.datasets, digits))
+        rows.append(_beside(row, scores[row.name], published, table))
+    return markdown_table(["", *(TITLES[dataset] for dataset in table.datasets)], rows)
+
+
+def _beside(row: Row, scores: Mapping[str, Score], published: Published, table: Table) -> list[str]:
+    """Return a row of measured figures, each with its difference from the published one and its number of seeds."""
+    wanted = table.seeds if method_class(row.method).seeded else 1
+    cells = [row.name]
+    for dataset in table.datasets:
+        found = scores.get(dataset)
+        paper = published.get(row.published, {}).get(dataset, (None,))[0]
+        cells.append(NOTHING if found is None else found.beside(paper) + found.counted(wanted))
+    return cells
+
+
+def _published(name: str, published: Published, datasets: Sequence[str], digits: int) -> list[str]:
+    """Return a row of published figures."""
+    cells = [f"published: {name}"]
+    for dataset in datasets:
+        mean, sd = published[name].get(dataset, (None, None))
+        spread = "" if sd is None else f" ± {sd:.{digits}f}"
+        cells.append(NOTHING if mean is None else f"{mean:.{digits}f}{spread}")
+    return cells
+
+
+def t_test(ours: Score | None, theirs: Score | None) -> str:
+    """Return the difference of two scores and how likely it is by chance."""
+    p = p_value(ours, theirs) if ours and theirs else None
+    if p is None or ours is None or theirs is None:
+        return NOTHING
+    return f"{ours.mean - theirs.mean:+.2f} (p {'< 0.001' if p < 0.001 else f'= {p:.3f}'})"
 
 
 def p_value(ours: Score, theirs: Score) -> float | None:

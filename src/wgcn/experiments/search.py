@@ -55,6 +55,7 @@ def search(
         _Study(row, dataset, protocol, optuna)
         for row in table.rows
         if row.search and (options.rows is None or row.name in options.rows)
+        if options.models is None or row.method in options.models
         for protocol in _first(row.protocols or table.protocols, options.protocols)
         for dataset in table.datasets
         if options.datasets is None or dataset in options.datasets

