@@ -414,7 +414,7 @@ def test_whole_training_and_new_documents_are_those_of_their_own_rows(tmp_path: 
     assert found["WGCN", "16× A Processor"] == [NOTHING, *["1,234.50"] * 4]
     assert found["WGCN", "1× A Card"] == [NOTHING, *["0.46"] * 4]
     # It cannot take one without training again.
-        assert found["Text-GCN", "1× A Card"] == [NOTHING, *["must train again"] * 4]
+    assert found["Text-GCN", "1× A Card"] == [NOTHING, *["must train again"] * 4]
 
 
 @pytest.mark.parametrize("name", ["accuracy", "sensitivity", "labels"])
