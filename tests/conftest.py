@@ -1,6 +1,7 @@
 """What the tests share: the benchmark data, the docs corpus, and a cache that is not the user's."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,14 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WGCN_CACHE", str(tmp_path_factory.mktemp("cache")))
         return docs_corpus()
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """For networks so small that several threads make them slower, much slower on a busy machine."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

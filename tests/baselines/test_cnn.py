@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
@@ -13,12 +11,7 @@ FILLER = np.array(["one", "two", "three", "four", "five", "six"])
 SMALL = {"word_vectors": "", "dimension": 8, "feature_maps": 6, "learning_rate": 0.02, "max_epochs": 2}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def phrases(n: int, seed: int) -> tuple[tuple[str, ...], np.ndarray]:

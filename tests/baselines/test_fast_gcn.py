@@ -1,6 +1,5 @@
 """FastGCN: its equations, its samples, and citations as well as texts."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -24,13 +23,7 @@ TEXT = {"stop_words": False, "min_count": 1, "hidden": 8, "weight_decay": 0.0, "
 CITATIONS = {"hidden": 8, "learning_rate": 0.03, "max_epochs": 40}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Networks this small are slower with several threads, and much slower on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 """GCN, and what all networks on a graph of citations share."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -21,12 +20,7 @@ KINDS = (GCNMethod, GINMethod, SGCMethod)
 EMPTY, EMPTY_TEST = 25, 61  # documents without a word
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """The loop that all networks share, on the smallest of networks: logistic regression on features."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -17,13 +16,7 @@ from wgcn.device import find_device
 from wgcn.errors import InputError
 from wgcn.protocol import Query, Task
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class Plain(NetworkBaseline):

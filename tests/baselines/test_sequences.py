@@ -1,6 +1,5 @@
 """What the methods that read words in order share; each one's own equations are in its own file."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -38,13 +37,7 @@ SMALL = {
 each_method = pytest.mark.parametrize(("kind", "settings"), METHODS, ids=[kind.name for kind, _ in METHODS])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Networks this small are slower with several threads, and much slower on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 """Text-GCN: its equation, what it learns, and that only content and seed decide."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -36,13 +35,7 @@ LABELS = np.where(np.arange(40) < 20, TRUTH, None)
 TASK = Task(TEXTS, None, LABELS, np.empty(0, np.int64), None)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Networks this small are slower with several threads, and much slower on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,4 @@
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +15,7 @@ WORDS = np.array([f"w{i}" for i in range(24)])
 SMALL = {"word_vectors": "", "dimension": 6, "min_count": 1, "window": 2, "learning_rate": 0.02, "max_epochs": 2}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(autouse=True)

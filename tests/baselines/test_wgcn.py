@@ -1,12 +1,10 @@
 """The methods of our own: every setting counts, and nothing that is kept from one fit gets into another."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from scipy.sparse import csr_array
 
 from wgcn.baselines import wgcn, wgcn_citations
@@ -59,13 +57,7 @@ TRAINING = {
 LINEAR = {"alpha": 0.7, "order": 3, "C": 0.7, "loss": "softmax"}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Networks this small are slower with several threads, and much slower on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 """WideMLP: a perceptron on tf-idf, whose first layer is never a product with dense rows."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -19,12 +18,7 @@ TASK = Task(TEXTS, None, LABELS, np.empty(0, np.int64), None)
 SMALL = {"hidden": 8, "batch_size": 6, "learning_rate": 0.01, "max_epochs": 30}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def fitted(task: Task = TASK, seed: int = 0, **settings: Any) -> WideMLPMethod:

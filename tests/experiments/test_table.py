@@ -273,3 +273,28 @@ def test_what_is_no_settings_file_is_explained(tmp_path: Path, content: bytes) -
         load_table("accuracy", path)
     with pytest.raises(InputError, match=r"nowhere.toml is no settings file"):
         load_table("accuracy", tmp_path / "nowhere.toml")
+
+
+def test_a_row_may_be_like_one_of_the_table_of_accuracies(tmp_path: Path) -> None:
+    model = next(row for row in load_table("accuracy").rows if row.name == "WGCN")
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        """title = "Mine"
+datasets = ["mr"]
+[[row]]
+name = "Short"
+like = "WGCN"
+[row.settings]
+max_epochs = 3
+[row.set.mr]
+hidden = 7
+"""
+    )
+    [row] = load_table("mine", path).rows
+    assert (row.name, row.method) == ("Short", model.method)
+    assert row.settings == {**model.settings, "max_epochs": 3}
+    assert row.settings_for("mr") == {**model.settings, "max_epochs": 3, **model.sets["mr"], "hidden": 7}
+    assert row.settings_for("20ng") == {**model.settings, "max_epochs": 3, **model.sets["20ng"]}
+    path.write_text(path.read_text().replace('"WGCN"', '"WGNC"'))
+    with pytest.raises(InputError, match=r"no row 'WGNC' in the table of accuracies for 'Short'"):
+        load_table("mine", path)

@@ -1,15 +1,16 @@
 """A table: which cells it is made of, as its settings file says.
 
 A settings file is TOML: the data sets, protocols and seeds of the table, and a row for each method with its settings,
-those of single data sets, and the ranges that a search looks through. ``vary`` runs every row with several values of
-one setting. The files lie in ``experiments/settings``, one a table.
+those of single data sets, and the ranges that a search looks through; ``like`` takes them from the row of that name in
+the table of accuracies, so that they are written once. ``vary`` runs every row with several values of one setting. The
+files lie in ``experiments/settings``, one a table.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -159,19 +160,7 @@ def load_table(name: str, path: Path | None = None) -> Table:
         else:
             text = resources.files("wgcn.experiments").joinpath("settings", f"{name}.toml").read_text("utf-8")
         content = tomllib.loads(text)
-        rows = [
-            Row(
-                entry["name"],
-                entry["method"],
-                entry.get("settings", {}),
-                entry.get("set", {}),
-                entry.get("search", {}),
-                entry.get("protocols"),
-                entry.get("seeds", {}),
-                entry.get("published", ""),
-            )
-            for entry in content.get("row", [])
-        ]
+        rows = [_row(entry) for entry in content.get("row", [])]
         vary = [(entry["setting"], entry["values"]) for entry in content.get("vary", [])]
         return Table(
             name,
@@ -183,9 +172,39 @@ def load_table(name: str, path: Path | None = None) -> Table:
             vary,
             content.get("set_seeds", {}),
         )
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+    except (
+        OSError,
+        UnicodeDecodeError,
+        tomllib.TOMLDecodeError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        StopIteration,
+    ) as error:
         where = path or f"settings/{name}.toml"
         raise InputError(f"{where} is no settings file for '{name}': {error!r:.300}.") from error
+
+
+def _row(entry: Mapping[str, Any]) -> Row:
+    """Read a row. With ``like`` it is the row of that name of the table of accuracies, but for what it says itself."""
+    own = Row(
+        entry["name"],
+        entry.get("method", ""),
+        entry.get("settings", {}),
+        entry.get("set", {}),
+        entry.get("search", {}),
+        entry.get("protocols"),
+        entry.get("seeds", {}),
+        entry.get("published", ""),
+    )
+    if "like" not in entry:
+        return replace(own, method=entry["method"])
+    rows = {row.name: row for row in load_table("accuracy").rows}
+    if entry["like"] not in rows:
+        raise InputError(f"There is no row {entry['like']!r} in the table of accuracies for {own.name!r} to be like.")
+    model = rows[entry["like"]]
+    sets = {name: {**model.sets.get(name, {}), **own.sets.get(name, {})} for name in {**model.sets, **own.sets}}
+    return replace(own, method=model.method, settings={**model.settings, **own.settings}, sets=sets)
 
 
 def _check(what: str, given: Collection[str] | None, known: Sequence[str]) -> None:

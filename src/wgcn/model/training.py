@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import signal
 import threading
@@ -17,26 +16,21 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F  # noqa: N812
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 from scipy.sparse import csr_array
 from torch import Tensor
 
 from wgcn.device import find_device
-from wgcn.errors import InputError, StoreError
+from wgcn.errors import InputError
 from wgcn.model.callbacks import Callback
 from wgcn.model.centring import can_fold, find_centring, fold
+from wgcn.model.checkpoint import Checkpoint, Result, digest
 from wgcn.model.settings import EpochRecord, History, NetworkSettings, TrainedNetwork, TrainingSettings
 from wgcn.model.wgcn import WGCN, Centring, SparseMatrix, sparse_matrix
-from wgcn.store import write_file
 
 __all__ = ["train"]
 
-Arrays = dict[str, npt.NDArray[Any]]
-
 MIN_DOCUMENTS_TO_SPLIT = 10
 EPOCHS_WITHOUT_VALIDATION = 100
-_FORMAT = "wgcn-checkpoint-1"
 
 
 def train(
@@ -81,8 +75,8 @@ def train(
     if resume and checkpoint is None:
         raise InputError("resume needs a checkpoint: give the file to go on from.")
     task = _prepare(adjacency, document_terms, targets, sample_weight, network, settings)
-    training = _Training(task)
-    file = None if checkpoint is None else _Checkpoint(Path(checkpoint), task.fingerprint())
+    training = Training(task)
+    file = None if checkpoint is None else Checkpoint(Path(checkpoint), task.fingerprint())
     if file is not None and resume:
         file.restore(training)
     interrupted = False
@@ -134,7 +128,7 @@ class _Task:
             "weights": self.weights,
             "features": np.empty(0) if features is None else np.asarray(features),
         }
-        return _digest(json.dumps(settings, sort_keys=True, default=float), arrays)
+        return digest(json.dumps(settings, sort_keys=True, default=float), arrays)
 
 
 def _prepare(
@@ -208,14 +202,6 @@ class _Batch(NamedTuple):
         else:
             right = ((logits > 0) == (self.targets > 0)).all(dim=1)
         return float(right.float().mean())
-
-
-class _Result(NamedTuple):
-    word_table: npt.NDArray[np.float32]
-    class_weights: npt.NDArray[np.float32]
-    bias: npt.NDArray[np.float32]
-    epochs: int
-    validated: bool
 
 
 class _Run:
@@ -315,16 +301,16 @@ class _Run:
         return loss, self.validation.accuracy(logits)
 
     @torch.no_grad()
-    def result(self) -> _Result:
+    def result(self) -> Result:
         """Return the best network so far, or the last with stopping="mean"; the run is over then."""
         for name, weights in self.best.items():
             self.model.get_parameter(name).copy_(weights)
         parts = (self.model.word_embeddings(self.task.adjacency), self.model.class_weights, self.model.bias)
         table, class_weights, bias = (part.detach().cpu().numpy() for part in parts)
-        return _Result(table, class_weights, bias, self.best_epoch, self.validation is not None)
+        return Result(table, class_weights, bias, self.best_epoch, self.validation is not None)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all that the next epochs depend on, beside the numbers in `_COUNTERS`."""
+        """Return all that the next epochs depend on, beside the numbers that a checkpoint takes by name."""
         tensors = {"generator": self.generator.get_state()}
         for name, weights in self.model.named_parameters():
             tensors[f"weights.{name}"] = weights.detach()
@@ -344,12 +330,12 @@ class _Run:
                 self.best[name] = tensors[f"best.{name}"].to(self.task.device)
 
 
-class _Training:
+class Training:
     """All runs: a network after the other, each trained again on all documents if that is asked for."""
 
     def __init__(self, task: _Task) -> None:
         self.task = task
-        self.done: list[_Result] = []
+        self.done: list[Result] = []
         self.records: list[EpochRecord] = []
         self.run: _Run | None = None
 
@@ -384,73 +370,6 @@ class _Training:
             History(tuple(self.records), validated, interrupted and unfinished is not None),
             tuple(result.epochs for result in self.done),
         )
-
-
-class _Checkpoint:
-    """The state of a training in one safetensors file, with JSON in its header and a digest over both."""
-
-    def __init__(self, path: Path, fingerprint: str) -> None:
-        self.path, self.fingerprint = path, fingerprint
-
-    def save(self, training: _Training) -> None:
-        run = training.run
-        assert run is not None
-        arrays = {f"run.{name}": tensor.cpu().numpy() for name, tensor in run.tensors().items()}
-        for i, result in enumerate(training.done):
-            arrays.update({f"done.{i}.{name}": getattr(result, name) for name in _PARTS})
-        state = {
-            "format": _FORMAT,
-            "fingerprint": self.fingerprint,
-            "run": {name: getattr(run, name) for name in _COUNTERS},
-            "done": [(result.epochs, result.validated) for result in training.done],
-            "records": training.records,
-        }
-        text = json.dumps(state)
-        content = save(arrays, {"state": text, "digest": _digest(text, arrays)})
-        write_file(self.path, lambda file: file.write(content))
-
-    def restore(self, training: _Training) -> None:
-        """Bring a training to where the file left off; without a file it begins at the beginning."""
-        if not self.path.exists():
-            return
-        try:
-            with safe_open(self.path, framework="numpy") as file:
-                header = file.metadata() or {}
-                arrays: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            state = json.loads(header["state"])
-            if header["digest"] != _digest(header["state"], arrays) or state["format"] != _FORMAT:
-                raise ValueError("its contents do not match their digest, or it has another format")
-            if state["fingerprint"] != self.fingerprint:
-                raise InputError(
-                    f"{self.path} was written by a training with other data, settings or device. Give those again, or "
-                    "train without resume."
-                )
-            training.records = [EpochRecord(*record) for record in state["records"]]
-            for i, (epochs, validated) in enumerate(state["done"]):
-                parts = {name: arrays[f"done.{i}.{name}"] for name in _PARTS}
-                training.done.append(_Result(**parts, epochs=epochs, validated=validated))
-            run = training.current_run()
-            assert run is not None
-            vars(run).update({name: state["run"][name] for name in _COUNTERS})
-            run.load_tensors({name[4:]: torch.from_numpy(a) for name, a in arrays.items() if name.startswith("run.")})
-        except InputError:
-            raise
-        except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-            raise StoreError(
-                f"{self.path} is damaged or no checkpoint: {error}. Delete it, or train without resume."
-            ) from error
-
-
-_PARTS = ("word_table", "class_weights", "bias")
-_COUNTERS = ("epoch", "best_epoch", "best_loss", "losses")
-
-
-def _digest(text: str, arrays: Arrays) -> str:
-    digest = hashlib.sha256(text.encode())
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def _held_out(task: _Task, seed: int) -> npt.NDArray[np.int64]:
