@@ -179,10 +179,10 @@ def load_table(name: str, path: Path | None = None) -> Table:
         KeyError,
         TypeError,
         AttributeError,
-        StopIteration,
     ) as error:
         where = path or f"settings/{name}.toml"
-        raise InputError(f"{where} is no settings file for '{name}': {error!r:.300}.") from error
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else f"{error!r:.300}"
+        raise InputError(f"{where} is no settings file for '{name}': {reason}.") from error
 
 
 def _row(entry: Mapping[str, Any]) -> Row:
