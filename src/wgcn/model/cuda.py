@@ -32,6 +32,7 @@ class Pieces(NamedTuple):
 
     begins: Tensor  # (pieces + 1,): the first entry of each piece
     rows: Tensor  # (rows + 1,): the first piece of each row
+    order: Tensor  # (pieces,): 0, 1, 2, ...
 
 
 def cut(indptr: npt.NDArray[Any], longest: int = _LONGEST) -> Pieces:
@@ -42,7 +43,8 @@ def cut(indptr: npt.NDArray[Any], longest: int = _LONGEST) -> Pieces:
     row = np.repeat(np.arange(len(lengths)), np.diff(rows))
     begins = indptr[row] + longest * (np.arange(len(row)) - rows[row])
     index = np.int32 if max(int(indptr[-1]), len(row)) < 2**31 else np.int64
-    return Pieces(torch.from_numpy(np.append(begins, indptr[-1]).astype(index)), torch.from_numpy(rows.astype(index)))
+    parts = (np.append(begins, indptr[-1]), rows, np.arange(len(row)))
+    return Pieces(*(torch.from_numpy(part.astype(index)) for part in parts))
 
 
 def multiply(matrix: Tensor, pieces: Pieces | None, dense: Tensor) -> Tensor:
@@ -62,8 +64,7 @@ def multiply(matrix: Tensor, pieces: Pieces | None, dense: Tensor) -> Tensor:
     _sum_pieces[grid](pieces.begins, columns, values, dense, sums, width, BLOCK=block, num_warps=block // 64 or 1)
     if n_pieces == matrix.shape[0]:
         return sums
-    order = torch.arange(n_pieces, dtype=pieces.rows.dtype, device=dense.device)
-    return F.embedding_bag(order, sums, pieces.rows, mode="sum", include_last_offset=True)
+    return F.embedding_bag(pieces.order, sums, pieces.rows, mode="sum", include_last_offset=True)
 
 
 if triton is not None:

@@ -195,13 +195,13 @@ class _Batch(NamedTuple):
             losses = F.binary_cross_entropy_with_logits(logits, targets, reduction="none").mean(dim=1)
         return (losses * self.weights).mean()
 
-    def accuracy(self, logits: Tensor) -> float:
+    def accuracy(self, logits: Tensor) -> Tensor:
         """Share of the documents that get the right class, or just the right labels."""
         if self.targets.ndim == 1:
             right = logits.argmax(dim=1) == self.targets
         else:
             right = ((logits > 0) == (self.targets > 0)).all(dim=1)
-        return float(right.float().mean())
+        return right.float().mean()
 
 
 class _Run:
@@ -260,14 +260,14 @@ class _Run:
             self.optimizer.step()
             total += loss.detach() * len(batch.targets)
         self.epoch += 1
-        mean = float(total) / len(self.rows)
-        validation = self._validate()
-        if not np.isfinite([mean, validation[0] or 0.0]).all():
+        mean, validation_loss, accuracy = self._measure(total / len(self.rows))
+        if not np.isfinite([mean, validation_loss or 0.0]).all():
             raise InputError(
-                f"The loss became {mean} in epoch {self.epoch} (validation: {validation[0]}): look for huge or missing "
-                f"values in the data, or lower learning_rate ({self.task.settings.learning_rate})."
+                f"The loss became {mean} in epoch {self.epoch} (validation: {validation_loss}): look for huge or "
+                f"missing values in the data, or lower learning_rate ({self.task.settings.learning_rate})."
             )
-        return EpochRecord(self.epoch, mean, *validation, time.perf_counter() - started, self.number, self.refit)
+        seconds = time.perf_counter() - started
+        return EpochRecord(self.epoch, mean, validation_loss, accuracy, seconds, self.number, self.refit)
 
     def _embeddings(self) -> Tensor:
         """Return the words' rows that the documents' rows are multiplied by."""
@@ -283,22 +283,25 @@ class _Run:
         for begin in range(0, len(order), size):
             yield _Batch.take(self.task, self.rows[order[begin : begin + size]], self.mean_weight)
 
-    def _validate(self) -> tuple[float | None, float | None]:
+    def _measure(self, training_loss: Tensor) -> tuple[float, float | None, float | None]:
+        """Return the losses of both parts and the accuracy on the validation documents, which decides what is kept."""
         self.model.eval()
         if self.validation is None:
             self.best_epoch = self.epoch
-            return None, None
+            return float(training_loss), None, None
         self.word_embeddings = self._embeddings()
         with torch.no_grad():
             logits = self.model.classify(self.validation.terms, self.word_embeddings)
-            loss = float(self.validation.loss(logits))
+            figures = [training_loss, self.validation.loss(logits), self.validation.accuracy(logits)]
+            # All at once: a graphics card stands still while it is asked for a number.
+            mean, loss, accuracy = torch.stack(figures).tolist()
         self.losses.append(loss)
         if self.task.settings.stopping == "mean":
             self.best_epoch = self.epoch
         elif loss < self.best_loss:
             self.best_loss, self.best_epoch = loss, self.epoch
             self.best = {name: weights.detach().clone() for name, weights in self.model.named_parameters()}
-        return loss, self.validation.accuracy(logits)
+        return mean, loss, accuracy
 
     @torch.no_grad()
     def result(self) -> Result:

@@ -72,8 +72,7 @@ def sparse_matrix(matrix: csr_array, device: torch.device | str = "cpu", *, symm
 def _pieces(matrix: csr_array, device: torch.device | str) -> Pieces | None:
     if torch.device(device).type == "cpu":
         return None
-    begins, rows = cut(matrix.indptr)
-    return Pieces(begins.to(device), rows.to(device))
+    return Pieces(*(part.to(device) for part in cut(matrix.indptr)))
 
 
 def sparse_tensor(matrix: csr_array, device: torch.device | str = "cpu") -> Tensor:
