@@ -184,11 +184,19 @@ def test_a_progress_bar_on_a_terminal(texts: Path) -> None:
     assert b"Counting pairs" in shown
 
 
+def _heed_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_interrupting_leaves_no_graph(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "in.txt")
     command = [sys.executable, "-m", "wgcn", "graph", "build", str(tmp_path / "in.txt"), "-o", str(tmp_path / "g")]
     # The pipe opens once the program reads, so it is at work by then.
-    with subprocess.Popen(command, stderr=subprocess.PIPE) as process, (tmp_path / "in.txt").open("w") as pipe:
+    # A shell's background jobs ignore the signal, and what they start would too.
+    with (
+        subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=_heed_interrupts) as process,
+        (tmp_path / "in.txt").open("w") as pipe,
+    ):
         pipe.write("some text\n" * 50_000)
         pipe.flush()
         time.sleep(0.2)

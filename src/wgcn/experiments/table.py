@@ -172,14 +172,7 @@ def load_table(name: str, path: Path | None = None) -> Table:
             vary,
             content.get("set_seeds", {}),
         )
-    except (
-        OSError,
-        UnicodeDecodeError,
-        tomllib.TOMLDecodeError,
-        KeyError,
-        TypeError,
-        AttributeError,
-    ) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
         where = path or f"settings/{name}.toml"
         reason = f"it lacks {error}" if isinstance(error, KeyError) else f"{error!r:.300}"
         raise InputError(f"{where} is no settings file for '{name}': {reason}.") from error
@@ -189,7 +182,7 @@ def _row(entry: Mapping[str, Any]) -> Row:
     """Read a row. With ``like`` it is the row of that name of the table of accuracies, but for what it says itself."""
     own = Row(
         entry["name"],
-        entry.get("method", ""),
+        "" if "like" in entry else entry["method"],
         entry.get("settings", {}),
         entry.get("set", {}),
         entry.get("search", {}),
@@ -198,7 +191,7 @@ def _row(entry: Mapping[str, Any]) -> Row:
         entry.get("published", ""),
     )
     if "like" not in entry:
-        return replace(own, method=entry["method"])
+        return own
     rows = {row.name: row for row in load_table("accuracy").rows}
     if entry["like"] not in rows:
         raise InputError(f"There is no row {entry['like']!r} in the table of accuracies for {own.name!r} to be like.")

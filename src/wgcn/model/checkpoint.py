@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,29 +14,19 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from wgcn.errors import InputError, StoreError
-from wgcn.model.settings import EpochRecord
+from wgcn.model.settings import EpochRecord, Result
 from wgcn.store import write_file
 
 if TYPE_CHECKING:
     from wgcn.model.training import Training
 
-__all__ = ["Arrays", "Checkpoint", "Result", "digest"]
+__all__ = ["Checkpoint", "digest"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 _FORMAT = "wgcn-checkpoint-1"
 _PARTS = ("word_table", "class_weights", "bias")
 _COUNTERS = ("epoch", "best_epoch", "best_loss", "losses")
-
-
-class Result(NamedTuple):
-    """A network that is trained to its end."""
-
-    word_table: npt.NDArray[np.float32]
-    class_weights: npt.NDArray[np.float32]
-    bias: npt.NDArray[np.float32]
-    epochs: int
-    validated: bool
 
 
 class Checkpoint:

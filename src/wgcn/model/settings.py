@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from wgcn.errors import InputError
 
-__all__ = ["EpochRecord", "History", "NetworkSettings", "TrainedNetwork", "TrainingSettings"]
+__all__ = ["EpochRecord", "History", "NetworkSettings", "Result", "TrainedNetwork", "TrainingSettings"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +128,16 @@ class History:
     records: tuple[EpochRecord, ...]
     validated: bool
     interrupted: bool = False
+
+
+class Result(NamedTuple):
+    """One network that is trained to its end; `TrainedNetwork` has all of them side by side."""
+
+    word_table: npt.NDArray[np.float32]
+    class_weights: npt.NDArray[np.float32]
+    bias: npt.NDArray[np.float32]
+    epochs: int
+    validated: bool
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,8 @@ from wgcn.device import find_device
 from wgcn.errors import InputError
 from wgcn.model.callbacks import Callback
 from wgcn.model.centring import can_fold, find_centring, fold
-from wgcn.model.checkpoint import Checkpoint, Result, digest
-from wgcn.model.settings import EpochRecord, History, NetworkSettings, TrainedNetwork, TrainingSettings
+from wgcn.model.checkpoint import Checkpoint, digest
+from wgcn.model.settings import EpochRecord, History, NetworkSettings, Result, TrainedNetwork, TrainingSettings
 from wgcn.model.wgcn import WGCN, Centring, SparseMatrix, sparse_matrix
 
 __all__ = ["train"]
