@@ -128,9 +128,19 @@ def test_a_huge_or_deep_config_is_refused(folder: Path) -> None:
     (folder / CONFIG).write_text("[" * 500_000)
     with pytest.raises(StoreError, match="JSON"):
         load_folder(folder, "test", SCHEMA)
-    (folder / CONFIG).write_text(" " * (2 << 20))
+    (folder / CONFIG).write_text(" " * (store._MAX_CONFIG_BYTES + 1))
     with pytest.raises(StoreError, match="larger than"):
         load_folder(folder, "test", SCHEMA)
+
+
+def test_what_could_not_be_read_back_is_not_saved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = (folder / CONFIG).stat().st_size
+    monkeypatch.setattr(store, "_MAX_CONFIG_BYTES", size)
+    save(folder, window=7)
+    assert load_folder(folder, "test", SCHEMA).config["window"] == 7
+    with pytest.raises(InputError, match="could not be read back"):
+        save(folder, window=77)
+    assert load_folder(folder, "test", SCHEMA).config["window"] == 7
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import repeat
@@ -25,6 +25,7 @@ from wgcn import store
 from wgcn.errors import InputError, StoreError
 from wgcn.features import Norm, TermWeighting, count_terms
 from wgcn.text.encode import in_batches, lay_out
+from wgcn.text.ngram_table import NgramTable
 from wgcn.text.tokenize import TOKENIZERS, Tokenizer, ngrams, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary
 
@@ -38,6 +39,8 @@ _BLOCK_VALUES = 1 << 20
 _BATCH_CHARACTERS = 1 << 18
 # Characters or terms from which on compiled code is loaded.
 _WORTH_COMPILING = 1 << 17
+# Characters from which on, without compiled code, a table of n-grams is made and used.
+_WORTH_A_TABLE = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +157,8 @@ class TextModel:
         The labels, strings or integers.
     settings, report : dict
         How the model was fitted, and what came of it: for the model card.
+    stop_words : tuple of str
+        Words that are dropped before n-grams are formed, in order. They count as unknown words.
     """
 
     tokenizer: str | Tokenizer
@@ -164,6 +169,10 @@ class TextModel:
     classes: npt.NDArray[Any]
     settings: dict[str, Any] = field(default_factory=dict)
     report: dict[str, Any] = field(default_factory=dict)
+    stop_words: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stop_words", tuple(sorted(set(self.stop_words))))
 
     def terms(self, texts: Iterable[str]) -> Terms:
         """Tokenise texts and weigh their terms."""
@@ -202,28 +211,40 @@ class TextModel:
         return (scores > 0).astype(np.int64) if self.scorer.multilabel else self.classes[scores.argmax(axis=1)]
 
     def _encode(self, texts: list[str]) -> tuple[npt.NDArray[np.int32], Offsets]:
-        """Return word ids, -1 for unknown words, and where each text begins."""
-        if self.ngram_range == (1, 1) and _worth_compiling(sum(map(len, texts))):
-            data, documents, rule, _ = lay_out(texts, resolve_tokenizer(self.tokenizer))
-            encoded: tuple[npt.NDArray[np.int32], Offsets] = self._table.encode(data, documents, rule)
-            return encoded
-        function, id_of = resolve_tokenizer(self.tokenizer), self.vocabulary.index.get
-        ids: list[int] = []
-        offsets = np.zeros(len(texts) + 1, np.int64)
-        for i, text in enumerate(texts):
-            tokens = function(text)
-            if self.ngram_range != (1, 1):
-                tokens = ngrams(tokens, self.ngram_range)
-            ids.extend(map(id_of, tokens, repeat(-1)))
-            offsets[i + 1] = len(ids)
-        return np.array(ids, np.int32), offsets
+        """Return ids of words or n-grams, -1 for unknown ones, and where each text begins."""
+        function, size = resolve_tokenizer(self.tokenizer), sum(map(len, texts))
+        single = self.ngram_range == (1, 1)
+        # Another function may give tokens with spaces in them, and then an n-gram does not tell its tokens.
+        if single or function in TOKENIZERS.values():
+            if _worth_compiling(size):
+                data, documents, rule, _ = lay_out(texts, function)
+                ids, offsets = self._table.encode(data, documents, rule)
+                return (ids, offsets) if single else self._ngrams.look_up(ids, offsets)
+            if not single and size > _WORTH_A_TABLE:
+                return self._ngrams.look_up(*_plain_ids(map(function, texts), self._ngrams.index))
+        stop_words = frozenset() if single else self._stop_words
+        return _plain_ids(map(function, texts), self.vocabulary.index, self.ngram_range, stop_words)
 
     @cached_property
     def _table(self) -> Any:
-        """The vocabulary for the compiled look-up."""
+        """The vocabulary, or the words of its n-grams, for the compiled look-up."""
         from wgcn.text.kernels import LookUpTable
 
-        return LookUpTable([word.encode() for word in self.vocabulary.words])
+        words = self.vocabulary.words if self.ngram_range == (1, 1) else self._ngrams.index
+        return LookUpTable([word.encode() for word in words])
+
+    @cached_property
+    def _ngrams(self) -> NgramTable:
+        """The vocabulary for the look-up by the ids that `_table` gives."""
+        return NgramTable(self.vocabulary.words, self.ngram_range, self.stop_words)
+
+    @cached_property
+    def _stop_words(self) -> frozenset[str]:
+        return frozenset(self.stop_words)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is cached: the hashes in `_table` are of no use to another process."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
 
     def save(self, path: str | Path) -> str:
         """Write the model to a folder, whole or not at all; return its digest."""
@@ -242,6 +263,7 @@ class TextModel:
         config = {
             "tokenizer": self.tokenizer,
             "ngram_range": list(self.ngram_range),
+            "stop_words": list(self.stop_words),
             "sublinear": self.weighting.sublinear,
             "norm": self.weighting.norm,
             "classes": self.classes.tolist(),
@@ -281,12 +303,14 @@ class TextModel:
             classes,
             config["settings"],
             config["report"],
+            tuple(config["stop_words"]),
         )
 
 
 _SCHEMA: dict[str, type | tuple[type, ...]] = {
     "tokenizer": str,
     "ngram_range": list,
+    "stop_words": list,
     "sublinear": bool,
     "norm": str,
     "classes": list,
@@ -306,6 +330,8 @@ def _checked_classes(folder: store.Folder) -> npt.NDArray[Any]:
         and len(config["ngram_range"]) == 2
         and all(type(n) is int for n in config["ngram_range"])
         and 1 <= config["ngram_range"][0] <= config["ngram_range"][1] <= 100
+        and all(type(word) is str for word in config["stop_words"])
+        and sorted(set(config["stop_words"])) == config["stop_words"]
         and np.isfinite(config["sharpness"])
         and config["sharpness"] > 0
         and (all(type(c) is str for c in classes) or all(type(c) is int and abs(c) < 2**63 for c in classes))
@@ -320,6 +346,7 @@ def model_card(model: TextModel) -> str:
     """Return the README.md of a model folder."""
     report = model.report
     accuracy = report.get("held_out_accuracy")
+    n_ngrams = int(model.vocabulary.are_ngrams.sum())
     lines = [
         "# A wgcn text classifier",
         "",
@@ -333,7 +360,8 @@ def model_card(model: TextModel) -> str:
         f"| documents in training | {report.get('n_documents', 0):,} |",
         f"| of these with labels | {report.get('n_labelled', 0):,} |",
         f"| classes | {len(model.classes)}{' (a document may have several)' if model.scorer.multilabel else ''} |",
-        f"| words | {len(model.vocabulary):,} |",
+        f"| words | {len(model.vocabulary) - n_ngrams:,} |",
+        *([f"| n-grams | {n_ngrams:,} |"] if n_ngrams else []),
         f"| edges of the word graph | {report.get('n_edges', 0):,} |",
         "| accuracy on held-out training documents | "
         + (f"{accuracy:.2%} of {report['n_held_out']:,} |" if accuracy is not None else "not measured |"),
@@ -356,6 +384,25 @@ def model_card(model: TextModel) -> str:
 
 def _shares(model: TextModel) -> list[tuple[Any, float]]:
     return list(zip(model.classes.tolist(), model.scorer.prior.tolist(), strict=True))
+
+
+def _plain_ids(
+    documents: Iterable[list[str]],
+    index: dict[str, int],
+    ngram_range: tuple[int, int] = (1, 1),
+    stop_words: frozenset[str] = frozenset(),
+) -> tuple[npt.NDArray[np.int32], Offsets]:
+    """Return the id of each n-gram, -1 for unknown ones and for stop words, and where each document begins."""
+    ids: list[int] = []
+    offsets = [0]
+    for words in documents:
+        kept = [word for word in words if word not in stop_words] if stop_words else words
+        tokens = kept if ngram_range == (1, 1) else ngrams(kept, ngram_range)
+        ids.extend(map(index.get, tokens, repeat(-1)))
+        if ngram_range[0] == 1:
+            ids.extend(repeat(-1, len(words) - len(kept)))
+        offsets.append(len(ids))
+    return np.array(ids, np.int32), np.array(offsets, np.int64)
 
 
 def _worth_compiling(size: int) -> bool:

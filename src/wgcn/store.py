@@ -32,7 +32,7 @@ __all__ = ["Folder", "check_csr", "csr_tensors", "load_folder", "open_whole", "s
 
 VERSION = 1
 CONFIG, VOCABULARY, README = "config.json", "vocabulary.txt", "README.md"
-_MAX_CONFIG_BYTES = 1 << 20
+_MAX_CONFIG_BYTES = 1 << 24  # a model has its stop words there
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,11 @@ def save_folder(
     }
     document["digest"] = _digest(document)
     contents[CONFIG] = (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
+    if len(contents[CONFIG]) > _MAX_CONFIG_BYTES:
+        raise InputError(
+            f"{path}: {len(contents[CONFIG]):,} bytes of settings could not be read back: {_MAX_CONFIG_BYTES:,} is the "
+            "limit. Have fewer stop words or classes."
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))

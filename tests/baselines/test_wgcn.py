@@ -13,6 +13,8 @@ from wgcn.baselines.wgcn_citations import CitationMethod
 from wgcn.datasets import Dataset
 from wgcn.errors import InputError
 from wgcn.graph.citations import attach_citations
+from wgcn.model.classifier import WGCNClassifier
+from wgcn.model.text_classifier import WGCNTextClassifier
 from wgcn.protocol import Protocol, Query, Task
 
 TEXTS = ("red wine", "white wine and red wine", "fast car", "slow car and fast car") * 5
@@ -54,7 +56,7 @@ TRAINING = {
     "n_models": 7,
     "validation_fraction": 0.7,
 }
-LINEAR = {"alpha": 0.7, "order": 3, "C": 0.7, "loss": "softmax"}
+LINEAR = {"alpha": 0.7, "order": 3, "naive_bayes": 0.7, "teacher": 0.7, "C": 0.7, "loss": "softmax"}
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -125,6 +127,12 @@ def test_every_setting_of_the_linear_model_is_used() -> None:
     assert before["model"] == "linear"
 
 
+def test_the_linear_model_is_the_default_of_the_estimators() -> None:
+    found, expected = LinearMethod()._estimator().get_params(), WGCNTextClassifier().get_params()
+    assert all(found[name] == value for name, value in expected.items() if name != "classifier")
+    assert found["classifier"].get_params() == WGCNClassifier().get_params()
+
+
 def test_seed_of_the_linear_model_draws_only_what_is_held_out() -> None:
     assert not LinearMethod.seeded
     assert LinearMethod(seed=0).fit(TASK).digest == LinearMethod(seed=9).fit(TASK).digest
@@ -176,7 +184,8 @@ OTHERS = [
     (TASK, {"min_pairs": 6}),
     (TASK, {"top_k": 1}),
     (TASK, {"sublinear": False}),
-    (TASK, {"ngrams": 2}),
+    (TASK, {"ngrams": 1}),
+    (TASK, {"ngrams": 3}),
     (TASK, {"stop_words": True}),
     (TASK, {"min_count": 6}),
     (TASK, {"weight": "count"}),

@@ -41,6 +41,22 @@ def test_build_prints_size_and_settings_and_says_what_to_do_next(run: Run, texts
     assert "wgcn graph neighbours" in err
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "wine a and bread red rose white bar"),
+        (["--min-count", 5], "wine a and bread red rose white"),
+        (["--min-df", 5], "wine a and bread red rose white"),
+        (["--max-df", 0.5], "a and bread red rose white bar"),
+        (["--max-words", 3], "wine a and"),
+        (["--stop-words", "english"], "wine bread red rose white bar"),
+    ],
+)
+def test_build_keeps_the_words_that_the_options_say(run: Run, texts: Path, options: list[object], words: str) -> None:
+    assert run("graph", "build", texts, "-o", texts.parent / "g", *options)[0] == 0
+    assert (texts.parent / "g" / "vocabulary.txt").read_text().split() == words.split()
+
+
 def test_neighbours_in_a_pipe_are_tab_separated(run: Run, graph: Path) -> None:
     code, out, err = run("graph", "neighbours", graph, "bread", "rose", "-k", 2)
     assert (code, err) == (0, "")

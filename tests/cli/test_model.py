@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wgcn import TextModel, WGCNTextClassifier
+from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -36,7 +36,7 @@ def model(run: Run, train: Path) -> Path:
 def test_fit_says_what_it_made_and_where(run: Run, train: Path) -> None:
     code, out, err = run("fit", train, "--model", train.parent / "m")
     assert code == 0
-    assert "classes   2" in out
+    assert "classes   2\nwords     6\nn-grams   4\n" in out
     assert "12 texts, 12 of them with a label" in err
     assert f"wgcn predict {train.parent / 'm'}" in err
     assert sorted(file.name for file in (train.parent / "m").iterdir()) == [
@@ -62,8 +62,78 @@ def test_predict_reads_a_pipe_and_answers_a_label_a_line(model: Path) -> None:
     command = [sys.executable, "-m", "wgcn", "predict", str(model)]
     result = subprocess.run(command, input="red wine\nslow car\n\xff\n", capture_output=True, text=True, check=True)
     assert result.stdout.splitlines()[:2] == ["drink", "drive"]
-    assert "3 texts. 20.0% of their words are unknown" in result.stderr
+    assert "3 texts. 14.3% of their words and n-grams are unknown" in result.stderr
     assert "1 have no known word" in result.stderr
+
+
+def test_options_left_out_have_the_defaults_of_the_estimators(run: Run, train: Path) -> None:
+    assert run("fit", train, "--model", train.parent / "m")[0] == 0
+    expected = {**WGCNClassifier().get_params(), **WGCNTextClassifier().get_params()}
+    settings = TextModel.load(train.parent / "m").settings
+    names = ("tokenizer", "min_count", "stop_words", "window", "weight", "alpha", "naive_bayes", "teacher", "C")
+    assert {name: settings[name] for name in names} == {name: expected[name] for name in names}
+    assert settings["ngram_range"] == str(expected["ngram_range"])
+
+
+def test_help_of_fit_says_the_defaults_of_the_estimators(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    code, out, _ = run("fit", "--help")
+    assert code == 0
+    lines = {line.split()[1]: line for line in out.splitlines() if line.startswith("│    --")}
+    expected = {**WGCNClassifier().get_params(), **WGCNTextClassifier().get_params()}
+    for name in ("tokenizer", "window", "weight", "alpha", "naive_bayes", "teacher", "C"):
+        assert f"[default: {expected[name]}]" in lines["--" + name.replace("_", "-")]
+    assert f"Default: {expected['ngram_range'][1]}, or 1 with --network" in lines["--ngrams"]
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        ([], {"ngram_range": "(1, 2)", "ngram_edges": False}),
+        (["--ngrams", 1], {"ngram_range": "(1, 1)"}),
+        (["--ngrams", 3], {"ngram_range": "(1, 3)"}),
+        (["--naive-bayes", 0], {"naive_bayes": 0.0}),
+        (["--naive-bayes", 1], {"naive_bayes": 1.0}),
+        (["--teacher", 0], {"teacher": 0.0}),
+        (["--alpha", 0.25, "--C", 2], {"alpha": 0.25, "C": 2.0}),
+    ],
+)
+def test_options_reach_the_model(run: Run, train: Path, options: list[object], settings: dict[str, object]) -> None:
+    with train.open("a") as file:
+        file.write("drive,fast slow red car\n,white wine\n,slow red car\n")
+    assert run("fit", train, "--model", train.parent / "m", *options)[0] == 0
+    model = TextModel.load(train.parent / "m")
+    assert {name: model.settings[name] for name in settings} == settings
+    values = {name: model.settings[name] for name in ("alpha", "naive_bayes", "teacher", "C")}
+    estimator = WGCNTextClassifier(ngram_range=model.ngram_range, classifier=WGCNClassifier(**values))
+    texts, labels = [*TEXTS, "fast slow red car"], [*LABELS, "drive"]
+    estimator.fit(texts, labels, unlabeled=["white wine", "slow red car"])
+    assert model.vocabulary == estimator.model_.vocabulary
+    np.testing.assert_allclose(model.scores(texts), estimator.model_.scores(texts), rtol=1e-4, atol=1e-5)
+    assert sum(" " in word for word in model.vocabulary) == {1: 0, 2: 6, 3: 7}[model.ngram_range[1]]
+
+
+@pytest.mark.parametrize(
+    "options", [["--ngrams", 0], ["--naive-bayes", 1.1], ["--naive-bayes", -0.1], ["--teacher", -1], ["--alpha", -1]]
+)
+def test_values_out_of_range_are_refused_before_any_work(run: Run, train: Path, options: list[object]) -> None:
+    code, out, err = run("fit", train, "--model", train.parent / "m", *options)
+    assert (code, out) == (2, "")
+    assert str(options[0]) in err
+    assert not (train.parent / "m").exists()
+
+
+def test_stop_words_do_not_part_ngrams_at_prediction(run: Run, tmp_path: Path) -> None:
+    texts = ["king of spain", "king of the hill", "queen of spain", "queen of the hill"] * 3
+    rows = "".join(f"{i % 4 in (0, 3)},{text}\n" for i, text in enumerate(texts))
+    (tmp_path / "train.csv").write_text(f"label,text\n{rows}")
+    (tmp_path / "stop.txt").write_text("the\nof\nthe\n")
+    # The label depends on the pair of words, and on none of them alone.
+    assert run("fit", tmp_path / "train.csv", "--model", tmp_path / "m", "--stop-words", tmp_path / "stop.txt")[0] == 0
+    model = TextModel.load(tmp_path / "m")
+    assert model.stop_words == ("of", "the")
+    assert {"king spain", "queen hill"} < set(model.vocabulary)
+    assert model.predict(texts).tolist() == [str(i % 4 in (0, 3)) for i in range(12)]
 
 
 def test_predict_writes_a_file_whole(run: Run, model: Path, train: Path) -> None:
@@ -179,7 +249,9 @@ def test_the_network_can_be_fitted_interrupted_and_resumed(run: Run, train: Path
     folder = train.parent
     arguments = ["--network", "--hidden", 4, "--device", "cpu"]
     assert run("fit", train, "--model", folder / "whole", *arguments, "--epochs", 12)[0] == 0
-    assert TextModel.load(folder / "whole").scorer.word_embeddings.shape[1] == 4
+    whole = TextModel.load(folder / "whole")
+    assert whole.scorer.word_embeddings.shape[1] == 4
+    assert whole.ngram_range == (1, 1)
     kept = ["--checkpoint", folder / "state"]
     assert run("fit", train, "--model", folder / "kept", *arguments, "--epochs", 12, *kept)[0] == 0
     assert run("fit", train, "--model", folder / "again", *arguments, "--epochs", 12, *kept, "--resume")[0] == 0
@@ -188,3 +260,12 @@ def test_the_network_can_be_fitted_interrupted_and_resumed(run: Run, train: Path
     code, _, err = run("fit", train, "--model", folder / "other", *arguments, "--epochs", 9, "--resume")
     assert code == 2
     assert "resume needs a checkpoint" in err
+
+
+def test_ngrams_count_in_the_network(run: Run, train: Path) -> None:
+    arguments = ["--network", "--hidden", 4, "--device", "cpu", "--epochs", 2, "--ngrams", 2]
+    assert run("fit", train, "--model", train.parent / "m", *arguments)[0] == 0
+    model = TextModel.load(train.parent / "m")
+    assert model.ngram_range == (1, 2)
+    assert model.vocabulary.are_ngrams.sum() == 4
+    assert np.abs(model.scorer.word_embeddings).max(axis=1).min() > 0

@@ -1,15 +1,19 @@
+from operator import attrgetter
 from pathlib import Path
 
 import networkx
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from wgcn import Corpus, EdgeRules, VocabularyRules, WordGraph
 from wgcn.datasets import Dataset
 from wgcn.errors import InputError
 from wgcn.graph.plot import plot_neighbourhood
+from wgcn.text.vocabulary import Vocabulary
 
 TEXTS = ["red wine and bread", "white wine and bread", "red rose", "white rose", "lonely"] * 3
 
@@ -65,6 +69,55 @@ def test_every_weight_gives_a_normalised_symmetric_graph(weight: str) -> None:
     assert graph.adjacency.dtype == np.float32
     # The largest eigenvalue of D^-1/2 A D^-1/2 is 1 where no weight is negative.
     assert np.linalg.eigvalsh(graph.adjacency.toarray().astype(float)).max() == pytest.approx(1, abs=1e-6)
+
+
+@given(st.data())
+def test_among_more_words_the_edges_are_the_same(data: st.DataObject) -> None:
+    graph = WordGraph.from_corpus(Corpus.from_texts(TEXTS), window=2, weight="pmi")
+    own = list(graph.vocabulary.words)
+    added = data.draw(st.lists(st.integers(0, len(own)), max_size=6))
+    larger = list(own)
+    for i, place in enumerate(sorted(added, reverse=True)):
+        larger.insert(place, f"new {i}")
+    wide = graph.among(Vocabulary(larger))
+    places = [larger.index(word) for word in own]
+    dense = np.zeros((len(larger), len(larger)), np.float32)
+    dense[np.ix_(places, places)] = graph.adjacency.toarray()
+    assert np.array_equal(wide.adjacency.toarray(), dense)
+    assert wide.adjacency.nnz == graph.adjacency.nnz
+    assert wide.adjacency.has_canonical_format
+    for part in ("dtype", "indices.dtype", "indptr.dtype"):
+        assert attrgetter(part)(wide.adjacency) == attrgetter(part)(graph.adjacency)
+    assert np.array_equal(wide.degrees[places], graph.degrees)
+    assert wide.degrees.sum() == graph.degrees.sum()
+    assert wide.vocabulary.words == tuple(larger)
+    assert wide.settings == graph.settings
+    assert wide.info().edges == graph.info().edges
+
+
+def test_neighbours_among_more_words_are_the_same(tmp_path: Path) -> None:
+    corpus = Corpus.from_texts(TEXTS, ngram_range=(1, 2))
+    words = corpus.with_words(~corpus.vocabulary.are_ngrams)
+    graph = WordGraph.from_corpus(words, window=2, weight="pmi")
+    wide = graph.among(corpus.vocabulary)
+    for word in words.vocabulary:
+        assert wide.neighbours(word) == graph.neighbours(word)
+    assert wide.neighbours("red wine") == []
+    wide.save(tmp_path / "wide")
+    assert (WordGraph.load(tmp_path / "wide").adjacency != wide.adjacency).nnz == 0
+
+
+def test_among_its_own_words_a_graph_stays_as_it_is(graph: WordGraph) -> None:
+    same = graph.among(graph.vocabulary)
+    assert np.array_equal(same.adjacency.toarray(), graph.adjacency.toarray())
+    assert np.array_equal(same.degrees, graph.degrees)
+
+
+def test_among_words_that_lack_one_or_have_another_order_is_refused(graph: WordGraph) -> None:
+    own = list(graph.vocabulary.words)
+    for others in (own[1:], [*own[:-1], "new"], own[::-1], [own[1], own[0], *own[2:]], []):
+        with pytest.raises(InputError, match="all words of the graph, in the same order"):
+            graph.among(Vocabulary(others))
 
 
 def test_networkx_form_has_the_same_edges(graph: WordGraph) -> None:

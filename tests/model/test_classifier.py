@@ -36,10 +36,22 @@ def test_words_seen_only_without_labels_are_understood_through_the_graph() -> No
     # Words 0 and 1 belong together, and so do 2 and 3; labels are known for 0 and 2 alone.
     x = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0], [0, 0, 1, 1]], float)
     new = np.array([[0, 1, 0, 0], [0, 0, 0, 1]], float)
-    with_graph = WGCNClassifier().fit(x, [0, 1, -1, -1])
+    with_graph = WGCNClassifier(teacher=0).fit(x, [0, 1, -1, -1])
     assert with_graph.predict(new).tolist() == [0, 1]
-    without = WGCNClassifier(alpha=0).fit(x, [0, 1, -1, -1])
+    without = WGCNClassifier(alpha=0, teacher=0).fit(x, [0, 1, -1, -1])
     assert np.ptp(without.decision_function(new)) == 0
+
+
+def test_documents_without_labels_teach_words_that_no_label_has() -> None:
+    x = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0], [0, 0, 1, 1]], float)
+    new = np.array([[0, 1, 0, 0], [0, 0, 0, 1]], float)
+    taught = WGCNClassifier(alpha=0).fit(x, [0, 1, -1, -1])
+    assert taught.predict(new).tolist() == [0, 1]
+    graph = taught.word_graph_
+    apart = WGCNClassifier(alpha=0).fit(x[:2], [0, 1], word_graph=graph, unlabeled=csr_array(x[2:]))
+    np.testing.assert_allclose(apart.decision_function(new), taught.decision_function(new), rtol=1e-5)
+    untaught = WGCNClassifier(alpha=0).fit(x[:2], [0, 1], word_graph=graph)
+    assert np.ptp(untaught.decision_function(new)) == 0
 
 
 def test_docs_corpus_is_learnt(docs: Dataset, docs_terms: tuple[csr_array, np.ndarray]) -> None:

@@ -1,14 +1,21 @@
 """The linear model against a dense reference in double precision."""
 
+from random import Random
+from typing import NamedTuple
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 from scipy.sparse import csr_array, random_array
 
 from wgcn.errors import InputError
 from wgcn.model import linear
 from wgcn.model.kernels import multiply
-from wgcn.model.linear import LinearSettings, fit_linear, graph_scale
+from wgcn.model.linear import LinearSettings, Loss, fit_linear, graph_scale, naive_bayes_scales
+from wgcn.model.teacher import Taught
 
 
 def problem(n: int = 30, v: int = 12, c: int = 3, seed: int = 0) -> tuple[csr_array, csr_array, np.ndarray]:
@@ -19,9 +26,37 @@ def problem(n: int = 30, v: int = 12, c: int = 3, seed: int = 0) -> tuple[csr_ar
     return x, a, np.eye(c)[rng.integers(0, c, n)]
 
 
-def dense_objective(flat, x, spread, targets, c, weight, loss, multilabel):  # type: ignore[no-untyped-def]
+def teacher_of(v: int, c: int, seed: int = 2) -> Taught:
+    rng = np.random.default_rng(seed)
+    return Taught(rng.normal(0, 0.5, (v, c)), rng.normal(0, 0.2, c))
+
+
+def scales_by_the_definition(x: np.ndarray, targets: np.ndarray, weight: np.ndarray, share: float) -> np.ndarray:
+    """Return R word by word: a word counts once a document, and two documents of all words are shared out."""
+    contrast = np.zeros((x.shape[1], targets.shape[1]))
+    for column in range(targets.shape[1]):
+        sides = []
+        for label in (1, 0):
+            counts = [
+                sum(weight[i] for i in range(len(x)) if targets[i, column] == label and x[i, word] != 0)
+                for word in range(x.shape[1])
+            ]
+            sides.append(np.array(counts, float))
+        total = sides[0].sum() + sides[1].sum()
+        if sides[0].sum() == 0 or sides[1].sum() == 0:
+            continue
+        for word in range(x.shape[1]):
+            logs = [np.log((side[word] + 2 * side.sum() / total) / side.sum()) for side in sides]
+            contrast[word, column] = abs(logs[0] - logs[1])
+    mean = np.sqrt(np.mean(contrast**2))
+    if mean < 1e-12:
+        return np.ones_like(contrast)
+    return 1 - share + share * contrast / mean
+
+
+def dense_objective(flat, x, spread, scales, given, targets, c, weight, loss, multilabel):  # type: ignore[no-untyped-def]
     w, b = flat[:-targets.shape[1]].reshape(x.shape[1], -1), flat[-targets.shape[1]:]  # fmt: skip
-    scores = x @ spread @ w + b
+    scores = x @ spread @ (scales * w) + given + b
     sign = 2 * targets - 1
     if loss == "squared_hinge":
         each = np.maximum(0, 1 - sign * scores) ** 2
@@ -32,22 +67,205 @@ def dense_objective(flat, x, spread, targets, c, weight, loss, multilabel):  # t
     return c * np.sum(weight[:, None] * each) + 0.5 * np.sum(w**2)
 
 
+@pytest.mark.parametrize(("naive_bayes", "with_teacher"), [(0.0, False), (0.5, True)])
 @pytest.mark.parametrize("loss", ["squared_hinge", "softmax"])
 @pytest.mark.parametrize(("columns", "multilabel"), [(1, False), (3, False), (3, True)])
 @pytest.mark.parametrize("order", [0, 1, 2])
-def test_the_fit_is_the_minimum_of_the_dense_objective(loss: str, columns: int, multilabel: bool, order: int) -> None:
-    x, a, targets = problem(c=max(columns, 2))
+def test_the_fit_is_the_minimum_of_the_dense_objective(
+    loss: Loss, columns: int, multilabel: bool, order: int, naive_bayes: float, with_teacher: bool
+) -> None:
+    x, a, targets = problem(v=8, c=max(columns, 2))
     targets = targets[:, :1] if columns == 1 else targets
     weight = np.random.default_rng(1).random(len(targets)) + 0.5
-    settings = LinearSettings(0.7, order, 2.0, loss, max_iter=2000, tol=1e-14)  # type: ignore[arg-type]
-    fitted = fit_linear(x, targets, a, settings, multilabel=multilabel, sample_weight=weight)
+    taught = teacher_of(8, columns) if with_teacher else None
+    settings = LinearSettings(
+        alpha=0.7, order=order, naive_bayes=naive_bayes, C=2.0, loss=loss, max_iter=2000, tol=1e-14
+    )
+    fitted = fit_linear(x, targets, a, settings, multilabel=multilabel, sample_weight=weight, taught=taught)
     factor = 0.7 * graph_scale(x, a, order, weight) if order else 0
-    spread = np.eye(12) + factor * np.linalg.matrix_power(a.toarray(), order)
-    arguments = (x.toarray(), spread, targets, 2.0, weight, loss, multilabel)
-    found = np.concatenate([fitted.word_weights.ravel(), fitted.bias])
+    spread = np.eye(8) + factor * np.linalg.matrix_power(a.toarray(), order)
+    scales = scales_by_the_definition(x.toarray(), targets, weight, naive_bayes)
+    table, given = (taught.word_scores, x @ taught.word_scores + taught.bias) if taught is not None else (0, 0)
+    arguments = (x.toarray(), spread, scales, given, targets, 2.0, weight, loss, multilabel)
+    found = np.concatenate([fitted.word_weights.ravel(), fitted.own_bias])
     best = minimize(dense_objective, np.zeros(len(found)), args=arguments, method="BFGS", options={"gtol": 1e-6})
     assert dense_objective(found, *arguments) == pytest.approx(best.fun, rel=1e-6)
-    np.testing.assert_allclose(fitted.word_embeddings, spread @ fitted.word_weights, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(
+        fitted.word_embeddings, spread @ (scales * fitted.word_weights) + table, rtol=1e-8, atol=1e-10
+    )
+    expected = x @ spread @ (scales * best.x[:-columns].reshape(8, -1)) + given + best.x[-columns:]
+    scores = x @ fitted.word_embeddings + fitted.bias
+    if loss == "softmax" and columns > 1 and not multilabel:
+        # The same number added to all scores of a document changes no probability.
+        expected, scores = (each - each.mean(axis=1, keepdims=True) for each in (expected, scores))
+    np.testing.assert_allclose(scores, expected, atol=1e-3)
+
+
+def test_the_bias_is_its_own_and_that_of_the_teacher() -> None:
+    x, a, targets = problem()
+    taught = teacher_of(12, 3)
+    fitted = fit_linear(x, targets, a, LinearSettings(), taught=taught)
+    np.testing.assert_allclose(fitted.bias, fitted.own_bias + taught.bias, rtol=1e-12)
+    alone = fit_linear(x, targets, a, LinearSettings())
+    assert np.array_equal(alone.bias, alone.own_bias)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "softmax"])
+def test_labels_that_hardly_count_leave_the_scores_of_the_teacher_and_a_bias(loss: Loss) -> None:
+    x, a, targets = problem()
+    taught = teacher_of(12, 3)
+    fitted = fit_linear(x, targets, a, LinearSettings(C=1e-6, loss=loss, tol=0), taught=taught)
+    np.testing.assert_allclose(fitted.word_embeddings, taught.word_scores, atol=1e-4)
+    beyond = x @ fitted.word_embeddings + fitted.bias - x @ taught.word_scores
+    np.testing.assert_allclose(beyond, np.tile(beyond.mean(axis=0), (30, 1)), atol=1e-4)
+
+
+def test_from_a_teacher_who_is_right_nothing_is_left_to_learn() -> None:
+    targets = np.eye(3)[np.arange(30) % 3]
+    x = csr_array(targets)
+    fitted = fit_linear(x, targets, None, LinearSettings(), taught=Taught(3 * np.eye(3) - 1.5, np.zeros(3)))
+    assert not fitted.word_weights.any()
+    assert fitted.history == []
+
+
+def test_a_teacher_of_zeros_changes_no_bit() -> None:
+    x, a, targets = problem()
+    zeros = fit_linear(x, targets, a, LinearSettings(), taught=Taught(np.zeros((12, 3)), np.zeros(3)))
+    alone = fit_linear(x, targets, a, LinearSettings())
+    assert zeros.word_embeddings.tobytes() == alone.word_embeddings.tobytes()
+    assert zeros.bias.tobytes() == alone.bias.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_fit_has_the_type_of_the_documents(dtype: type) -> None:
+    x, a, targets = problem()
+    fitted = fit_linear(x.astype(dtype), targets.astype(np.float32), a, LinearSettings(), taught=teacher_of(12, 3))
+    parts = (fitted.word_weights, fitted.word_embeddings, fitted.bias, fitted.own_bias)
+    assert {part.dtype for part in parts} == {np.dtype(dtype)}
+
+
+class Counted(NamedTuple):
+    """Documents, classes and weights for naive_bayes_scales."""
+
+    x: np.ndarray
+    targets: np.ndarray
+    weight: np.ndarray
+
+    def scales(self, share: float = 0.5) -> np.ndarray:
+        return naive_bayes_scales(csr_array(self.x), self.targets, self.weight, share)
+
+
+@st.composite
+def counted(draw: st.DrawFn) -> Counted:
+    """Draw a few documents, in all of which the weights are whole numbers."""
+    n, v, c = draw(st.integers(1, 8)), draw(st.integers(1, 6)), draw(st.integers(1, 3))
+    x = draw(arrays(np.float64, (n, v), elements=st.sampled_from([0.0, 0.0, 0.5, 2.0])))
+    targets = draw(arrays(np.float64, (n, c), elements=st.sampled_from([0.0, 1.0])))
+    return Counted(x, targets, draw(arrays(np.float64, n, elements=st.sampled_from([1.0, 2.0, 3.0]))))
+
+
+@given(counted(), st.floats(0, 1))
+def test_the_scales_are_those_of_the_definition(documents: Counted, share: float) -> None:
+    expected = scales_by_the_definition(*documents, share)
+    np.testing.assert_allclose(documents.scales(share), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_scales_of_a_worked_example() -> None:
+    # Word 0 is in both documents of the class, word 1 in both of the others, word 2 in one of each, word 3 in none.
+    x = np.array([[1, 0, 1, 0], [1, 0, 0, 0], [0, 1, 1, 0], [0, 1, 0, 0]], float)
+    got = Counted(x, np.array([[1], [1], [0], [0.0]]), np.ones(4)).scales(1.0)
+    # Of three words a side, with one more document of all words on either: (2 + 1) / 3 against (0 + 1) / 3.
+    contrast = np.array([np.log(3), np.log(3), 0, 0])
+    np.testing.assert_allclose(got.ravel(), contrast / np.sqrt(np.mean(contrast**2)), atol=1e-12)
+
+
+@given(counted(), st.floats(0, 1))
+def test_a_word_that_no_labelled_document_has_is_held_back_most(documents: Counted, share: float) -> None:
+    x = np.hstack([documents.x, np.zeros((len(documents.x), 1))])
+    scales = documents._replace(x=x).scales(share)
+    if np.ptp(scales) > 1e-9:
+        np.testing.assert_allclose(scales[-1], 1 - share, atol=1e-9)
+        assert scales.min() >= 1 - share - 1e-9
+
+
+@given(
+    rows=arrays(np.float64, (3, 4), elements=st.sampled_from([0.0, 1.0])).filter(np.any),
+    inside=st.integers(1, 4),
+    outside=st.integers(1, 4),
+    share=st.floats(0, 1),
+)
+def test_words_that_all_classes_use_alike_have_all_scales_one(
+    rows: np.ndarray, inside: int, outside: int, share: float
+) -> None:
+    targets = np.repeat([[1.0], [0.0]], [3 * inside, 3 * outside], axis=0)
+    documents = Counted(np.tile(rows, (inside + outside, 1)), targets, np.ones(len(targets)))
+    np.testing.assert_allclose(documents.scales(share), 1, atol=1e-9)
+
+
+@given(counted())
+def test_a_share_of_zero_makes_all_scales_one_and_a_larger_one_blends(documents: Counted) -> None:
+    assert np.array_equal(documents.scales(0.0), np.ones_like(documents.scales(0.0)))
+    whole = documents.scales(1.0)
+    np.testing.assert_allclose(documents.scales(0.25), 0.75 + 0.25 * whole, atol=1e-12)
+    assert np.sqrt(np.mean(whole**2)) == pytest.approx(1)
+
+
+@given(counted())
+def test_a_document_of_weight_two_counts_as_if_it_were_there_twice(documents: Counted) -> None:
+    repeats = documents.weight.astype(int)
+    repeated = Counted(*(np.repeat(part, repeats, axis=0) for part in documents))._replace(
+        weight=np.ones(repeats.sum())
+    )
+    np.testing.assert_allclose(documents.scales(), repeated.scales(), atol=1e-9)
+
+
+def test_twice_the_weight_trusts_the_counts_more() -> None:
+    # Not the same scales: what is added to the counts stays the same, so rare words are believed sooner.
+    x = np.array([[1, 1, 0]] * 9 + [[1, 0, 1]] + [[0, 1, 0]] * 10, float)
+    documents = Counted(x, np.repeat([[1.0], [0.0]], 10, axis=0), np.ones(20))
+    rare = [documents._replace(weight=weight * documents.weight).scales()[2, 0] for weight in (1, 2, 1000)]
+    assert rare == sorted(set(rare))
+
+
+@given(counted(), st.randoms())
+def test_the_order_of_documents_and_the_side_of_a_class_do_not_matter(documents: Counted, random: Random) -> None:
+    order = list(range(len(documents.x)))
+    random.shuffle(order)
+    scales = documents.scales()
+    np.testing.assert_allclose(Counted(*(part[order] for part in documents)).scales(), scales, atol=1e-9)
+    np.testing.assert_allclose(documents._replace(targets=1 - documents.targets).scales(), scales, atol=1e-9)
+
+
+@given(counted())
+def test_documents_of_no_weight_and_zeros_that_are_stored_do_not_count(documents: Counted) -> None:
+    rows = csr_array(documents.x)
+    full = csr_array(np.ones_like(documents.x))
+    full.data[:] = documents.x.ravel()
+    got = naive_bayes_scales(full, documents.targets, documents.weight, 0.5)
+    np.testing.assert_array_equal(got, naive_bayes_scales(rows, documents.targets, documents.weight, 0.5))
+    more = Counted(
+        np.vstack([documents.x, np.ones((1, documents.x.shape[1]))]),
+        np.vstack([documents.targets, np.ones((1, documents.targets.shape[1]))]),
+        np.append(documents.weight, 0),
+    )
+    np.testing.assert_allclose(more.scales(), documents.scales(), atol=1e-9)
+
+
+def test_a_class_that_all_documents_have_tells_words_nothing() -> None:
+    x = np.array([[1, 0], [1, 1], [0, 1.0]])
+    targets = np.array([[1, 1, 0], [1, 0, 0], [1, 0, 0.0]])
+    scales = Counted(x, targets, np.ones(3)).scales()
+    assert np.array_equal(scales[:, [0, 2]], np.full((2, 2), 0.5))
+    assert (scales[:, 1] > 0.5).all()
+
+
+def test_freer_words_are_used_more() -> None:
+    # Words 0 and 1 tell the classes apart, word 2 only by its one document.
+    x = csr_array(np.array([[1, 0, 0]] * 5 + [[1, 0, 1]] + [[0, 1, 0]] * 6, float))
+    targets = np.repeat([[1.0], [0.0]], 6, axis=0)
+    plain, freer = (fit_linear(x, targets, None, LinearSettings(naive_bayes=share)) for share in (0.0, 1.0))
+    assert abs(freer.word_embeddings[0, 0]) > abs(plain.word_embeddings[0, 0])
+    assert abs(freer.word_embeddings[2, 0]) < abs(plain.word_embeddings[2, 0])
 
 
 def test_forming_the_product_first_gives_the_same_fit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +283,8 @@ def test_alpha_zero_leaves_the_graph_out() -> None:
     without = fit_linear(x, targets, None, LinearSettings())
     zero = fit_linear(x, targets, a, LinearSettings(alpha=0))
     assert np.array_equal(without.word_embeddings, zero.word_embeddings)
-    assert np.array_equal(zero.word_embeddings, zero.word_weights)
+    plain = fit_linear(x, targets, a, LinearSettings(alpha=0, naive_bayes=0))
+    assert np.array_equal(plain.word_embeddings, plain.word_weights)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
@@ -79,9 +298,21 @@ def test_the_number_of_threads_does_not_change_a_bit(n_jobs: int) -> None:
 def test_starting_from_another_fit_ends_at_the_same_place() -> None:
     x, a, targets = problem()
     settings = LinearSettings(max_iter=1000, tol=1e-14)
-    cold = fit_linear(x, targets, a, settings)
-    warm = fit_linear(x, targets, a, settings, start=fit_linear(x[:20], targets[:20], a, settings))
+    taught = teacher_of(12, 3)
+    cold = fit_linear(x, targets, a, settings, taught=taught)
+    start = fit_linear(x[:20], targets[:20], a, settings, taught=teacher_of(12, 3, seed=5))
+    warm = fit_linear(x, targets, a, settings, taught=taught, start=start)
+    np.testing.assert_allclose(warm.bias, cold.bias, atol=1e-4)
     np.testing.assert_allclose(warm.word_embeddings, cold.word_embeddings, atol=1e-4)
+
+
+def test_starting_from_its_own_answer_a_fit_is_done() -> None:
+    x, a, targets = problem()
+    settings = LinearSettings(max_iter=1000, tol=1e-10)
+    cold = fit_linear(x, targets, a, settings, taught=teacher_of(12, 3))
+    warm = fit_linear(x, targets, a, settings, taught=teacher_of(12, 3), start=cold)
+    assert len(cold.history) > 10
+    assert len(warm.history) <= 2
 
 
 def test_the_objective_never_rises() -> None:
@@ -99,6 +330,15 @@ def test_the_scale_makes_both_parts_equally_long() -> None:
     assert lengths[0] == pytest.approx(lengths[1])
 
 
+def test_words_without_an_edge_do_not_count_in_the_scale() -> None:
+    x, a, _ = problem()
+    weight = np.arange(1.0, 31)
+    wide = csr_array(np.hstack([x.toarray(), np.ones((30, 5))]))
+    graph = csr_array((a.data, a.indices, np.append(a.indptr, [a.nnz] * 5)), shape=(17, 17))
+    assert graph_scale(wide, graph, 1, weight) == pytest.approx(graph_scale(x, a, 1, weight))
+    assert graph_scale(wide, csr_array((17, 17)), 1, weight) == 0
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_products_equal_those_of_scipy(dtype: type) -> None:
     x, _, _ = problem(50, 20)
@@ -107,8 +347,10 @@ def test_products_equal_those_of_scipy(dtype: type) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"alpha": -1}, {"order": -1}, {"C": 0}, {"C": float("nan")}, {"loss": "log"}, {"max_iter": 0}]
+    "settings",
+    [{"alpha": -1}, {"order": -1}, {"C": 0}, {"C": float("nan")}, {"loss": "log"}, {"max_iter": 0}]
+    + [{"naive_bayes": value} for value in (-0.1, 1.5, float("nan"))],
 )
 def test_senseless_settings_are_refused(settings: dict[str, object]) -> None:
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=f"{next(iter(settings))} must be.*{next(iter(settings.values()))}"):
         LinearSettings(**settings)  # type: ignore[arg-type]

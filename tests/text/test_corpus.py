@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from wgcn.datasets import Dataset
@@ -83,13 +83,45 @@ def test_a_given_vocabulary_keeps_its_ids_and_counts_the_unknown(ngram_range: tu
 def test_the_first_words_are_what_pruning_by_count_keeps(docs: Dataset) -> None:
     assert docs.texts is not None
     whole = Corpus.from_texts(docs.texts[:100])
-    cut = whole.with_first_words(int(np.sum(whole.vocabulary.counts >= 3)))
+    cut = whole.with_words(whole.vocabulary.counts >= 3)
     pruned = Corpus.from_texts(docs.texts[:100], rules=VocabularyRules(min_count=3))
     assert cut.vocabulary == pruned.vocabulary
     assert np.array_equal(cut.vocabulary.document_counts, pruned.vocabulary.document_counts)
     assert np.array_equal(cut.ids, pruned.ids)
     assert np.array_equal(cut.offsets, pruned.offsets)
     assert cut.n_unknown == pruned.n_unknown
+
+
+@given(texts, st.sampled_from([(1, 1), (1, 2), (2, 3)]), st.data())
+def test_some_of_the_words_are_what_encoding_with_them_alone_gives(
+    given_texts: list[str], ngram_range: tuple[int, int], data: st.DataObject
+) -> None:
+    assume(any(ngrams(words(text), ngram_range) for text in given_texts))
+    whole = Corpus.from_texts(given_texts, ngram_range=ngram_range)
+    n_words = len(whole.vocabulary)
+    keep = np.array(data.draw(st.lists(st.booleans(), min_size=n_words, max_size=n_words)), bool)
+    assume(keep.any())
+    some = whole.with_words(keep)
+    names = [word for word, kept in zip(whole.vocabulary, keep, strict=True) if kept]
+    expected = Corpus.from_texts(given_texts, ngram_range=ngram_range, vocabulary=Vocabulary(names))
+    assert some.vocabulary.words == expected.vocabulary.words
+    for part in ("counts", "document_counts"):
+        assert np.array_equal(getattr(some.vocabulary, part), getattr(expected.vocabulary, part))
+    assert some.ids.tolist() == expected.ids.tolist()
+    assert (some.ids.dtype, some.offsets.dtype) == (expected.ids.dtype, expected.offsets.dtype)
+    assert some.offsets.tolist() == expected.offsets.tolist()
+    assert some.n_unknown == expected.n_unknown
+
+
+def test_words_can_be_left_out_one_after_another_and_the_corpus_stays() -> None:
+    corpus = Corpus.from_texts(["a b c", "b a", "c"], vocabulary=Vocabulary(["a", "b", "c"]))
+    without_a = corpus.with_words(np.array([False, True, True]))
+    assert documents(without_a.with_words(np.array([False, True]))) == [["c"], [], ["c"]]
+    assert without_a.with_words(np.array([False, True])).n_unknown == 4
+    assert documents(corpus) == [["a", "b", "c"], ["b", "a"], ["c"]]
+    assert np.array_equal(corpus.with_words(np.ones(3, bool)).ids, corpus.ids)
+    none = corpus.with_words(np.zeros(3, bool))
+    assert (len(none), none.n_tokens, none.n_unknown, len(none.vocabulary)) == (3, 0, 6, 0)
 
 
 def test_pruned_words_leave_the_documents() -> None:

@@ -36,6 +36,36 @@ def test_rules_choose_words(rules: dict[str, object], words: tuple[str, ...]) ->
     assert chosen(**rules) == words
 
 
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({}, ("red", "red wine", "wine", "old red wine", "rare")),
+        ({"min_ngram_count": 2}, ("red", "red wine", "wine", "rare")),
+        ({"min_ngram_count": 5}, ("red", "wine", "rare")),
+        ({"min_count": 2}, ("red", "red wine", "wine")),
+        ({"min_count": 3, "min_ngram_count": 2}, ("red", "red wine", "wine")),
+        ({"min_count": 2, "min_ngram_count": 5, "max_size": 1}, ("red",)),
+    ],
+)
+def test_ngrams_may_have_to_be_more_frequent_than_words(rules: dict[str, object], words: tuple[str, ...]) -> None:
+    names, counts = ["wine", "red", "red wine", "old red wine", "rare"], np.array([3, 5, 4, 1, 1])
+    chosen = Vocabulary.from_counts(names, counts, counts, 10, VocabularyRules(**rules))  # type: ignore[arg-type]
+    assert chosen.words == words
+
+
+def test_only_rare_ngrams_are_explained() -> None:
+    with pytest.raises(InputError, match="2 are n-grams that occur fewer than 3 times"):
+        Vocabulary.from_counts(
+            ["a b", "b c"], np.array([1, 2]), np.array([1, 1]), 2, VocabularyRules(min_ngram_count=3)
+        )
+
+
+def test_words_with_a_space_are_ngrams() -> None:
+    assert Vocabulary(["a", "a b", "it's", "a b c", "b"]).are_ngrams.tolist() == [False, True, False, True, False]
+    assert Vocabulary([]).are_ngrams.shape == (0,)
+    assert Vocabulary([]).are_ngrams.dtype == bool
+
+
 def test_counts_follow_their_words() -> None:
     vocabulary = Vocabulary.from_counts(WORDS, COUNTS, DOCUMENTS, 10)
     assert dict(zip(vocabulary.words, vocabulary.counts, strict=True)) == dict(zip(WORDS, COUNTS, strict=True))
@@ -56,6 +86,7 @@ def test_unknown_word_is_answered_with_words_like_it() -> None:
     "rules",
     [
         {"min_count": 0},
+        {"min_ngram_count": 0},
         {"max_size": 0},
         {"min_df": -1},
         {"max_df": 1.5},

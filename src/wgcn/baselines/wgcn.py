@@ -33,6 +33,7 @@ _TRAINING = (
     "n_models",
     "validation_fraction",
 )
+_LINEAR = ("alpha", "order", "naive_bayes", "teacher", "C", "loss")
 _TEXT = ("tokenizer", "ngrams", "min_count", "stop_words", "sublinear", "norm")
 _GRAPH = ("window", "weight", "threshold", "min_pairs", "top_k")
 
@@ -52,6 +53,7 @@ def told(classifier: WGCNClassifier) -> Fit:
 
 class _TextMethod(Baseline):
     model: TextModel
+    ngram_edges = False
 
     def fit(self, task: Task) -> Fit:
         """Learn from texts."""
@@ -81,7 +83,7 @@ class _TextMethod(Baseline):
         values["stop_words"] = stop_words() if values["stop_words"] else None
         values["top_k"] = values["top_k"] or None
         values["min_count"] = values["min_count"] or None
-        return WGCNTextClassifier(**values, classifier=self._classifier())
+        return WGCNTextClassifier(**values, ngram_edges=self.ngram_edges, classifier=self._classifier())
 
     @abstractmethod
     def _classifier(self) -> WGCNClassifier:
@@ -95,6 +97,7 @@ class NetworkMethod(_TextMethod):
     """The paper's network (eq. 5 and 7) on the paper's vocabulary."""
 
     name = "wgcn"
+    ngram_edges = True
     defaults: ClassVar = {
         "tokenizer": "text_gcn",
         "ngrams": 1,
@@ -146,7 +149,7 @@ class LinearMethod(_TextMethod):
     seeded = False
     defaults: ClassVar = {
         "tokenizer": "words",
-        "ngrams": 1,
+        "ngrams": 2,
         "stop_words": False,
         "min_count": 0,
         "sublinear": True,
@@ -156,11 +159,13 @@ class LinearMethod(_TextMethod):
         "threshold": 0.0,
         "min_pairs": 2,
         "top_k": 0,
-        "alpha": 1.0,
+        "alpha": 0.5,
         "order": 1,
-        "C": 1.0,
+        "naive_bayes": 0.5,
+        "teacher": 2.0,
+        "C": 0.5,
         "loss": "squared_hinge",
     }
 
     def _classifier(self) -> WGCNClassifier:
-        return WGCNClassifier(**self._pick(("alpha", "order", "C", "loss")), random_state=self.seed)
+        return WGCNClassifier(**self._pick(_LINEAR), random_state=self.seed)

@@ -14,38 +14,110 @@ from wgcn.errors import InputError
 __all__ = ["fit", "read_labelled"]
 
 
+class _Default:
+    """What an estimator has by default. It is loaded only when asked, which is when fitting or showing the help."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self) -> Any:
+        from wgcn.model.classifier import WGCNClassifier
+        from wgcn.model.text_classifier import WGCNTextClassifier
+
+        return {**WGCNClassifier().get_params(), **WGCNTextClassifier().get_params()}[self.name]
+
+    def __str__(self) -> str:
+        return str(self())
+
+
 def fit(
     train: Annotated[
         Path, typer.Argument(metavar="TRAIN", help="Labelled texts: .csv, .tsv, .jsonl, .parquet, or .gz.")
     ],
     model: Annotated[Path, typer.Option("--model", "-m", metavar="DIR", help="Folder to write the model to.")],
+    *,
     unlabeled: Annotated[
         list[Path] | None,
-        typer.Option("--unlabeled", metavar="FILE", help="More texts, without labels, for the word graph. Repeatable."),
+        typer.Option(
+            "--unlabeled",
+            metavar="FILE",
+            help="More texts, without labels: they shape the word graph and teach. Repeatable.",
+        ),
     ] = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = "label",
     label_separator: LabelSeparator = None,
     header: Header = True,
     tokenizer: Annotated[
-        Literal["words", "text_gcn"], typer.Option(help="'words' for any language; 'text_gcn' as in the literature.")
-    ] = "words",
+        Literal["words", "text_gcn"],
+        typer.Option(
+            default_factory=_Default("tokenizer"), help="'words' for any language; 'text_gcn' as in the literature."
+        ),
+    ],
     stop_words: StopWords = None,
-    ngrams: Annotated[int, typer.Option(min=1, help="Longest word n-gram.")] = 1,
+    ngrams: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Longest word n-gram; 1: words alone. Default: 2, or 1 with --network."),
+    ] = None,
     min_count: Annotated[
         int | None,
-        typer.Option(min=1, help="Keep words that occur at least this often. Default: 1, or 2 above 100,000 words."),
+        typer.Option(
+            min=1,
+            help="Keep words and n-grams that occur at least this often. Default: 2 for n-grams; 1 for words, or 2 if "
+            "these are more than 100,000.",
+        ),
     ] = None,
-    window: Annotated[int, typer.Option(help="Tokens in a window of the word graph, at least 2.")] = 20,
+    window: Annotated[
+        int,
+        typer.Option(default_factory=_Default("window"), help="Tokens in a window of the word graph, at least 2."),
+    ],
     weight: Annotated[
-        Literal["pmi", "npmi", "count", "cosine", "product"], typer.Option(help="Edge weight of the word graph.")
-    ] = "pmi",
+        Literal["pmi", "npmi", "count", "cosine", "product"],
+        typer.Option(default_factory=_Default("weight"), help="Edge weight of the word graph."),
+    ],
     top_k: Annotated[int | None, typer.Option(min=1, help="Keep only the k strongest edges a word.")] = None,
-    alpha: Annotated[float, typer.Option(min=0.0, help="Weight of the graph beside the words; 0: no graph.")] = 1.0,
-    c: Annotated[float, typer.Option("--C", help="Larger fits the training texts closer.")] = 1.0,
+    alpha: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            metavar="WEIGHT",
+            default_factory=_Default("alpha"),
+            help="Weight of the graph beside the words; 0: no graph.",
+        ),
+    ],
+    naive_bayes: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            metavar="SHARE",
+            default_factory=_Default("naive_bayes"),
+            help="How much freer words are that the classes use differently; 0: all alike.",
+        ),
+    ],
+    teacher: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            metavar="WEIGHT",
+            default_factory=_Default("teacher"),
+            help="Weight of what texts without a label teach; 0: they shape the word graph and nothing else.",
+        ),
+    ],
+    c: Annotated[
+        float,
+        typer.Option(
+            "--C", metavar="WEIGHT", default_factory=_Default("C"), help="Larger fits the training texts closer."
+        ),
+    ],
     balanced: Annotated[bool, typer.Option("--balanced", help="Give every class the same weight.")] = False,
     network: Annotated[
-        bool, typer.Option("--network", help="Train the paper's network, which needs torch, not the linear model.")
+        bool,
+        typer.Option(
+            "--network",
+            help="Train the paper's network, which needs torch, not the linear model. It has no use for --alpha, "
+            "--naive-bayes, --teacher and --C.",
+        ),
     ] = False,
     hidden: Annotated[int, typer.Option(min=1, help="Hidden size of the network.")] = 250,
     epochs: Annotated[int, typer.Option(min=1, help="Most epochs of the network; it stops earlier by itself.")] = 800,
@@ -66,6 +138,8 @@ def fit(
     from wgcn.text.read import read_texts
 
     words = read_stop_words(stop_words)
+    if ngrams is None:
+        ngrams = 1 if network else WGCNTextClassifier().ngram_range[1]
     if window < 2:
         raise InputError(f"--window must be at least 2 tokens, got {window}: a pair of words needs two places.")
     more = [read_texts(path, text_column=text_column, header=header) for path in unlabeled or []]
@@ -77,6 +151,7 @@ def fit(
     estimator = WGCNTextClassifier(
         tokenizer=tokenizer,
         ngram_range=(1, ngrams),
+        ngram_edges=network,  # it sees nothing of a word that has no edge
         min_count=min_count,
         stop_words=words or None,
         window=window,
@@ -89,6 +164,8 @@ def fit(
             checkpoint=checkpoint,
             resume=resume,
             alpha=alpha,
+            naive_bayes=naive_bayes,
+            teacher=teacher,
             C=c,
             class_weight="balanced" if balanced else None,
         ),
@@ -99,7 +176,10 @@ def fit(
     estimator.save(model)
     report = estimator.model_.report
     typer.echo(f"classes   {len(estimator.classes_):,}")
-    typer.echo(f"words     {len(estimator.model_.vocabulary):,}")
+    n_ngrams = int(estimator.model_.vocabulary.are_ngrams.sum())
+    typer.echo(f"words     {len(estimator.model_.vocabulary) - n_ngrams:,}")
+    if n_ngrams:
+        typer.echo(f"n-grams   {n_ngrams:,}")
     typer.echo(f"edges     {report['n_edges']:,}")
     if report["held_out_accuracy"] is not None:
         held_out = f"{report['held_out_accuracy']:.2%} of {report['n_held_out']:,} texts that a first fit left out"

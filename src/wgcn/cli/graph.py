@@ -68,7 +68,13 @@ def build(
     from wgcn.text.vocabulary import VocabularyRules
 
     # Settings are checked before the files are opened, and the files before any work is done.
-    rules = VocabularyRules(min_count, min_df, max_df, max_words, read_stop_words(stop_words))
+    rules = VocabularyRules(
+        min_count=min_count,
+        min_df=min_df,
+        max_df=max_df,
+        max_size=max_words,
+        stop_words=read_stop_words(stop_words),
+    )
     edge_rules = EdgeRules(threshold, min_pairs, top_k, smoothing, diagonal)
     if window < 2:
         raise InputError(f"--window must be at least 2 tokens, got {window}: a pair of words needs two places.")

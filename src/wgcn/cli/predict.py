@@ -60,7 +60,8 @@ def predict(
             n_tokens += terms.n_tokens
             n_unknown += terms.n_unknown
             n_empty += int((terms.offsets[1:] == terms.offsets[:-1]).sum())
-    unknown = f"{n_unknown / max(n_tokens, 1):.1%} of their words are unknown to the model"
+    kinds = "words" if model.ngram_range == (1, 1) else "words and n-grams"
+    unknown = f"{n_unknown / max(n_tokens, 1):.1%} of their {kinds} are unknown to the model"
     empty = f"; {n_empty:,} have no known word and got the most frequent class" if n_empty else ""
     say(f"{n_texts:,} texts. {unknown}{empty}.")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +134,26 @@ class WordGraph:
             return cls.from_documents(terms, corpus.vocabulary, weight=weight, rules=rules, normalized=normalized)
         counts = WindowCounts.from_corpus(corpus, window, n_jobs=n_jobs, progress=progress)
         return cls.from_counts(counts, weight=weight, rules=rules, normalized=normalized, n_jobs=n_jobs)
+
+    def among(self, vocabulary: Vocabulary) -> WordGraph:
+        """Return the same edges between the words of a vocabulary that has these and others; the others have no edge.
+
+        Parameters
+        ----------
+        vocabulary : Vocabulary
+            It must have the words of this graph, in their order.
+        """
+        places = np.array([vocabulary.index.get(word, -1) for word in self.vocabulary.words], np.int64)
+        if (places < 0).any() or (np.diff(places) < 0).any():
+            raise InputError("The vocabulary must have all words of the graph, in the same order.")
+        own = self.adjacency
+        lengths = np.zeros(len(vocabulary) + 1, np.int64)
+        lengths[places + 1] = np.diff(own.indptr)
+        indptr, indices = (part.astype(own.indices.dtype) for part in (np.cumsum(lengths), places[own.indices]))
+        adjacency = csr_array((own.data, indices, indptr), shape=(len(vocabulary), len(vocabulary)))
+        degrees = np.zeros(len(vocabulary))
+        degrees[places] = self.degrees
+        return replace(self, vocabulary=vocabulary, adjacency=adjacency, degrees=degrees)
 
     @classmethod
     def from_counts(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array, diags_array, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
@@ -23,6 +23,7 @@ from wgcn.graph.citations import attach_citations
 from wgcn.model.labels import Labels, read_labels
 from wgcn.model.linear import LinearFit, LinearSettings, fit_linear, graph_scale
 from wgcn.model.settings import NetworkSettings, TrainingSettings
+from wgcn.model.teacher import Taught, Teacher
 from wgcn.predict import Scorer
 from wgcn.text.vocabulary import Vocabulary
 
@@ -39,7 +40,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     """Word grounded graph convolutional network for document-term matrices.
 
     The default is the model of the paper made linear, with a residual, X (I + a A) W + b: convex, quick to train, and
-    in no need of torch.
+    in no need of torch. Documents without a label teach it too: see `wgcn.model.teacher`.
 
     Parameters
     ----------
@@ -53,11 +54,16 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         File in which the training of the network is kept.
     resume : bool, default=False
         Whether to go on from that file, bit for bit.
-    alpha : float, default=1.0
+    alpha : float, default=0.5
         Weight of the word graph beside the words themselves; 0 leaves the graph out.
     order : int, default=1
         How often the graph is applied.
-    C : float, default=1.0
+    naive_bayes : float, default=0.5
+        How much freer words are that the classes use differently, from 0 to 1.
+    teacher : float, default=2.0
+        Weight of what documents without a label teach, times their share of all documents; 0 leaves them out. Models
+        of several labels a document have no teacher.
+    C : float, default=0.5
         Weight of the loss beside the L2 penalty.
     loss : {"squared_hinge", "softmax"}, default="squared_hinge"
     max_iter : int, default=100
@@ -109,9 +115,11 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         training: TrainingSettings | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
-        alpha: float = 1.0,
+        alpha: float = 0.5,
         order: int = 1,
-        C: float = 1.0,
+        naive_bayes: float = 0.5,
+        teacher: float = 2.0,
+        C: float = 0.5,
         loss: Literal["squared_hinge", "softmax"] = "squared_hinge",
         max_iter: int = 100,
         tol: float = 3e-4,
@@ -128,6 +136,8 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.resume = resume
         self.alpha = alpha
         self.order = order
+        self.naive_bayes = naive_bayes
+        self.teacher = teacher
         self.C = C
         self.loss = loss
         self.max_iter = max_iter
@@ -146,6 +156,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         *,
         word_graph: WordGraph | None = None,
         document_graph: csr_array | None = None,
+        unlabeled: csr_array | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> WGCNClassifier:
         """Fit the model.
@@ -163,6 +174,8 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             `document_graph`, X^T A_dd X (eq. 4).
         document_graph : csr_array of shape (n_documents, n_documents), optional
             Citations between the documents of X.
+        unlabeled : csr_array of shape (n_more, n_features), optional
+            More documents without a label, for the teacher alone.
         callbacks : sequence of Callback, optional
             What watches the training of the network, such as `wgcn.model.callbacks.ProgressBar`.
 
@@ -180,12 +193,19 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         weight = _check_sample_weight(sample_weight, terms, dtype=np.float64)
         if self.model not in ("linear", "network"):
             raise InputError(f"model must be 'linear' or 'network', got {self.model!r}.")
-        settings = LinearSettings(self.alpha, self.order, self.C, self.loss, self.max_iter, self.tol)
+        if not 0 <= self.teacher < np.inf:
+            raise InputError(f"teacher must be at least 0, got {self.teacher}.")
+        if unlabeled is not None and unlabeled.shape[1] != terms.shape[1]:
+            raise InputError(f"unlabeled has {unlabeled.shape[1]:,} columns, but X has {terms.shape[1]:,}.")
+        settings = LinearSettings(self.alpha, self.order, self.naive_bayes, self.C, self.loss, self.max_iter, self.tol)
         self.word_graph_ = self._graph(terms, weight, word_graph, document_graph)
         rows = terms[labels.labelled]
         weight = self._weighted_by_class(labels, weight[labels.labelled])
         if self.model == "linear":
-            self._fit_linear(rows, labels, weight, settings)
+            others = terms[~labels.labelled]
+            if unlabeled is not None:
+                others = csr_array(vstack([others, csr_array(unlabeled).astype(terms.dtype, copy=False)]))
+            self._fit_linear(rows, labels, weight, settings, others)
         else:
             self._fit_network(rows, labels, weight, callbacks)
         self.word_embeddings_ = self.scorer_.word_embeddings
@@ -260,15 +280,29 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.n_held_out_ = 0 if best is None else round(share * len(weight))
 
     def _fit_linear(
-        self, terms: csr_array, labels: Labels, weight: npt.NDArray[np.float64], settings: LinearSettings
+        self,
+        terms: csr_array,
+        labels: Labels,
+        weight: npt.NDArray[np.float64],
+        settings: LinearSettings,
+        others: csr_array,
     ) -> None:
         """Fit twice: without the held-out documents, to learn how far the scores can be trusted; then with all."""
         targets = labels.targets
         adjacency = self.word_graph_.adjacency
         scale = graph_scale(terms, adjacency, self.order, weight)
         binary = len(labels.classes) == 2 and not labels.multilabel
+        teacher, share = None, others.shape[0] / max(others.shape[0] + len(targets), 1)
+        if self.teacher > 0 and share > 0 and not labels.multilabel:
+            teacher = Teacher(csr_array(vstack([terms, others])), len(targets), adjacency)
 
-        def fit(rows: Any, start: LinearFit | None = None) -> tuple[Scorer, LinearFit]:
+        def teach(rows: npt.NDArray[np.int64]) -> Taught | None:
+            if teacher is None:
+                return None
+            words, bias = (np.float32(self.teacher * share) * part for part in teacher.teach(targets[rows], rows))
+            return Taught(words[:, 1:], bias[1:]) if binary else Taught(words, bias)
+
+        def fit(rows: npt.NDArray[np.int64], start: LinearFit | None = None) -> tuple[Scorer, LinearFit]:
             fitted = fit_linear(
                 terms[rows],
                 targets[rows, 1:] if binary else targets[rows],
@@ -277,6 +311,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
                 multilabel=labels.multilabel,
                 sample_weight=weight[rows],
                 scale=scale,
+                taught=teach(rows),
                 start=start,
                 n_jobs=self.n_jobs,
             )

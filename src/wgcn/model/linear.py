@@ -3,10 +3,13 @@
 Without the activation the word table of eq. 8 (and, for citation graphs, of eq. 11) is linear in its weights, and head
 and table are one matrix W (words, classes):
 
-    scores = X (I + a A^n) W + b
+    scores = X (I + a A^n) (R * W) + X T + b
 
-The residual I keeps what a word says itself beside what its neighbours say. The loss is squared hinge or softmax with
-an L2 penalty on W, minimised by L-BFGS: convex, so the answer does not depend on a seed.
+The residual I keeps what a word says itself beside what its neighbours say. R is 1, or larger for words that the
+classes use differently, after the naive Bayes support vector machine of Wang and Manning (2012): the penalty then holds
+back the others more. T, if given, is what a teacher says (`wgcn.model.teacher`), and W what is learnt beyond it. The
+loss is squared hinge or softmax with an L2 penalty on W, minimised by L-BFGS: convex, so the answer does not depend on
+a seed.
 """
 
 from __future__ import annotations
@@ -17,14 +20,15 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from wgcn.errors import InputError
 from wgcn.model.kernels import multiply
+from wgcn.model.lbfgs import minimize
+from wgcn.model.teacher import Taught
 from wgcn.text.corpus import available_cores
 
-__all__ = ["LinearFit", "LinearSettings", "fit_linear", "graph_scale"]
+__all__ = ["LinearFit", "LinearSettings", "fit_linear", "graph_scale", "naive_bayes_scales"]
 
 Floats = npt.NDArray[Any]
 Loss = Literal["squared_hinge", "softmax"]
@@ -38,9 +42,12 @@ class LinearSettings:
     ----------
     alpha : float
         Weight of the graph beside the words themselves, which have 1; 0 leaves the graph out. The graph is scaled
-        first, so that at 1 both parts of a training document are equally long on average.
+        first, so that at 1 both parts of a training document are equally long on average; words without any edge,
+        such as n-grams, do not count there.
     order : int
         n, how often the graph is applied.
+    naive_bayes : float
+        How much R depends on the words, from 0, not at all, to 1.
     C : float
         Weight of the loss beside the penalty: larger fits the training documents closer.
     loss : {"squared_hinge", "softmax"}
@@ -51,9 +58,10 @@ class LinearSettings:
         Stop when an iteration lowers the objective by less than this share.
     """
 
-    alpha: float = 1.0
+    alpha: float = 0.5
     order: int = 1
-    C: float = 1.0
+    naive_bayes: float = 0.5
+    C: float = 0.5
     loss: Loss = "squared_hinge"
     max_iter: int = 100
     tol: float = 3e-4
@@ -62,8 +70,10 @@ class LinearSettings:
         if self.loss not in ("squared_hinge", "softmax"):
             raise InputError(f"loss must be 'squared_hinge' or 'softmax', got {self.loss!r}.")
         for name, least in (("alpha", 0), ("order", 0), ("tol", 0), ("max_iter", 1)):
-            if not getattr(self, name) >= least:
+            if not least <= getattr(self, name) < np.inf:
                 raise InputError(f"{name} must be at least {least}, got {getattr(self, name)}.")
+        if not 0 <= self.naive_bayes <= 1:
+            raise InputError(f"naive_bayes must be between 0 and 1, got {self.naive_bayes}.")
         if not 0 < self.C < np.inf:
             raise InputError(f"C must be above 0, got {self.C}.")
 
@@ -73,8 +83,9 @@ class LinearFit:
     """A fitted linear model: scores = X word_embeddings + bias."""
 
     word_weights: Floats  # W, (words, classes)
-    word_embeddings: Floats  # (I + a A^n) W, (words, classes)
+    word_embeddings: Floats  # (I + a A^n) (R * W) + T, (words, classes)
     bias: Floats  # (classes,)
+    own_bias: Floats  # (classes,), without that of a teacher
     history: list[dict[str, float]]  # objective after each iteration
 
 
@@ -85,9 +96,40 @@ def graph_scale(document_terms: csr_array, adjacency: csr_array, order: int, sam
     spread = sample
     for _ in range(order):
         spread = spread @ adjacency
+    if order:
+        has_edges = (np.diff(adjacency.indptr) > 0).astype(sample.dtype)
+        sample = csr_array((sample.data * has_edges[sample.indices], sample.indices, sample.indptr), sample.shape)
     lengths = (np.sqrt(csr_array(matrix).power(2).sum(axis=1)) for matrix in (sample, spread))
     before, after = (float(sample_weight[rows] @ length) for length in lengths)
     return before / after if after > 0 else 0.0
+
+
+def naive_bayes_scales(document_terms: csr_array, targets: Floats, sample_weight: Floats, share: float) -> Floats:
+    """Return R: how differently documents with and without a class use a word.
+
+    It is |log p(word | class) - log p(word | other classes)|, divided by its root mean square, to the given share, and
+    1 to the rest. A word counts once a document; a document of all words is added to either side, in proportion.
+
+    Parameters
+    ----------
+    document_terms : csr_array of shape (documents, words)
+    targets : array of shape (documents, columns), 0 or 1
+    sample_weight : array of shape (documents,)
+    share : float
+    """
+    ones = (document_terms.data != 0).astype(np.float64)
+    present = csr_array((ones, document_terms.indices, document_terms.indptr), document_terms.shape).T
+    inside, outside = (present @ (side * sample_weight[:, None]) for side in (targets, 1 - targets))
+    n_inside, n_outside = inside.sum(axis=0), outside.sum(axis=0)
+    added = 2 * n_inside / np.maximum(n_inside + n_outside, 1e-12)
+    rates = ((inside + added) / np.maximum(n_inside, 1e-12), (outside + 2 - added) / np.maximum(n_outside, 1e-12))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        contrast = np.nan_to_num(np.abs(np.log(rates[0]) - np.log(rates[1])), nan=0.0, posinf=0.0)
+    mean = np.sqrt(np.mean(np.square(contrast)))
+    if mean < 1e-9:  # rounding
+        return np.ones(contrast.shape, document_terms.dtype)
+    scales: Floats = (1 - share + share * contrast / mean).astype(document_terms.dtype)
+    return scales
 
 
 def fit_linear(
@@ -99,6 +141,7 @@ def fit_linear(
     multilabel: bool = False,
     sample_weight: Floats | None = None,
     scale: float | None = None,
+    taught: Taught | None = None,
     start: LinearFit | None = None,
     n_jobs: int | None = None,
 ) -> LinearFit:
@@ -118,6 +161,8 @@ def fit_linear(
     sample_weight : array of shape (documents,), optional
     scale : float, optional
         What `graph_scale` gave, if that was over other documents than these.
+    taught : Taught, optional
+        T and a part of b, one column for each of those of targets.
     start : LinearFit, optional
         A fit to begin from, such as one to fewer documents: the answer is the same up to `tol`, but nearer.
     n_jobs : int, optional
@@ -136,6 +181,9 @@ def fit_linear(
         loss = _logistic if multilabel or n_columns == 1 else _softmax
     history: list[dict[str, float]] = []
     dtype = document_terms.dtype
+    scales = None
+    if settings.naive_bayes > 0:
+        scales = naive_bayes_scales(document_terms, targets, sample_weight, settings.naive_bayes)
     if adjacency is not None:
         adjacency = adjacency.astype(dtype, copy=False)
 
@@ -150,39 +198,54 @@ def fit_linear(
                 through = multiply(adjacency, through, pool)
             return np.asarray(w + w.dtype.type(factor) * through)
 
-        features = document_terms
         inside = factor != 0
+        dense = None
         if inside and _small(document_terms, adjacency):
             # So few documents that X (I + a A^n) costs less to hold than A costs to apply in every iteration.
-            features = csr_array(spread(document_terms.toarray().T.copy()).T)
+            dense = np.ascontiguousarray(spread(document_terms.toarray().T.copy()).T)
             inside = False
-        transposed = csr_array(features.T)
+        transposed = csr_array(document_terms.T) if dense is None else None
 
-        def objective(flat: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
-            parameters = flat.reshape(n_words + 1, n_columns).astype(dtype)
+        def forward(w: Floats) -> Floats:
+            return dense @ w if dense is not None else multiply(document_terms, w, pool)
+
+        def backward(slope: Floats) -> Floats:
+            return dense.T @ slope if dense is not None else multiply(transposed, slope, pool)
+
+        given = None
+        if taught is not None:
+            given = multiply(document_terms, taught.word_scores.astype(dtype), pool) + taught.bias.astype(dtype)
+
+        def objective(parameters: Floats) -> tuple[float, Floats]:
             w, bias = parameters[:-1], parameters[-1]
-            scores = multiply(features, spread(w) if inside else w, pool) + bias  # (documents, columns)
+            scaled = w if scales is None else scales * w
+            scores = forward(spread(scaled) if inside else scaled) + bias  # (documents, columns)
+            if given is not None:
+                scores += given
             value, slope = loss(scores, targets, weight)
-            back = multiply(transposed, slope, pool)  # (words, columns)
-            gradient = np.empty_like(flat).reshape(n_words + 1, n_columns)
-            gradient[:-1] = (spread(back) if inside else back) + w
+            back = backward(slope)  # (words, columns)
+            if inside:
+                back = spread(back)
+            gradient = np.empty_like(parameters)
+            np.add(back if scales is None else scales * back, w, out=gradient[:-1])
             gradient[-1] = slope.sum(axis=0, dtype=np.float64)
-            return value + 0.5 * float(np.sum(np.square(w, dtype=np.float64))), gradient.ravel()
+            return value + 0.5 * float(np.vdot(w, w)), gradient
 
-        first = np.zeros((n_words + 1, n_columns))
+        first = np.zeros((n_words + 1, n_columns), dtype)
         if start is not None:
-            first[:-1], first[-1] = start.word_weights, start.bias
-        result = minimize(
+            first[:-1], first[-1] = start.word_weights, start.own_bias
+        parameters = minimize(
             objective,
-            first.ravel(),
-            jac=True,
-            method="L-BFGS-B",
-            callback=lambda intermediate_result: history.append({"loss": float(intermediate_result.fun)}),
-            options={"maxiter": settings.max_iter, "ftol": settings.tol, "gtol": 1e-8, "maxcor": 10},
+            first,
+            max_iter=settings.max_iter,
+            tol=settings.tol,
+            callback=lambda value: history.append({"loss": value}),
         )
-        parameters = result.x.reshape(n_words + 1, n_columns).astype(dtype)
-        word_weights = np.ascontiguousarray(parameters[:-1])
-        return LinearFit(word_weights, spread(word_weights), parameters[-1], history)
+        word_weights, bias = parameters[:-1], parameters[-1]
+        table = spread(word_weights if scales is None else scales * word_weights)
+        if taught is not None:
+            table, bias = table + taught.word_scores.astype(dtype), bias + taught.bias.astype(dtype)
+        return LinearFit(word_weights, table, bias, parameters[-1], history)
 
 
 def _small(document_terms: csr_array, adjacency: csr_array | None) -> bool:

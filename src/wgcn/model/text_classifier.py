@@ -54,11 +54,15 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     tokenizer : {"words", "text_gcn"} or callable, default="words"
-    ngram_range : (int, int), default=(1, 1)
-        Shortest and longest word n-gram. Longer ones are words of the graph too, and the window counts them.
+    ngram_range : (int, int), default=(1, 2)
+        Shortest and longest word n-gram.
+    ngram_edges : bool, default=False
+        Whether n-grams of two words and more have edges in the word graph, whose windows then count them as tokens. If
+        there are no single words, n-grams have edges anyway.
     min_count : int or None, default=None
-        Keep words that occur at least this often. None keeps all, or, if that is more than 100,000, those that occur
-        twice: most words of a large collection occur once, and make the model larger but no better.
+        Keep words and n-grams that occur at least this often. None keeps n-grams that occur twice, and all words, or,
+        if these are more than 100,000, those that occur twice: most words of a large collection occur once, and make
+        the model larger but no better.
     stop_words : collection of str or None, default=None
     sublinear : bool, default=True
         Whether a word that occurs n times counts 1 + log(n).
@@ -100,7 +104,8 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         self,
         *,
         tokenizer: str | Tokenizer = "words",
-        ngram_range: tuple[int, int] = (1, 1),
+        ngram_range: tuple[int, int] = (1, 2),
+        ngram_edges: bool = False,
         min_count: int | None = None,
         stop_words: Collection[str] | None = None,
         sublinear: bool = True,
@@ -114,6 +119,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.tokenizer = tokenizer
         self.ngram_range = ngram_range
+        self.ngram_edges = ngram_edges
         self.min_count = min_count
         self.stop_words = stop_words
         self.sublinear = sublinear
@@ -202,6 +208,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             sample_weight,
             word_graph=None if document_graph is not None else prepared.word_graph,
             document_graph=document_graph,
+            unlabeled=prepared.document_terms[n_labels:],
             callbacks=callbacks,
         )
         self.word_graph_ = classifier.word_graph_
@@ -223,19 +230,27 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
                 "date": date.today().isoformat(),
                 "version": __version__,
             },
+            tuple(self.stop_words or ()),
         )
         return self
 
     def _corpus(self, texts: Iterable[str]) -> Corpus:
-        rules = VocabularyRules(min_count=self.min_count or 1, stop_words=self.stop_words or ())
+        rules = VocabularyRules(
+            min_count=self.min_count or 1, min_ngram_count=self.min_count or 2, stop_words=self.stop_words or ()
+        )
         corpus = Corpus.from_texts(texts, tokenizer=self.tokenizer, ngram_range=self.ngram_range, rules=rules)
-        if self.min_count is None and len(corpus.vocabulary) > _MANY_WORDS:
-            corpus = corpus.with_first_words(max(int(np.sum(corpus.vocabulary.counts >= 2)), 1))
+        words = corpus.vocabulary
+        if self.min_count is None and np.sum(~words.are_ngrams) > _MANY_WORDS:
+            corpus = corpus.with_words(words.counts >= min(2, words.counts.max()))
         return corpus
 
     def _graph(self, corpus: Corpus) -> WordGraph:
         rules = EdgeRules(threshold=self.threshold, min_count=self.min_pairs, top_k=self.top_k)
-        return WordGraph.from_corpus(corpus, window=self.window, weight=self.weight, rules=rules)
+        words = ~corpus.vocabulary.are_ngrams
+        if self.ngram_edges or words.all() or not words.any():
+            return WordGraph.from_corpus(corpus, window=self.window, weight=self.weight, rules=rules)
+        graph = WordGraph.from_corpus(corpus.with_words(words), window=self.window, weight=self.weight, rules=rules)
+        return graph.among(corpus.vocabulary)
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as JSON can hold them, for the model card."""

@@ -142,12 +142,14 @@ class Corpus:
         readers = [read_texts(path, text_column=text_column, header=header) for path in paths]
         return cls.from_texts(chain.from_iterable(readers), **options)
 
-    def with_first_words(self, n_words: int) -> "Corpus":
-        """Return the corpus without all words but the first, that is most frequent, `n_words` of its vocabulary."""
-        words = self.vocabulary
-        vocabulary = Vocabulary(words.words[:n_words], words.counts[:n_words], words.document_counts[:n_words])
-        ids, offsets = _filtered(self.ids, self.offsets, self.ids < n_words)
-        return Corpus(ids, offsets, vocabulary, self.n_unknown + self.n_tokens - len(ids))
+    def with_words(self, keep: npt.NDArray[np.bool_]) -> "Corpus":
+        """Return the corpus with some of its words alone, in the same order: those for which `keep` is true."""
+        kept, words = np.flatnonzero(keep), self.vocabulary
+        vocabulary = Vocabulary([words.words[i] for i in kept], words.counts[kept], words.document_counts[kept])
+        new_ids = np.full(len(keep), -1, np.int32)
+        new_ids[kept] = np.arange(len(kept), dtype=np.int32)
+        ids, offsets, n_dropped = _keep_known(new_ids[self.ids], self.offsets)
+        return Corpus(ids, offsets, vocabulary, self.n_unknown + n_dropped)
 
     @property
     def n_tokens(self) -> int:

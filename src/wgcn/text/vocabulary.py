@@ -22,6 +22,8 @@ class VocabularyRules:
     ----------
     min_count : int
         Keep words that occur at least this often in the corpus.
+    min_ngram_count : int
+        Keep n-grams, that is words with a space in them, that occur at least this often.
     min_df, max_df : int or float
         Keep words that occur in at least, at most, this many documents; a float is a share of the documents.
     max_size : int, optional
@@ -31,6 +33,7 @@ class VocabularyRules:
     """
 
     min_count: int = 1
+    min_ngram_count: int = 1
     min_df: int | float = 1
     max_df: int | float = 1.0
     max_size: int | None = None
@@ -39,8 +42,9 @@ class VocabularyRules:
     def __post_init__(self) -> None:
         if isinstance(self.stop_words, str):
             raise InputError(f"stop_words must be a collection of words, not the text {self.stop_words!r}.")
-        if self.min_count < 1:
-            raise InputError(f"min_count must be at least 1, got {self.min_count}.")
+        for name in ("min_count", "min_ngram_count"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}.")
         if self.max_size is not None and self.max_size < 1:
             raise InputError(f"max_size must be at least 1, got {self.max_size}.")
         for name in ("min_df", "max_df"):
@@ -114,6 +118,11 @@ class Vocabulary:
         """Id of each word."""
         return {word: i for i, word in enumerate(self.words)}
 
+    @cached_property
+    def are_ngrams(self) -> npt.NDArray[np.bool_]:
+        """Which of the words are n-grams: those with a space in them."""
+        return np.array([" " in word for word in self.words], bool)
+
     def id_of(self, word: str) -> int:
         """Id of a word; an unknown one raises an error that names words like it."""
         if word in self.index:
@@ -165,6 +174,7 @@ def _kept(
     dropped = {
         "are stop words": np.array([word in stop_words for word in words], bool),
         f"occur fewer than {rules.min_count} times (min_count)": counts < rules.min_count,
+        f"are n-grams that occur fewer than {rules.min_ngram_count} times": _rare_ngrams(words, counts, rules),
         f"are in fewer than {min_df:g} documents (min_df)": document_counts < min_df,
         f"are in more than {max_df:g} documents (max_df)": document_counts > max_df,
     }
@@ -175,3 +185,9 @@ def _kept(
         reasons = "; ".join(f"{np.sum(mask):,} {reason}" for reason, mask in dropped.items() if mask.any())
         raise InputError(f"No word remains of the {len(words):,} distinct ones: {reasons}. Loosen these rules.")
     return keep
+
+
+def _rare_ngrams(words: Sequence[str], counts: npt.NDArray[np.int64], rules: VocabularyRules) -> npt.NDArray[np.bool_]:
+    rare = counts < rules.min_ngram_count
+    rare[rare] = [" " in words[i] for i in np.flatnonzero(rare).tolist()]
+    return rare

@@ -1,0 +1,77 @@
+"""A space in which texts about the same thing are near each other, from text and word graph alone.
+
+    V   = the first right singular vectors of X                one row a word
+    E   = [V, A V], each scaled to the same mean length        what a word is, and what its neighbours are
+    Z   = X E, each half scaled to length 1                    one row a document
+
+V knows which words occur in the same documents, A V also which words occur in the same windows. No label is needed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from sklearn.utils.extmath import randomized_svd
+
+from wgcn.errors import InputError
+
+__all__ = ["WordSpace", "find_space"]
+
+Floats = npt.NDArray[Any]
+
+_MOST_DOCUMENTS = 50_000  # for the singular vectors; more change them little
+
+
+class WordSpace(NamedTuple):
+    """Where words are. The columns come in blocks: the words themselves, then their neighbours."""
+
+    words: Floats  # E, (words, columns)
+    n_blocks: int
+
+    def documents(self, terms: csr_array) -> Floats:
+        """Return Z, one row a document, of length 1; a block in which a document has nothing is 0."""
+        blocks = np.split(np.asarray(terms @ self.words), self.n_blocks, axis=1)
+        rows: Floats = np.hstack([_unit_rows(block) for block in blocks]) / np.sqrt(np.float32(self.n_blocks))
+        return rows
+
+
+def find_space(
+    terms: csr_array, adjacency: csr_array | None, *, n_components: int = 200, random_state: int = 0
+) -> WordSpace:
+    """Find the space of words.
+
+    Parameters
+    ----------
+    terms : csr_array of shape (documents, words)
+        Rows of length 1. Of very many documents a part is taken, evenly.
+    adjacency : csr_array of shape (words, words), optional
+        A_vv. Left out, the space has the singular vectors alone, which is latent semantic analysis.
+    n_components : int
+        Columns in all; with a graph, half of them are of each kind.
+    random_state : int
+        Where the search for singular vectors begins.
+    """
+    if n_components < 2:
+        raise InputError(f"n_components must be at least 2, got {n_components}.")
+    n_documents, n_words = terms.shape
+    if n_documents > _MOST_DOCUMENTS:
+        terms = terms[np.linspace(0, n_documents - 1, _MOST_DOCUMENTS).astype(int)]
+    rank = min(n_components if adjacency is None else n_components // 2, n_words, terms.shape[0])
+    vectors = randomized_svd(terms, rank, n_iter=3, random_state=random_state)[2].T.astype(np.float32)
+    blocks = [vectors] if adjacency is None else [vectors, np.asarray(adjacency @ vectors)]
+    return WordSpace(np.hstack([_scaled(terms, block) for block in blocks]), len(blocks))
+
+
+def _scaled(terms: csr_array, block: Floats) -> Floats:
+    """Return vectors of words that make documents about 1 long."""
+    length = float(np.linalg.norm(terms[:1000] @ block, axis=1).mean())
+    return np.asarray(block / np.float32(length)) if length > 0 else block
+
+
+def _unit_rows(rows: Floats) -> Floats:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: Floats = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    return unit

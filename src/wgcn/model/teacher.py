@@ -1,0 +1,131 @@
+"""What documents without a label teach: labels spread to near documents, and words learn from all of them.
+
+    F  <- s S F + (1 - s) Y           S: nearest documents in the space of `wgcn.model.space`, normalised
+    W' = argmin |Z W' + c' - P|^2     P: shares of the classes that a document got
+    scores' = X E W' + c'             a table of words again, so a new document needs nothing else
+
+Label spreading is that of Zhou et al. (2004), the rescaling to the known shares of the classes that of Zhu et al.
+(2003). Words without an edge, such as n-grams, take no part: they would draw documents together that share a phrase. At
+most `_MOST_DOCUMENTS` documents do, so that time and memory stay bounded.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array, diags_array
+
+from wgcn.model.space import find_space
+
+__all__ = ["Taught", "Teacher"]
+
+Floats = npt.NDArray[Any]
+
+_MOST_DOCUMENTS = 20_000
+_COMPONENTS = 300
+_NEIGHBOURS = 40
+_SHARPNESS = 3  # the power of a cosine that an edge weighs
+_SPREADING = 0.5  # s: how much a document takes from its neighbours in a step
+_STEPS = 20
+_PENALTY = 0.1  # of the least squares, beside the mean square of a column
+_ROUNDING = 1e-5  # a cosine below is 0
+_BLOCK = 2000  # documents whose neighbours are sought at a time
+
+
+class Taught(NamedTuple):
+    """Scores between about -1 and 1, from words: X word_scores + bias."""
+
+    word_scores: Floats  # (words, classes)
+    bias: Floats  # (classes,)
+
+
+class Teacher:
+    """The documents that are there, with or without labels, and how near they are to each other.
+
+    Parameters
+    ----------
+    terms : csr_array of shape (documents, words)
+        Labelled documents first.
+    n_labelled : int
+    adjacency : csr_array of shape (words, words), optional
+        A_vv.
+    """
+
+    def __init__(self, terms: csr_array, n_labelled: int, adjacency: csr_array | None) -> None:
+        room = max(_MOST_DOCUMENTS - n_labelled, 0)
+        others = np.arange(n_labelled, terms.shape[0])
+        if len(others) > room:
+            others = others[np.linspace(0, len(others) - 1, room).astype(int)] if room else others[:0]
+        terms = terms[np.concatenate([np.arange(n_labelled), others])]
+        if adjacency is not None:
+            terms = _with_edges(terms, adjacency)
+        self._space = find_space(terms, adjacency, n_components=_COMPONENTS)
+        self._near = _neighbours(self._space.documents(terms))
+        self._rows = np.asarray(terms @ self._space.words)
+
+    def teach(self, targets: Floats, labelled: npt.NDArray[np.int64]) -> Taught:
+        """Spread the labels and learn from all documents.
+
+        Parameters
+        ----------
+        targets : array of shape (labelled documents, classes)
+            1 for the class of a document, else 0.
+        labelled : int64 array
+            Which of the documents these are.
+        """
+        known = np.zeros((len(self._rows), targets.shape[1]), np.float32)
+        known[labelled] = targets
+        spread = known
+        for _ in range(_STEPS):
+            spread = np.float32(_SPREADING) * (self._near @ spread) + np.float32(1 - _SPREADING) * known
+        # A class that spreads easily would get more documents than its share.
+        shares = spread * (targets.mean(axis=0) / np.maximum(spread.sum(axis=0), 1e-12))
+        totals = shares.sum(axis=1, keepdims=True)
+        shares = np.divide(shares, totals, out=np.zeros_like(shares), where=totals > 0)
+        shares[labelled] = targets
+        reached = np.flatnonzero(shares.any(axis=1))
+        weights, bias = _least_squares(self._rows[reached], 2 * shares[reached] - 1)
+        return Taught(self._space.words @ weights, bias)
+
+
+def _with_edges(terms: csr_array, adjacency: csr_array) -> csr_array:
+    """Return documents without the words that have no edge."""
+    has_edges = (np.diff(adjacency.indptr) > 0).astype(terms.dtype)
+    kept = csr_array((terms.data * has_edges[terms.indices], terms.indices, terms.indptr), terms.shape)
+    kept.eliminate_zeros()
+    return kept
+
+
+def _neighbours(rows: Floats) -> csr_array:
+    """Return the normalised graph of the nearest documents of each."""
+    n_rows = len(rows)
+    n_near = min(_NEIGHBOURS, n_rows - 1)
+    columns = np.empty((n_rows, n_near), np.int32)
+    weights = np.empty((n_rows, n_near), np.float32)
+    for begin in range(0, n_rows, _BLOCK):
+        end = min(begin + _BLOCK, n_rows)
+        cosines = rows[begin:end] @ rows.T
+        cosines[np.arange(end - begin), np.arange(begin, end)] = -1
+        nearest = np.argpartition(-cosines, n_near - 1, axis=1)[:, :n_near] if n_near else columns[begin:end]
+        columns[begin:end] = nearest
+        near = np.take_along_axis(cosines, nearest, axis=1)
+        weights[begin:end] = np.where(near > _ROUNDING, near, 0) ** _SHARPNESS
+    offsets = np.arange(n_rows + 1) * n_near
+    graph = csr_array((weights.ravel(), columns.ravel(), offsets), shape=(n_rows, n_rows))
+    graph.eliminate_zeros()
+    graph = graph.maximum(graph.T)
+    degrees = np.asarray(graph.sum(axis=1))
+    scale = diags_array(np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0))
+    return csr_array(scale @ graph @ scale)
+
+
+def _least_squares(rows: Floats, targets: Floats) -> tuple[Floats, Floats]:
+    """Return weights and intercept of ridge regression."""
+    middle, mean = rows.mean(axis=0), targets.mean(axis=0)
+    centred = rows - middle
+    normal = (centred.T @ centred).astype(np.float64)
+    normal[np.diag_indices_from(normal)] += _PENALTY * max(float(np.trace(normal)) / len(normal), 1e-12)
+    weights = np.linalg.solve(normal, centred.T @ (targets - mean)).astype(np.float32)
+    return weights, (mean - middle @ weights).astype(np.float32)

@@ -1,0 +1,277 @@
+"""Few labels and much text: what the estimators make of documents without a label, and of n-grams."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, vstack
+from threadpoolctl import threadpool_limits
+
+from wgcn import Corpus, EdgeRules, TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
+from wgcn.errors import InputError
+from wgcn.model import text_classifier
+from wgcn.model.teacher import Taught, Teacher
+
+N_TOPICS = 4
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_blas_thread() -> Iterator[None]:
+    """Matrices so small take a hundred times longer on several threads of a busy machine."""
+    with threadpool_limits(1, "blas"):
+        yield
+
+
+def texts_about(topics: np.ndarray, rng: np.random.Generator) -> list[str]:
+    """Return texts of four words of a topic, out of 40, and eight that all topics use, out of 60."""
+    return [
+        " ".join([f"t{topic}w{i}" for i in rng.integers(0, 40, 4)] + [f"common{i}" for i in rng.integers(0, 60, 8)])
+        for topic in topics
+    ]
+
+
+class Problem(NamedTuple):
+    """Two labelled texts a topic, many without a label, and new ones."""
+
+    texts: list[str]
+    topics: np.ndarray
+    unlabeled: list[str]
+    new: list[str]
+    new_topics: np.ndarray
+
+
+def problem(seed: int, n_topics: int = N_TOPICS) -> Problem:
+    rng = np.random.default_rng(seed)
+    topics = np.tile(np.arange(n_topics), 2)
+    new_topics = np.tile(np.arange(n_topics), 25)
+    unlabeled = texts_about(np.tile(np.arange(n_topics), 100), rng)
+    return Problem(texts_about(topics, rng), topics, unlabeled, texts_about(new_topics, rng), new_topics)
+
+
+class Matrices(NamedTuple):
+    """A smaller problem as matrices, with a graph of words."""
+
+    x: csr_array
+    y: np.ndarray
+    unlabeled: csr_array
+    graph: WordGraph
+
+
+def matrices(n_classes: int = 3) -> Matrices:
+    rng = np.random.default_rng(0)
+    y = np.tile(np.arange(n_classes), 4)
+    rows = texts_about(np.concatenate([y, np.tile(np.arange(n_classes), 20)]), rng)
+    prepared = WGCNTextClassifier(ngram_range=(1, 1), min_pairs=1).prepare(rows)
+    assert prepared.word_graph is not None
+    return Matrices(prepared.document_terms[: len(y)], y, prepared.document_terms[len(y) :], prepared.word_graph)
+
+
+def fitted(data: Matrices, y: object = None, unlabeled: object = None, **settings: object) -> WGCNClassifier:
+    model = WGCNClassifier(**settings)  # type: ignore[arg-type]
+    return model.fit(data.x, data.y if y is None else y, word_graph=data.graph, unlabeled=unlabeled)  # type: ignore[arg-type]
+
+
+def bits(model: WGCNClassifier) -> tuple[bytes, bytes]:
+    return model.word_embeddings_.tobytes(), model.scorer_.bias.tobytes()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("n_topics", [2, N_TOPICS])
+def test_words_that_only_unlabelled_texts_tie_together_are_understood(seed: int, n_topics: int) -> None:
+    made = problem(seed, n_topics)
+    prepared = WGCNTextClassifier().prepare([*made.texts, *made.unlabeled])
+    accuracy = []
+    for share in (0.0, 1.0):
+        model = WGCNTextClassifier(classifier=WGCNClassifier(teacher=share)).fit_prepared(prepared, made.topics)
+        accuracy.append(np.mean(model.predict(made.new) == made.new_topics))
+    assert accuracy[1] > 0.95
+    assert accuracy[1] > accuracy[0] + 0.1
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_unlabelled_documents_change_the_model_through_the_teacher_alone(n_classes: int) -> None:
+    data = matrices(n_classes)
+    assert bits(fitted(data, unlabeled=data.unlabeled)) != bits(fitted(data))
+    assert bits(fitted(data, unlabeled=data.unlabeled, teacher=0)) == bits(fitted(data, teacher=0))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_where_all_documents_are_labelled_there_is_no_teacher(n_classes: int) -> None:
+    data = matrices(n_classes)
+    assert bits(fitted(data, teacher=1)) == bits(fitted(data, teacher=0))
+    assert bits(fitted(data, teacher=1, unlabeled=data.unlabeled[:0])) == bits(fitted(data, teacher=0))
+
+
+def test_a_label_of_minus_one_or_none_is_the_same_as_no_label() -> None:
+    data = matrices()
+    apart = fitted(data, unlabeled=data.unlabeled)
+    n_others = data.unlabeled.shape[0]
+    both = data._replace(x=csr_array(vstack([data.x, data.unlabeled])))
+    assert bits(fitted(both, y=[*data.y.tolist(), *[-1] * n_others])) == bits(apart)
+    names = np.array(["a", "b", "c"])[data.y].tolist()
+    assert bits(fitted(both, y=[*names, *[None] * n_others])) == bits(apart)
+    # Some among the documents, the rest beside them.
+    half = data._replace(x=csr_array(vstack([data.x, data.unlabeled[:7]])))
+    assert bits(fitted(half, y=[*data.y.tolist(), *[-1] * 7], unlabeled=data.unlabeled[7:])) == bits(apart)
+    assert bits(fitted(data, unlabeled=data.unlabeled.toarray())) == bits(apart)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_what_the_teacher_says_counts_by_its_weight_and_the_share_of_documents_without_a_label(n_classes: int) -> None:
+    data = matrices(n_classes)
+    n_labelled, n_others = len(data.y), data.unlabeled.shape[0]
+    guide = Teacher(csr_array(vstack([data.x, data.unlabeled])), n_labelled, data.graph.adjacency)
+    taught = guide.teach(np.eye(n_classes, dtype=np.float32)[data.y], np.arange(n_labelled))
+    # With hardly any loss nothing else is learnt.
+    model = fitted(data, unlabeled=data.unlabeled, teacher=3.0, C=1e-7)
+    expected = 3.0 * n_others / (n_others + n_labelled) * taught.word_scores
+    np.testing.assert_allclose(model.word_embeddings_, expected, atol=1e-4)
+
+
+def test_the_same_bits_come_out_twice_and_out_of_a_saved_model(tmp_path: Path) -> None:
+    made = problem(0)
+    models = [WGCNTextClassifier().fit(made.texts, made.topics, unlabeled=made.unlabeled) for _ in range(2)]
+    expected = models[0].predict_proba(made.new)
+    assert np.array_equal(models[1].predict_proba(made.new), expected)
+    models[0].save(tmp_path / "model")
+    assert np.array_equal(TextModel.load(tmp_path / "model").predict_proba(made.new), expected)
+    assert models[0].model_.report["n_labelled"] == len(made.texts)
+    assert models[0].model_.report["n_documents"] == len(made.texts) + len(made.unlabeled)
+
+
+def test_the_teacher_does_not_see_the_labels_of_held_out_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    x = csr_array((rng.random((140, 20)) < 0.3).astype(np.float32))
+    y = np.append(np.arange(120) % 3, np.full(20, -1))
+    seen: list[np.ndarray] = []
+    teach = Teacher.teach
+
+    def watched(self: Teacher, targets: np.ndarray, labelled: np.ndarray) -> Taught:
+        assert np.array_equal(targets.argmax(axis=1), labelled % 3)
+        seen.append(labelled)
+        return teach(self, targets, labelled)
+
+    monkeypatch.setattr(Teacher, "teach", watched)
+    model = WGCNClassifier().fit(x, y)
+    assert model.n_held_out_ == 12
+    assert [len(rows) for rows in seen] == [108, 120]
+    assert set(seen[0]) < set(seen[1])
+
+
+def test_several_labels_a_document_have_no_teacher_but_may_be_missing() -> None:
+    data = matrices(2)
+    labels = [[["a"], ["a", "b"], [], ["b"]][i % 4] for i in range(len(data.y))]
+    with_them = fitted(data, y=labels, unlabeled=data.unlabeled)
+    assert bits(with_them) == bits(fitted(data, y=labels))
+    assert bits(with_them) == bits(fitted(data, y=labels, unlabeled=data.unlabeled, teacher=0))
+    assert with_them.predict(data.unlabeled).shape == (data.unlabeled.shape[0], 2)
+
+
+def test_several_labels_a_text_with_unlabelled_texts() -> None:
+    made = problem(0)
+    labels = [["even", f"t{topic}"] if topic % 2 == 0 else [f"t{topic}"] for topic in made.topics]
+    model = WGCNTextClassifier().fit(made.texts, labels, unlabeled=made.unlabeled)
+    found = model.predict(made.texts)
+    assert found.shape == (len(made.texts), N_TOPICS + 1)
+    assert [set(model.classes_[row == 1]) for row in found] == [set(each) for each in labels]
+
+
+def test_unlabelled_texts_without_a_known_word_do_no_harm() -> None:
+    made = problem(0)
+    model = WGCNTextClassifier().fit(made.texts, made.topics, unlabeled=[*made.unlabeled, "", "!?", ""])
+    assert np.mean(model.predict(made.new) == made.new_topics) > 0.95
+    assert np.isfinite(model.word_embeddings_).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("teacher", -0.5), ("teacher", float("nan")), ("naive_bayes", -0.5), ("naive_bayes", 1.25)],
+)
+def test_senseless_settings_are_refused_with_their_value(name: str, value: float) -> None:
+    data = matrices()
+    with pytest.raises(InputError, match=f"{name} must be .*, got {value}"):
+        fitted(data, **{name: value})
+    model = WGCNTextClassifier(classifier=WGCNClassifier(**{name: value}))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=f"{name} must be .*, got {value}"):
+        model.fit(["a b", "c d", "e f"], ["x", "y", None])
+
+
+@pytest.mark.parametrize(("naive_bayes", "dtype"), [(0.0, np.float32), (1.0, np.float32), (0.5, np.float64)])
+def test_naive_bayes_changes_the_model_and_not_its_type(naive_bayes: float, dtype: type) -> None:
+    data = matrices()
+    data = data._replace(x=data.x.astype(dtype))
+    model = fitted(data, unlabeled=data.unlabeled, naive_bayes=naive_bayes)
+    assert model.word_embeddings_.dtype == dtype
+    assert not np.array_equal(model.word_embeddings_, fitted(data, unlabeled=data.unlabeled, naive_bayes=0.3))
+    assert model.score(data.x, data.y) == 1
+
+
+SENTENCES = [
+    "the old red wine of the north",
+    "the old white wine of the south",
+    "a glass of red wine",
+    "a glass of cold water",
+    "the cold water of the north",
+    "an old car and a fast car",
+] * 3
+
+
+@pytest.mark.parametrize("weight", ["pmi", "npmi", "count", "cosine"])
+def test_ngrams_have_no_edge_and_words_the_edges_that_they_have_alone(weight: str) -> None:
+    model = WGCNTextClassifier(ngram_range=(1, 3), window=3, weight=weight)  # type: ignore[arg-type]
+    prepared = model.prepare(SENTENCES)
+    graph, are_ngrams = prepared.word_graph, prepared.vocabulary.are_ngrams
+    assert graph is not None
+    assert graph.vocabulary == prepared.vocabulary
+    assert {"red wine", "of the north"} < set(prepared.vocabulary.words)
+    assert not np.diff(graph.adjacency.indptr)[are_ngrams].any()
+    assert not graph.adjacency[:, are_ngrams].nnz
+    alone = model.set_params(ngram_range=(1, 1)).prepare(SENTENCES).word_graph
+    assert alone is not None
+    assert alone.vocabulary.words == tuple(np.array(graph.vocabulary.words)[~are_ngrams])
+    assert np.array_equal(graph.adjacency[~are_ngrams][:, ~are_ngrams].toarray(), alone.adjacency.toarray())
+    assert np.array_equal(graph.degrees[~are_ngrams], alone.degrees)
+    assert alone.adjacency.nnz > 0
+
+
+def test_ngrams_with_edges_are_tokens_of_the_windows() -> None:
+    prepared = WGCNTextClassifier(ngram_edges=True, window=3).prepare(SENTENCES)
+    corpus = Corpus.from_texts(SENTENCES, ngram_range=(1, 2))
+    expected = WordGraph.from_corpus(corpus, window=3, weight="pmi", rules=EdgeRules(min_count=2))
+    assert prepared.word_graph is not None
+    assert prepared.word_graph.vocabulary == expected.vocabulary
+    assert np.array_equal(prepared.word_graph.adjacency.toarray(), expected.adjacency.toarray())
+    assert prepared.word_graph.neighbours("red wine", min_count=0)
+
+
+def test_where_there_are_ngrams_alone_they_have_edges() -> None:
+    graph = WGCNTextClassifier(ngram_range=(2, 2), window=3).prepare(SENTENCES).word_graph
+    assert graph is not None
+    assert graph.info().edges > 0
+
+
+@pytest.mark.parametrize("ngram_edges", [False, True])
+def test_ngrams_count_in_the_documents_with_edges_or_without(ngram_edges: bool) -> None:
+    # The words are the same in both classes; only their order is not.
+    texts = ["red wine white rose", "white rose red wine", "red rose white wine", "white wine red rose"] * 3
+    model = WGCNTextClassifier(ngram_edges=ngram_edges).fit(texts, ["a", "a", "b", "b"] * 3)
+    assert model.predict(["red wine", "white rose", "red rose", "white wine"]).tolist() == ["a", "a", "b", "b"]
+
+
+def test_by_default_all_words_are_kept_and_ngrams_that_occur_twice() -> None:
+    texts = ["red wine once", "old red wine"]
+    words = WGCNTextClassifier().prepare(texts).vocabulary.words
+    assert words == ("red", "red wine", "wine", "old", "once")
+    assert set(WGCNTextClassifier(min_count=1).prepare(texts).vocabulary) == {*words, "wine once", "old red"}
+    assert WGCNTextClassifier(min_count=2).prepare(texts).vocabulary.words == ("red", "red wine", "wine")
+
+
+def test_of_very_many_words_those_that_occur_once_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["red wine once", "old red wine"]
+    monkeypatch.setattr(text_classifier, "_MANY_WORDS", 3)
+    assert WGCNTextClassifier().prepare(texts).vocabulary.words == ("red", "red wine", "wine")
+    # n-grams are not counted among the words, and words that all occur once are kept.
+    assert WGCNTextClassifier().prepare(["a b c", "a b"]).vocabulary.words == ("a", "a b", "b", "c")
+    assert WGCNTextClassifier().prepare(["a b c d", "e"]).vocabulary.words == ("a", "b", "c", "d", "e")
