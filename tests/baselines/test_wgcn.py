@@ -195,12 +195,21 @@ OTHERS = [
 
 
 def test_preparation_is_shared_by_labels_seeds_and_models() -> None:
-    LinearMethod().fit(TASK)
+    LinearMethod({"ngrams": 1}).fit(TASK)
     [kept] = wgcn._prepared.values()
-    LinearMethod({"C": 3.0, "alpha": 0.0}, seed=1).fit(replace(TASK, labels=LABELS[::-1].copy()))
-    same = {name: LinearMethod.defaults[name] for name in TEXT}
+    LinearMethod({"ngrams": 1, "C": 3.0, "alpha": 0.0}, seed=1).fit(replace(TASK, labels=LABELS[::-1].copy()))
+    same = {name: LinearMethod.defaults[name] for name in TEXT} | {"ngrams": 1}
     NetworkMethod(same | {"hidden": 4, "max_epochs": 2}, device="cpu").fit(TASK)
     assert [*wgcn._prepared.values()] == [kept]
+
+
+def test_preparation_with_ngrams_is_not_shared_by_models() -> None:
+    same = {name: LinearMethod.defaults[name] for name in TEXT} | {"hidden": 4, "max_epochs": 2}
+    alone = NetworkMethod(same, device="cpu").fit(TASK).digest
+    wgcn._prepared.clear()
+    LinearMethod().fit(TASK)
+    assert NetworkMethod(same, device="cpu").fit(TASK).digest == alone
+    assert len(wgcn._prepared) == 2
 
 
 @pytest.mark.parametrize(("task", "settings"), OTHERS)

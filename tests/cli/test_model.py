@@ -89,7 +89,7 @@ def test_help_of_fit_says_the_defaults_of_the_estimators(run: Run, monkeypatch: 
 @pytest.mark.parametrize(
     ("options", "settings"),
     [
-        ([], {"ngram_range": "(1, 2)", "ngram_edges": False}),
+        ([], {"ngram_range": "(1, 2)", "ngram_edges": None}),
         (["--ngrams", 1], {"ngram_range": "(1, 1)"}),
         (["--ngrams", 3], {"ngram_range": "(1, 3)"}),
         (["--naive-bayes", 0], {"naive_bayes": 0.0}),

@@ -53,14 +53,15 @@ def told(classifier: WGCNClassifier) -> Fit:
 
 class _TextMethod(Baseline):
     model: TextModel
-    ngram_edges = False
 
     def fit(self, task: Task) -> Fit:
         """Learn from texts."""
         texts = task.texts
         assert texts is not None
         estimator = self._estimator()
-        source = [task.digest, self._pick((*_TEXT, *_GRAPH))]
+        # Where there are n-grams, they have edges in the network's graph alone.
+        kind = self.name if self.settings["ngrams"] > 1 else None
+        source = [task.digest, self._pick((*_TEXT, *_GRAPH)), kind]
         estimator.fit_prepared(_prepared.find(source, lambda: estimator.prepare(texts)), task.labels)
         self.model = model = estimator.model_
         digest = array_digest(
@@ -83,7 +84,7 @@ class _TextMethod(Baseline):
         values["stop_words"] = stop_words() if values["stop_words"] else None
         values["top_k"] = values["top_k"] or None
         values["min_count"] = values["min_count"] or None
-        return WGCNTextClassifier(**values, ngram_edges=self.ngram_edges, classifier=self._classifier())
+        return WGCNTextClassifier(**values, classifier=self._classifier())
 
     @abstractmethod
     def _classifier(self) -> WGCNClassifier:
@@ -97,7 +98,6 @@ class NetworkMethod(_TextMethod):
     """The paper's network (eq. 5 and 7) on the paper's vocabulary."""
 
     name = "wgcn"
-    ngram_edges = True
     defaults: ClassVar = {
         "tokenizer": "text_gcn",
         "ngrams": 1,

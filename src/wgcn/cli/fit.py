@@ -151,7 +151,6 @@ def fit(
     estimator = WGCNTextClassifier(
         tokenizer=tokenizer,
         ngram_range=(1, ngrams),
-        ngram_edges=network,  # it sees nothing of a word that has no edge
         min_count=min_count,
         stop_words=words or None,
         window=window,

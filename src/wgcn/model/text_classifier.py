@@ -56,8 +56,9 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     tokenizer : {"words", "text_gcn"} or callable, default="words"
     ngram_range : (int, int), default=(1, 2)
         Shortest and longest word n-gram.
-    ngram_edges : bool, default=False
-        Whether n-grams of two words and more have edges in the word graph, whose windows then count them as tokens. If
+    ngram_edges : bool or None, default=None
+        Whether n-grams of two words and more have edges in the word graph, whose windows then count them as tokens.
+        None gives them to the network, in which a word without edges says nothing, and not to the linear model. If
         there are no single words, n-grams have edges anyway.
     min_count : int or None, default=None
         Keep words and n-grams that occur at least this often. None keeps n-grams that occur twice, and all words, or,
@@ -105,7 +106,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         *,
         tokenizer: str | Tokenizer = "words",
         ngram_range: tuple[int, int] = (1, 2),
-        ngram_edges: bool = False,
+        ngram_edges: bool | None = None,
         min_count: int | None = None,
         stop_words: Collection[str] | None = None,
         sublinear: bool = True,
@@ -206,8 +207,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             prepared.document_terms[:n_labels],
             y,
             sample_weight,
-            word_graph=None if document_graph is not None else prepared.word_graph,
-            document_graph=document_graph,
+            word_graph=prepared.word_graph if document_graph is None else self._linked(prepared, document_graph),
             unlabeled=prepared.document_terms[n_labels:],
             callbacks=callbacks,
         )
@@ -246,11 +246,25 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
 
     def _graph(self, corpus: Corpus) -> WordGraph:
         rules = EdgeRules(threshold=self.threshold, min_count=self.min_pairs, top_k=self.top_k)
-        words = ~corpus.vocabulary.are_ngrams
-        if self.ngram_edges or words.all() or not words.any():
-            return WordGraph.from_corpus(corpus, window=self.window, weight=self.weight, rules=rules)
-        graph = WordGraph.from_corpus(corpus.with_words(words), window=self.window, weight=self.weight, rules=rules)
+        nodes = corpus.with_words(self._nodes(corpus.vocabulary))
+        graph = WordGraph.from_corpus(nodes, window=self.window, weight=self.weight, rules=rules)
         return graph.among(corpus.vocabulary)
+
+    def _linked(self, prepared: Prepared, document_graph: csr_array) -> WordGraph:
+        """Return the word graph of linked documents (eq. 4); those without a place in the graph come last."""
+        nodes = np.flatnonzero(self._nodes(prepared.vocabulary))
+        terms = prepared.document_terms[: document_graph.shape[0], nodes]
+        vocabulary = Vocabulary([prepared.vocabulary.words[i] for i in nodes])
+        rules = EdgeRules(top_k=(self.classifier or WGCNClassifier()).top_k)
+        return WordGraph.from_citations(terms, document_graph, vocabulary, rules=rules).among(prepared.vocabulary)
+
+    def _nodes(self, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
+        """Return which words may have edges."""
+        words = ~vocabulary.are_ngrams
+        edges = self.ngram_edges
+        if edges is None:
+            edges = self.classifier is not None and self.classifier.model == "network"
+        return np.ones(len(words), bool) if edges or not words.any() else words
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as JSON can hold them, for the model card."""
