@@ -71,7 +71,7 @@ def test_a_document_has_the_same_place_however_long_it_is(seed: int) -> None:
 def test_without_a_graph_it_is_latent_semantic_analysis(n_components: int, seed: int) -> None:
     terms = documents(v=12, seed=seed)
     found = find_space(terms, None, n_components=n_components)
-    assert found.n_blocks == 1
+    assert found.weights == (1,)
     assert found.words.shape == (12, n_components)
     expected = unit(terms @ singular_vectors(terms, n_components))
     rows = found.documents(terms)
@@ -87,12 +87,13 @@ def test_with_all_components_the_angles_are_those_of_the_documents(seed: int) ->
     np.testing.assert_allclose(rows @ rows.T, (terms @ terms.T).toarray(), atol=1e-4)
 
 
+@pytest.mark.parametrize("weight", [0.5, 1.0, 2.0])
 @given(seed=seeds)
 @settings(max_examples=20)
-def test_with_a_graph_the_second_half_is_what_the_neighbours_are(seed: int) -> None:
+def test_with_a_graph_the_second_half_is_what_the_neighbours_are(weight: float, seed: int) -> None:
     terms, adjacency = documents(seed=seed), graph(seed=seed + 1)
-    found = find_space(terms, adjacency, n_components=12)
-    assert found.n_blocks == 2
+    found = find_space(terms, adjacency, n_components=12, graph_weight=weight)
+    assert found.weights == (1, weight)
     own, near = np.hsplit(found.words.astype(float), 2)
     vectors = singular_vectors(terms, 6)
     np.testing.assert_allclose(own @ own.T / np.sum(own**2), vectors @ vectors.T / 6, atol=1e-4)
@@ -100,10 +101,11 @@ def test_with_a_graph_the_second_half_is_what_the_neighbours_are(seed: int) -> N
     factor = np.sum(through * near) / np.sum(through**2)
     assert factor > 0
     np.testing.assert_allclose(near, factor * through, atol=1e-4 * np.abs(near).max())
-    # Either half makes these documents about 1 long, and both weigh the same in the angle between two documents.
-    for half in (own, near):
-        assert np.linalg.norm(terms @ half, axis=1).mean() == pytest.approx(1, rel=1e-4)
-    expected = np.mean([unit(terms @ half) @ unit(terms @ half).T for half in (own, near)], axis=0)
+    # The halves make these documents about as long as they weigh, also in the angle between two documents.
+    for half, length in ((own, 1), (near, weight)):
+        assert np.linalg.norm(terms @ half, axis=1).mean() == pytest.approx(length, rel=1e-4)
+    cosines = [unit(terms @ half) @ unit(terms @ half).T for half in (own, near)]
+    expected = np.average(cosines, axis=0, weights=[1, weight**2])
     rows = found.documents(terms)
     np.testing.assert_allclose(rows @ rows.T, expected, atol=1e-4)
 
@@ -164,7 +166,7 @@ def test_words_of_the_same_documents_are_near_each_other_and_so_are_neighbours()
     tied[[0, 4], [4, 0]] = 1
     single = csr_array(np.eye(5, dtype=np.float32))
     for adjacency, columns in ((None, 3), (csr_array(tied), 6)):
-        rows = find_space(terms, adjacency, n_components=columns).documents(single)
+        rows = find_space(terms, adjacency, n_components=columns, graph_weight=1).documents(single)
         cosines = rows @ rows.T
         assert cosines[0, 1] > 0.7
         assert abs(cosines[0, 2]) < 1e-3

@@ -1,8 +1,8 @@
 """A space in which texts about the same thing are near each other, from text and word graph alone.
 
-    V   = the first right singular vectors of X                one row a word
-    E   = [V, A V], each scaled to the same mean length        what a word is, and what its neighbours are
-    Z   = X E, each half scaled to length 1                    one row a document
+    V   = the first right singular vectors of X                   one row a word
+    E   = [V, g A V], V and A V scaled to the same mean length    what a word is, and what its neighbours are
+    Z   = X E, a half scaled to length 1, the other to g          one row a document
 
 V knows which words occur in the same documents, A V also which words occur in the same windows. No label is needed.
 """
@@ -26,20 +26,28 @@ _MOST_DOCUMENTS = 50_000  # for the singular vectors; more change them little
 
 
 class WordSpace(NamedTuple):
-    """Where words are. The columns come in blocks: the words themselves, then their neighbours."""
+    """Where words are. The columns come in blocks of one size: the words themselves, then their neighbours."""
 
     words: Floats  # E, (words, columns)
-    n_blocks: int
+    weights: tuple[float, ...]  # of the blocks
 
     def documents(self, terms: csr_array) -> Floats:
         """Return Z, one row a document, of length 1; a block in which a document has nothing is 0."""
-        blocks = np.split(np.asarray(terms @ self.words), self.n_blocks, axis=1)
-        rows: Floats = np.hstack([_unit_rows(block) for block in blocks]) / np.sqrt(np.float32(self.n_blocks))
-        return rows
+        blocks = np.split(np.asarray(terms @ self.words), len(self.weights), axis=1)
+        length = np.linalg.norm(self.weights)
+        rows = [
+            np.float32(weight / length) * _unit_rows(block) for weight, block in zip(self.weights, blocks, strict=True)
+        ]
+        return np.hstack(rows)
 
 
 def find_space(
-    terms: csr_array, adjacency: csr_array | None, *, n_components: int = 200, random_state: int = 0
+    terms: csr_array,
+    adjacency: csr_array | None,
+    *,
+    n_components: int = 200,
+    graph_weight: float = 2.0,
+    random_state: int = 0,
 ) -> WordSpace:
     """Find the space of words.
 
@@ -51,6 +59,8 @@ def find_space(
         A_vv. Left out, the space has the singular vectors alone, which is latent semantic analysis.
     n_components : int
         Columns in all; with a graph, half of them are of each kind.
+    graph_weight : float
+        g, how much the neighbours count beside the words themselves.
     random_state : int
         Where the search for singular vectors begins.
     """
@@ -61,8 +71,10 @@ def find_space(
         terms = terms[np.linspace(0, n_documents - 1, _MOST_DOCUMENTS).astype(int)]
     rank = min(n_components if adjacency is None else n_components // 2, n_words, terms.shape[0])
     vectors = randomized_svd(terms, rank, n_iter=3, random_state=random_state)[2].T.astype(np.float32)
-    blocks = [vectors] if adjacency is None else [vectors, np.asarray(adjacency @ vectors)]
-    return WordSpace(np.hstack([_scaled(terms, block) for block in blocks]), len(blocks))
+    if adjacency is None:
+        return WordSpace(_scaled(terms, vectors), (1.0,))
+    neighbours = np.float32(graph_weight) * _scaled(terms, np.asarray(adjacency @ vectors))
+    return WordSpace(np.hstack([_scaled(terms, vectors), neighbours]), (1.0, float(graph_weight)))
 
 
 def _scaled(terms: csr_array, block: Floats) -> Floats:
