@@ -113,6 +113,21 @@ def test_options_reach_the_model(run: Run, train: Path, options: list[object], s
     assert sum(" " in word for word in model.vocabulary) == {1: 0, 2: 6, 3: 7}[model.ngram_range[1]]
 
 
+def test_a_file_of_word_vectors_is_used_and_named_on_the_card(run: Run, train: Path) -> None:
+    vectors = train.parent / "vectors.txt"
+    vectors.write_text("wine 1 0\ncar 0 1\nbeer 1 0\n")
+    with train.open("a") as file:
+        file.write(",beer\n,a beer\n")
+    assert run("fit", train, "--model", train.parent / "m", "--vectors", vectors)[0] == 0
+    model = TextModel.load(train.parent / "m")
+    assert model.predict(["beer"]).tolist() == ["drink"]
+    assert model.settings["vectors"] == "vectors.txt"
+    code, _, err = run("fit", train, "--model", train.parent / "n", "--vectors", train.parent / "none.txt")
+    assert code == 2
+    assert "none.txt" in err
+    assert not (train.parent / "n").exists()
+
+
 @pytest.mark.parametrize(
     "options", [["--ngrams", 0], ["--naive-bayes", 1.1], ["--naive-bayes", -0.1], ["--teacher", -1], ["--alpha", -1]]
 )

@@ -454,3 +454,49 @@ def test_labels_have_a_column_a_share(tmp_path: Path) -> None:
     assert found["labels"] == ["1%", "2%", "5%", "10%", "20%", "50%", "100%"]
     assert found["WGCN, linear"] == [*["90.00 ± 0.00"] * 6, "90.00"]
     assert found["LinearSVC"][-1] == "80.00"
+
+
+# The default and its parts
+
+
+def test_the_summary_has_a_table_a_protocol_and_published_figures_under_corpus_alone(tmp_path: Path) -> None:
+    ours, theirs = Row("WGCN, linear", "wgcn-linear"), Row("WGCN, the paper's", "wgcn", published="WGCN")
+    table = Table("summary", "A table", ["r8", "mr"], ["inductive", "corpus", "few-label:5%"], 3, [ours, theirs])
+    runs = [made(cell, 0.9 + 0.01 * cell.seed) for cell in table.cells()]
+    inductive, corpus, few = reported(table, runs, tmp_path).split("### ")[1:]
+    assert "nothing of the test documents is seen before prediction (`inductive`)" in inductive
+    assert "5% of the labels" in few
+    assert rows(inductive)["WGCN, linear"] == ["90.00", "90.00"]
+    assert rows(few)["WGCN, linear"] == ["91.00 ± 1.00", "91.00 ± 1.00"]
+    assert rows(corpus)["published: WGCN"] == ["97.90", "77.94"]
+    assert "published" not in inductive + few
+    assert rows(few)["WGCN, linear \u2212 WGCN, the paper's"] == ["+0.00 (p = 1.000)"] * 2
+
+
+def test_an_ablation_is_the_difference_draw_by_draw(tmp_path: Path) -> None:
+    changed = Row("no graph", "wgcn-linear", {"alpha": 0.0})
+    table = Table(
+        "ablation", "A table", ["r8"], ["inductive", "few-label:1%"], 3, [Row("default", "wgcn-linear"), changed]
+    )
+
+    def accuracy(cell: Cell) -> float:
+        return 0.8 + 0.05 * cell.seed - (0.01 * (cell.seed + 1) if cell.variant == "no graph" else 0)
+
+    text = reported(table, [made(cell, accuracy(cell)) for cell in table.cells()], tmp_path)
+    whole, few = text.split("### Protocol: ")[1:]
+    assert rows(whole) == {"": ["R8"], "default": ["80.00"], "no graph": ["-1.00"]}
+    # The differences are 1, 2 and 3 points: mean 2, standard deviation 1.
+    assert rows(few) == {"": ["R8"], "default": ["85.00 ± 5.00"], "no graph": ["-2.00 ± 0.58"]}
+
+
+def test_an_ablation_with_other_draws_than_the_default_is_no_figure(tmp_path: Path) -> None:
+    table = Table(
+        "ablation",
+        "A table",
+        ["r8"],
+        ["few-label:1%"],
+        3,
+        [Row("default", "wgcn-linear"), Row("C", "wgcn-linear", {"C": 1.0})],
+    )
+    runs = [made(cell) for cell in table.cells() if cell.seed == 0 or cell.variant == "default"]
+    assert rows(reported(table, runs, tmp_path))["C"] == [NOTHING]

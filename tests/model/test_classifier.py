@@ -239,3 +239,17 @@ NOT_FOR_NETWORKS = {
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_contract_of_the_network(estimator, check) -> None:  # type: ignore[no-untyped-def]
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        (np.ones((3, 2)), "a row of numbers for each of the 4 columns"),
+        (np.ones(4), "got float64 of shape"),
+        (np.full((4, 2), "a"), "a row of numbers"),
+        (np.full((4, 2), np.nan), "not finite"),
+    ],
+)
+def test_unusable_word_vectors_are_explained(vectors: np.ndarray, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        WGCNClassifier().fit(np.eye(4), [0, 1, 0, 1], word_vectors=vectors)

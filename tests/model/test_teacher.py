@@ -182,9 +182,55 @@ def test_words_without_an_edge_take_no_part() -> None:
     wide = csr_array((adjacency.data, adjacency.indices, np.append(adjacency.indptr, [adjacency.nnz] * 5)), (20, 20))
     targets, labelled = classes([0, 0, 1, 2]), np.arange(4)
     taught = Teacher(csr_array(rows), 4, wide).teach(targets, labelled)
-    np.testing.assert_allclose(taught.word_scores[15:], 0, atol=1e-5)
-    rows[:, 15:] = 0
-    assert_alike(taught, reference(csr_array(rows), wide, targets, labelled, 40))
+    assert not taught.word_scores[15:].any()
+    expected = reference(csr_array(rows[:, :15]), adjacency, targets, labelled, 40)
+    assert_alike(Taught(taught.word_scores[:15], taught.bias), expected)
+
+
+def sayings(n: int = 60) -> tuple[csr_array, np.ndarray, np.ndarray]:
+    """Return documents of which each has one word of its class that no other has, vectors that know it, and classes."""
+    codes = np.arange(n) % 2
+    rows = np.zeros((n, n + 5), np.float32)
+    rows[np.arange(n), np.arange(n)] = 1
+    rows[:, n:] = np.random.default_rng(0).random((n, 5)) < 0.5
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    vectors = np.zeros((n + 5, 3), np.float32)
+    vectors[np.arange(n), codes] = 1
+    return csr_array(rows), vectors, codes
+
+
+@pytest.mark.parametrize("n_labelled", [4, 10])
+def test_vectors_tell_what_the_text_does_not(n_labelled: int) -> None:
+    terms, vectors, codes = sayings()
+    labelled, right = np.arange(n_labelled), []
+    for given_vectors in (None, vectors):
+        taught = Teacher(terms, n_labelled, None, given_vectors).teach(classes(codes[:n_labelled].tolist()), labelled)
+        guesses = (terms @ taught.word_scores + taught.bias).argmax(axis=1)
+        right.append(np.mean(guesses[n_labelled:] == codes[n_labelled:]))
+    assert right[0] < 0.8
+    assert right[1] == 1
+
+
+def test_vectors_that_say_nothing_leave_the_teacher_as_it_was() -> None:
+    terms, targets = documents(), classes([0, 0, 1, 2])
+    plain = Teacher(terms, 4, graph()).teach(targets, np.arange(4))
+    nothing = Teacher(terms, 4, graph(), np.zeros((15, 3), np.float32)).teach(targets, np.arange(4))
+    np.testing.assert_allclose(nothing.word_scores, plain.word_scores, atol=0.1)
+
+
+def test_the_size_of_vectors_does_not_matter() -> None:
+    terms, vectors, codes = sayings()
+    small, large = (
+        Teacher(terms, 6, None, size * vectors).teach(classes(codes[:6].tolist()), np.arange(6)) for size in (0.1, 100)
+    )
+    assert_alike(small, large)
+
+
+def test_labels_of_one_class_need_no_regression() -> None:
+    terms, vectors, _ = sayings()
+    taught = Teacher(terms, 2, None, vectors).teach(classes([0, 0], 2), np.arange(2))
+    assert np.isfinite(taught.word_scores).all()
+    assert ((terms @ taught.word_scores + taught.bias).argmax(axis=1) == 0).all()
 
 
 @pytest.mark.parametrize("n_others", [1, 10])

@@ -338,3 +338,71 @@ def test_test_texts_leave_no_trace_in_an_inductive_model(tmp_path: Path) -> None
         model.save(tmp_path / "model")
         digests.append((tmp_path / "model" / "model.safetensors").read_bytes())
     assert digests[0] == digests[1]
+
+
+# Vectors from elsewhere
+
+FOOD = ["apple", "bread", "cheese", "plum", "rice", "soup", "honey", "pear"]
+TOOLS = ["hammer", "saw", "nail", "drill", "wrench", "chisel", "clamp", "rasp"]
+
+
+@pytest.fixture
+def things(tmp_path: Path) -> tuple[list[str], list[str], Path]:
+    """Return texts that share no telling word, their classes, and a file whose vectors tell these words apart."""
+    texts = [f"the {word} is here today" for pair in zip(FOOD, TOOLS, strict=True) for word in pair] * 2
+    path = tmp_path / "vectors.txt"
+    lines = [f"{word} {int(word in FOOD)} {int(word in TOOLS)} 0.1" for word in FOOD + TOOLS]
+    path.write_text("\n".join([*lines, "the 0.0 0.0 1.0"]) + "\n")
+    return texts, ["food", "tools"] * 16, path
+
+
+def test_a_file_of_vectors_tells_what_few_labels_do_not(things: tuple[list[str], list[str], Path]) -> None:
+    texts, classes, path = things
+    given = [*classes[:4], *[None] * 28]
+    right = [
+        np.mean(WGCNTextClassifier(vectors=vectors).fit(texts, given).predict(texts) == classes)
+        for vectors in (None, str(path))
+    ]
+    assert right[0] < 0.9
+    assert right[1] == 1
+
+
+def test_vectors_are_distilled_from_the_encoder_and_not_needed_to_predict(
+    things: tuple[list[str], list[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    texts, classes, _ = things
+    encoded: list[str] = []
+
+    def encode(given: list[str], kind: str) -> np.ndarray:
+        encoded.extend(given)
+        return np.array(
+            [[any(w in text for w in FOOD), any(w in text for w in TOOLS), 1] for text in given], np.float32
+        )
+
+    monkeypatch.setattr("wgcn.text.encoder.encode_cached", encode)
+    model = WGCNTextClassifier(vectors="encoder").fit(iter(texts), [*classes[:4], *[None] * 28])
+    assert encoded == texts
+    assert (model.predict(texts) == classes).all()
+    assert len(encoded) == len(texts)
+    model.save(tmp_path / "m")
+    loaded = TextModel.load(tmp_path / "m")
+    assert loaded.settings["vectors"] == "encoder"
+    assert (loaded.predict(["an apple", "a saw"]) == ["food", "tools"]).all()
+
+
+def test_vectors_change_nothing_where_every_text_has_a_label(things: tuple[list[str], list[str], Path]) -> None:
+    texts, classes, path = things
+    plain, with_vectors = (WGCNTextClassifier(vectors=v).fit(texts, classes) for v in (None, str(path)))
+    assert plain.word_embeddings_.tobytes() == with_vectors.word_embeddings_.tobytes()
+
+
+def test_vectors_are_for_the_linear_model(things: tuple[list[str], list[str], Path]) -> None:
+    texts, classes, path = things
+    model = WGCNTextClassifier(vectors=str(path), classifier=WGCNClassifier(model="network"))
+    with pytest.raises(InputError, match="word_vectors are for the linear model"):
+        model.fit(texts, classes)
+
+
+def test_a_file_of_vectors_that_is_not_there_is_named(things: tuple[list[str], list[str], Path]) -> None:
+    with pytest.raises(InputError, match=r"none\.txt"):
+        WGCNTextClassifier(vectors="none.txt").fit(*things[:2])

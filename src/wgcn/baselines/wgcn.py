@@ -61,7 +61,7 @@ class _TextMethod(Baseline):
         estimator = self._estimator()
         # Where there are n-grams, they have edges in the network's graph alone.
         kind = self.name if self.settings["ngrams"] > 1 else None
-        source = [task.digest, self._pick((*_TEXT, *_GRAPH)), kind]
+        source = [task.digest, self._pick((*_TEXT, *_GRAPH)), kind, self.settings.get("vectors")]
         estimator.fit_prepared(_prepared.find(source, lambda: estimator.prepare(texts)), task.labels)
         self.model = model = estimator.model_
         digest = array_digest(
@@ -83,6 +83,7 @@ class _TextMethod(Baseline):
         values["ngram_range"] = (1, values.pop("ngrams"))
         values["stop_words"] = stop_words() if values["stop_words"] else None
         values["top_k"] = values["top_k"] or None
+        values["vectors"] = self.settings.get("vectors") or None
         values["min_count"] = values["min_count"] or None
         return WGCNTextClassifier(**values, classifier=self._classifier())
 
@@ -159,6 +160,7 @@ class LinearMethod(_TextMethod):
         "threshold": 0.0,
         "min_pairs": 2,
         "top_k": 0,
+        "vectors": "",
         "alpha": 0.5,
         "order": 1,
         "naive_bayes": 0.5,

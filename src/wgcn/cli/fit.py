@@ -110,6 +110,14 @@ def fit(
             "--C", metavar="WEIGHT", default_factory=_Default("C"), help="Larger fits the training texts closer."
         ),
     ],
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            metavar="encoder|FILE",
+            help="Word vectors for the teacher, of use where few texts have a label: 'encoder' distils them from a "
+            "sentence encoder (wgcn[vectors]); or a file as of GloVe. Prediction needs neither.",
+        ),
+    ] = None,
     balanced: Annotated[bool, typer.Option("--balanced", help="Give every class the same weight.")] = False,
     network: Annotated[
         bool,
@@ -156,6 +164,7 @@ def fit(
         window=window,
         weight=weight,
         top_k=top_k,
+        vectors=vectors,
         classifier=WGCNClassifier(
             model="network" if network else "linear",
             network=NetworkSettings(hidden=hidden),

@@ -31,6 +31,8 @@ TABLES = {
     "citations": "citations",
     "citation-orders": "orders",
     "labels": "labels",
+    "summary": "summary",
+    "ablation": "ablation",
 }
 
 

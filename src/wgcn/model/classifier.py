@@ -157,6 +157,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         word_graph: WordGraph | None = None,
         document_graph: csr_array | None = None,
         unlabeled: csr_array | None = None,
+        word_vectors: npt.NDArray[Any] | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> WGCNClassifier:
         """Fit the model.
@@ -176,6 +177,9 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             Citations between the documents of X.
         unlabeled : csr_array of shape (n_more, n_features), optional
             More documents without a label, for the teacher alone.
+        word_vectors : array of shape (n_features, n_values), optional
+            Vectors of the words from elsewhere, zeros for a word without one: more for the teacher to go by. Of use
+            where most documents have no label.
         callbacks : sequence of Callback, optional
             What watches the training of the network, such as `wgcn.model.callbacks.ProgressBar`.
 
@@ -197,6 +201,10 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             raise InputError(f"teacher must be at least 0, got {self.teacher}.")
         if unlabeled is not None and unlabeled.shape[1] != terms.shape[1]:
             raise InputError(f"unlabeled has {unlabeled.shape[1]:,} columns, but X has {terms.shape[1]:,}.")
+        if word_vectors is not None:
+            if self.model == "network":
+                raise InputError("word_vectors are for the linear model; the network has none.")
+            word_vectors = _checked_vectors(word_vectors, terms.shape[1])
         settings = LinearSettings(self.alpha, self.order, self.naive_bayes, self.C, self.loss, self.max_iter, self.tol)
         self.word_graph_ = self._graph(terms, weight, word_graph, document_graph)
         rows = terms[labels.labelled]
@@ -205,7 +213,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             others = terms[~labels.labelled]
             if unlabeled is not None:
                 others = csr_array(vstack([others, csr_array(unlabeled).astype(terms.dtype, copy=False)]))
-            self._fit_linear(rows, labels, weight, settings, others)
+            self._fit_linear(rows, labels, weight, settings, others, word_vectors)
         else:
             self._fit_network(rows, labels, weight, callbacks)
         self.word_embeddings_ = self.scorer_.word_embeddings
@@ -286,6 +294,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         weight: npt.NDArray[np.float64],
         settings: LinearSettings,
         others: csr_array,
+        word_vectors: npt.NDArray[Any] | None,
     ) -> None:
         """Fit twice: without the held-out documents, to learn how far the scores can be trusted; then with all."""
         targets = labels.targets
@@ -294,7 +303,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         binary = len(labels.classes) == 2 and not labels.multilabel
         teacher, share = None, others.shape[0] / max(others.shape[0] + len(targets), 1)
         if self.teacher > 0 and share > 0 and not labels.multilabel:
-            teacher = Teacher(csr_array(vstack([terms, others])), len(targets), adjacency)
+            teacher = Teacher(csr_array(vstack([terms, others])), len(targets), adjacency, word_vectors)
 
         def teach(rows: npt.NDArray[np.int64]) -> Taught | None:
             if teacher is None:
@@ -437,6 +446,18 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _checked_vectors(given: Any, n_words: int) -> npt.NDArray[Any]:
+    vectors: npt.NDArray[Any] = np.asarray(given)
+    if vectors.ndim != 2 or len(vectors) != n_words or vectors.dtype.kind != "f":
+        raise InputError(
+            f"word_vectors must have a row of numbers for each of the {n_words:,} columns of X, got {vectors.dtype} of "
+            f"shape {vectors.shape}."
+        )
+    if not np.isfinite(vectors).all():
+        raise InputError("word_vectors has values that are not finite.")
+    return vectors
 
 
 def _accuracy(scores: npt.NDArray[Any], targets: npt.NDArray[Any], multilabel: bool) -> float:

@@ -7,6 +7,9 @@
 Label spreading is that of Zhou et al. (2004), the rescaling to the known shares of the classes that of Zhu et al.
 (2003). Words without an edge, such as n-grams, take no part: they would draw documents together that share a phrase. At
 most `_MOST_DOCUMENTS` documents do, so that time and memory stay bounded.
+
+Vectors of words from outside (`wgcn.model.vectors`) give the space more columns; and a logistic regression on what they
+make of the labelled documents alone speaks beside what has spread.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array
+from sklearn.linear_model import LogisticRegression
 
-from wgcn.model.space import find_space
+from wgcn.model.space import WordSpace, find_space
 
 __all__ = ["Taught", "Teacher"]
 
@@ -32,6 +36,9 @@ _STEPS = 20
 _PENALTY = 0.1  # of the least squares, beside the mean square of a column
 _ROUNDING = 1e-5  # a cosine below is 0
 _BLOCK = 2000  # documents whose neighbours are sought at a time
+_VECTORS = 3.0  # how much vectors from outside count in the space, where the words themselves count 1
+_REGRESSION = 0.75  # what the regression on such vectors says, beside what has spread
+_REGRESSION_C = 10.0
 
 
 class Taught(NamedTuple):
@@ -51,19 +58,36 @@ class Teacher:
     n_labelled : int
     adjacency : csr_array of shape (words, words), optional
         A_vv.
+    vectors : array of shape (words, values), optional
+        What is known of the words from elsewhere.
     """
 
-    def __init__(self, terms: csr_array, n_labelled: int, adjacency: csr_array | None) -> None:
+    def __init__(
+        self, terms: csr_array, n_labelled: int, adjacency: csr_array | None, vectors: Floats | None = None
+    ) -> None:
         room = max(_MOST_DOCUMENTS - n_labelled, 0)
         others = np.arange(n_labelled, terms.shape[0])
         if len(others) > room:
             others = others[np.linspace(0, len(others) - 1, room).astype(int)] if room else others[:0]
         terms = terms[np.concatenate([np.arange(n_labelled), others])]
+        self._n_words = terms.shape[1]
+        self._words = np.arange(self._n_words)
         if adjacency is not None:
-            terms = _with_edges(terms, adjacency)
-        self._space = find_space(terms, adjacency, n_components=_COMPONENTS)
-        self._near = _neighbours(self._space.documents(terms))
-        self._rows = np.asarray(terms @ self._space.words)
+            self._words = np.flatnonzero(np.diff(adjacency.indptr) > 0)
+            terms, adjacency = terms[:, self._words], adjacency[self._words][:, self._words]
+        space = find_space(terms, adjacency, n_components=_COMPONENTS)
+        near = space.documents(terms)
+        self._table = space.words
+        self._vectors = self._seen = None
+        if vectors is not None:
+            own = space_of_vectors(terms, vectors[self._words])
+            length = float(np.linalg.norm(space.weights))
+            near = np.hstack([np.float32(length) * near, np.float32(_VECTORS) * own.documents(terms)])
+            near /= np.float32(np.hypot(length, _VECTORS))
+            self._table = np.hstack([space.words, np.float32(_VECTORS) * own.words])
+            self._vectors, self._seen = own.words, np.asarray(terms @ own.words)
+        self._near = _neighbours(near)
+        self._rows = np.asarray(terms @ self._table)
 
     def teach(self, targets: Floats, labelled: npt.NDArray[np.int64]) -> Taught:
         """Spread the labels and learn from all documents.
@@ -87,15 +111,42 @@ class Teacher:
         shares[labelled] = targets
         reached = np.flatnonzero(shares.any(axis=1))
         weights, bias = _least_squares(self._rows[reached], 2 * shares[reached] - 1)
-        return Taught(self._space.words @ weights, bias)
+        scores = self._table @ weights
+        if self._seen is not None and self._vectors is not None:
+            found = _regression(self._seen, targets, labelled)
+            if found is not None:
+                size = float(np.std(self._rows @ weights)) / max(float(np.std(self._seen @ found[0])), 1e-12)
+                factor = np.float32(_REGRESSION * size)
+                scores, bias = scores + self._vectors @ (factor * found[0]), bias + factor * found[1]
+        everywhere = np.zeros((self._n_words, targets.shape[1]), np.float32)
+        everywhere[self._words] = scores
+        return Taught(everywhere, bias)
 
 
-def _with_edges(terms: csr_array, adjacency: csr_array) -> csr_array:
-    """Return documents without the words that have no edge."""
-    has_edges = (np.diff(adjacency.indptr) > 0).astype(terms.dtype)
-    kept = csr_array((terms.data * has_edges[terms.indices], terms.indices, terms.indptr), terms.shape)
-    kept.eliminate_zeros()
-    return kept
+def space_of_vectors(terms: csr_array, vectors: Floats) -> WordSpace:
+    """Return the space of given vectors, in which documents are about 1 long."""
+    length = float(np.linalg.norm(terms[:1000] @ vectors, axis=1).mean())
+    return WordSpace(np.asarray(vectors / (length or 1.0), np.float32), (1.0,))
+
+
+def _regression(rows: Floats, targets: Floats, labelled: npt.NDArray[np.int64]) -> tuple[Floats, Floats] | None:
+    """Return weights and intercept of logistic regression on the documents with labels; None if they have one class."""
+    codes = targets.argmax(axis=1)
+    present = np.unique(codes)
+    if len(present) < 2:
+        return None
+    lengths = np.linalg.norm(rows[labelled], axis=1, keepdims=True)
+    unit = np.divide(rows[labelled], lengths, out=np.zeros_like(rows[labelled]), where=lengths > 0)
+    # The solver comes to its end sooner in double precision.
+    model = LogisticRegression(C=_REGRESSION_C, max_iter=2000).fit(unit.astype(np.float64), codes)
+    weights = np.zeros((rows.shape[1], targets.shape[1]), np.float32)
+    bias = np.zeros(targets.shape[1], np.float32)
+    if len(present) == 2:
+        weights[:, present] = model.coef_.T * [-1, 1]
+        bias[present] = model.intercept_ * [-1, 1]
+    else:
+        weights[:, present], bias[present] = model.coef_.T, model.intercept_
+    return weights, bias
 
 
 def _neighbours(rows: Floats) -> csr_array:

@@ -31,6 +31,7 @@ from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
 __all__ = ["Prepared", "WGCNTextClassifier"]
 
+ENCODER = "encoder"  # vectors of words that add up to those of documents
 _MANY_WORDS = 100_000
 
 
@@ -43,6 +44,7 @@ class Prepared:
     document_terms: csr_array  # (texts, words)
     word_graph: WordGraph | None
     seconds: float
+    word_vectors: npt.NDArray[np.float32] | None = None  # (words, values)
 
 
 class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
@@ -79,6 +81,11 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         Keep pairs of words that share at least so many windows.
     top_k : int or None, default=None
         Keep only the k strongest edges a word.
+    vectors : str or None, default=None
+        What is known of words from elsewhere, for the teacher: it helps where few texts have a label. "encoder" takes
+        it from what a sentence encoder makes of the texts, "distilled" from what it makes of each word alone (both
+        need ``wgcn[vectors]``); anything else is the path of a file, such as GloVe's: see docs/word-vectors.md. It
+        brings a language model to training; prediction stays as it is.
     classifier : WGCNClassifier or None, default=None
         The model with its settings; None for the defaults.
 
@@ -116,6 +123,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         threshold: float = 0.0,
         min_pairs: int = 2,
         top_k: int | None = None,
+        vectors: str | None = None,
         classifier: WGCNClassifier | None = None,
     ) -> None:
         self.tokenizer = tokenizer
@@ -130,6 +138,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         self.threshold = threshold
         self.min_pairs = min_pairs
         self.top_k = top_k
+        self.vectors = vectors
         self.classifier = classifier
 
     def fit(
@@ -180,13 +189,16 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             Whether to build the word graph.
         """
         started = time.perf_counter()
+        if self.vectors == ENCODER:
+            texts = list(texts)  # they are read twice
         corpus = self._corpus(texts)
         weighting = TermWeighting.from_counts(
             corpus.vocabulary.document_counts, len(corpus), sublinear=self.sublinear, norm=self.norm
         )
         terms = document_terms(corpus, weighting)
         graph = self._graph(corpus) if with_graph else None
-        return Prepared(corpus.vocabulary, weighting, terms, graph, time.perf_counter() - started)
+        vectors = self._word_vectors(texts, corpus.vocabulary, terms)
+        return Prepared(corpus.vocabulary, weighting, terms, graph, time.perf_counter() - started, vectors)
 
     def fit_prepared(
         self,
@@ -209,6 +221,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             sample_weight,
             word_graph=prepared.word_graph if document_graph is None else self._linked(prepared, document_graph),
             unlabeled=prepared.document_terms[n_labels:],
+            word_vectors=prepared.word_vectors,
             callbacks=callbacks,
         )
         self.word_graph_ = classifier.word_graph_
@@ -250,6 +263,27 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         graph = WordGraph.from_corpus(nodes, window=self.window, weight=self.weight, rules=rules)
         return graph.among(corpus.vocabulary)
 
+    def _word_vectors(
+        self, texts: Iterable[str], vocabulary: Vocabulary, terms: csr_array
+    ) -> npt.NDArray[np.float32] | None:
+        """Return vectors from elsewhere of single words; n-grams have zeros."""
+        if self.vectors is None:
+            return None
+        from wgcn.text.word_vectors import word_vectors
+
+        single = np.flatnonzero(~vocabulary.are_ngrams)
+        if self.vectors == ENCODER:
+            from wgcn.model.vectors import distil
+            from wgcn.text.encoder import encode_cached
+
+            assert isinstance(texts, list)
+            found = distil(terms[:, single], encode_cached(texts, "documents"))
+        else:
+            found = word_vectors([vocabulary.words[i] for i in single], self.vectors)[0]
+        vectors = np.zeros((len(vocabulary), found.shape[1]), np.float32)
+        vectors[single] = found
+        return vectors
+
     def _linked(self, prepared: Prepared, document_graph: csr_array) -> WordGraph:
         """Return the word graph of linked documents (eq. 4); those without a place in the graph come last."""
         nodes = np.flatnonzero(self._nodes(prepared.vocabulary))
@@ -274,6 +308,8 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             del parameters["network"], parameters["training"]
         if parameters["stop_words"] is not None:
             parameters["stop_words"] = f"{len(parameters['stop_words'])} words"
+        if self.vectors is not None:
+            parameters["vectors"] = Path(self.vectors).name
         plain = (str, int, float, bool, type(None))
         return {name: value if isinstance(value, plain) else str(value) for name, value in parameters.items()}
 
