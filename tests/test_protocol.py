@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from wgcn.baselines import document_word_graph, graph_cnn, sequences, text_level_gnn, wgcn, wgcn_citations
+from wgcn.baselines import document_word_graph, embedder, graph_cnn, sequences, text_level_gnn, wgcn, wgcn_citations
 from wgcn.baselines.baseline import _METHODS, make_baseline, method_class
 from wgcn.datasets import Dataset
 from wgcn.errors import InputError
@@ -60,10 +60,13 @@ CASES = {
     "fasttext": Case("fasttext", {"buckets": 100, "hidden": 4}, labelled_only=True),
     "wide-mlp": Case("wide-mlp", {"hidden": 4, "max_epochs": 2}),
     "sentence-embedding": Case("sentence-embedding", {"C": 1.0}, labelled_only=True, encoder=True),
+    "embedding": Case("embedding", {"n_components": 10}),
+    "embedding, nearest": Case("embedding", {"n_components": 10, "representation": "svd", "head": "nearest"}),
 }
 
 # What methods keep for the runs that follow.
 KEPT = (
+    embedder._kept,
     wgcn._prepared,
     wgcn_citations._graphs,
     sequences._prepared,

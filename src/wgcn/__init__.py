@@ -8,8 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wgcn.embed import EmbeddingModel
     from wgcn.graph import EdgeRules, WindowCounts, WordGraph
     from wgcn.model.classifier import WGCNClassifier
+    from wgcn.model.embedder import WGCNEmbedder
     from wgcn.model.text_classifier import WGCNTextClassifier
     from wgcn.predict import TextModel
     from wgcn.text.corpus import Corpus
@@ -20,8 +22,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "Corpus": "wgcn.text.corpus",
     "EdgeRules": "wgcn.graph",
+    "EmbeddingModel": "wgcn.embed",
     "TextModel": "wgcn.predict",
     "WGCNClassifier": "wgcn.model.classifier",
+    "WGCNEmbedder": "wgcn.model.embedder",
     "WGCNTextClassifier": "wgcn.model.text_classifier",
     "Vocabulary": "wgcn.text.vocabulary",
     "VocabularyRules": "wgcn.text.vocabulary",
@@ -32,10 +36,12 @@ _HOMES = {
 __all__ = [
     "Corpus",
     "EdgeRules",
+    "EmbeddingModel",
     "TextModel",
     "Vocabulary",
     "VocabularyRules",
     "WGCNClassifier",
+    "WGCNEmbedder",
     "WGCNTextClassifier",
     "WindowCounts",
     "WordGraph",

@@ -29,18 +29,20 @@ from wgcn.text.ngram_table import NgramTable
 from wgcn.text.tokenize import TOKENIZERS, Tokenizer, ngrams, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary
 
-__all__ = ["Scorer", "TextModel"]
+__all__ = ["TERM_SCHEMA", "Scorer", "TextModel", "TextTerms", "add_up", "load_terms"]
 
 Floats = npt.NDArray[Any]  # single precision, or double where a model was fitted in it
 Offsets = npt.NDArray[np.int64]
 
 # Values of gathered embeddings, and characters of text, that are worked on at a time: small enough for the caches.
 _BLOCK_VALUES = 1 << 20
-_BATCH_CHARACTERS = 1 << 18
+BATCH_CHARACTERS = 1 << 18
 # Characters or terms from which on compiled code is loaded.
 _WORTH_COMPILING = 1 << 17
 # Characters from which on, without compiled code, a table of n-grams is made and used.
 _WORTH_A_TABLE = 1 << 17
+
+_UNSOUND = "{}: config.json has values that no model has. Save or fetch it again."
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,37 +72,8 @@ class Scorer:
     multilabel: bool = False
 
     def embed(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
-        """Return H_dm = X_dv H_vm.
-
-        Parameters
-        ----------
-        weights, words : arrays of shape (terms,)
-            The non-zero entries of X_dv and their columns, row by row.
-        offsets : int array of shape (documents + 1,)
-            Where each row begins.
-
-        Returns
-        -------
-        float32 array of shape (documents, hidden)
-        """
-        n_documents, hidden = len(offsets) - 1, self.word_embeddings.shape[1]
-        embedded = np.zeros((n_documents, hidden), self.word_embeddings.dtype)
-        if weights.dtype == embedded.dtype and _worth_compiling(len(words)):
-            from wgcn.text.kernels import add_rows
-
-            add_rows(self.word_embeddings, words, weights, offsets, embedded)
-            return embedded
-        for first, last in _row_blocks(offsets, max(_BLOCK_VALUES // max(hidden, 1), 1)):
-            begin, end = int(offsets[first]), int(offsets[last])
-            if begin == end:
-                continue
-            # In double precision, where a product of two single ones is exact: the compiled twin may fuse it with the
-            # addition, and gives the same bits all the same.
-            terms = self.word_embeddings[words[begin:end]] * weights[begin:end, None].astype(np.float64)
-            has_terms = np.diff(offsets[first : last + 1]) > 0
-            starts = (offsets[first:last] - begin)[has_terms]
-            embedded[first:last][has_terms] = np.add.reduceat(terms, starts, axis=0)
-        return embedded
+        """Return H_dm = X_dv H_vm; see `add_up`."""
+        return add_up(self.word_embeddings, weights, words, offsets)
 
     def scores(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
         """Return scores of shape (documents, classes); a document with no term gets the logarithm of the prior."""
@@ -132,6 +105,41 @@ class Scorer:
         return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
 
 
+def add_up(word_embeddings: Floats, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
+    """Return X_dv H_vm: for each document the weighted sum of the embeddings of its words.
+
+    Parameters
+    ----------
+    word_embeddings : float array of shape (words, hidden)
+    weights, words : arrays of shape (terms,)
+        The non-zero entries of X_dv and their columns, row by row.
+    offsets : int array of shape (documents + 1,)
+        Where each row begins.
+
+    Returns
+    -------
+    float array of shape (documents, hidden)
+    """
+    n_documents, hidden = len(offsets) - 1, word_embeddings.shape[1]
+    embedded = np.zeros((n_documents, hidden), word_embeddings.dtype)
+    if weights.dtype == embedded.dtype and _worth_compiling(len(words)):
+        from wgcn.text.kernels import add_rows
+
+        add_rows(word_embeddings, words, weights, offsets, embedded)
+        return embedded
+    for first, last in _row_blocks(offsets, max(_BLOCK_VALUES // max(hidden, 1), 1)):
+        begin, end = int(offsets[first]), int(offsets[last])
+        if begin == end:
+            continue
+        # In double precision, where a product of two single ones is exact: the compiled twin may fuse it with the
+        # addition, and gives the same bits all the same.
+        terms = word_embeddings[words[begin:end]] * weights[begin:end, None].astype(np.float64)
+        has_terms = np.diff(offsets[first : last + 1]) > 0
+        starts = (offsets[first:last] - begin)[has_terms]
+        embedded[first:last][has_terms] = np.add.reduceat(terms, starts, axis=0)
+    return embedded
+
+
 class Terms(NamedTuple):
     """Weighted terms of documents: the rows of X_dv, and what could not enter them."""
 
@@ -142,34 +150,14 @@ class Terms(NamedTuple):
     n_unknown: int
 
 
-@dataclass(frozen=True, eq=False)
-class TextModel:
-    """A trained model that takes texts: what a saved model folder holds.
-
-    Parameters
-    ----------
-    tokenizer : str or callable
-    ngram_range : (int, int)
-    vocabulary : Vocabulary
-    weighting : TermWeighting
-    scorer : Scorer
-    classes : array of shape (classes,)
-        The labels, strings or integers.
-    settings, report : dict
-        How the model was fitted, and what came of it: for the model card.
-    stop_words : tuple of str
-        Words that are dropped before n-grams are formed, in order. They count as unknown words.
-    """
+class TextTerms:
+    """From texts to weighted terms: what models of texts have in common. A dataclass that derives from it has these."""
 
     tokenizer: str | Tokenizer
     ngram_range: tuple[int, int]
     vocabulary: Vocabulary
     weighting: TermWeighting
-    scorer: Scorer
-    classes: npt.NDArray[Any]
-    settings: dict[str, Any] = field(default_factory=dict)
-    report: dict[str, Any] = field(default_factory=dict)
-    stop_words: tuple[str, ...] = ()
+    stop_words: tuple[str, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stop_words", tuple(sorted(set(self.stop_words))))
@@ -183,32 +171,6 @@ class TextModel:
         counts, words, new_offsets = count_terms(ids[known], before[offsets], len(self.vocabulary))
         weights = self.weighting.weigh(counts, words, new_offsets)
         return Terms(weights, words, new_offsets, len(ids), int(len(ids) - before[-1]))
-
-    def transform(self, texts: Iterable[str]) -> Floats:
-        """Return document embeddings, of shape (documents, hidden)."""
-        return self.scorer.embed(*self.terms(texts)[:3])
-
-    def scores(self, texts: Iterable[str], n_jobs: int = 1) -> Floats:
-        """Return scores of shape (documents, classes), computed on `n_jobs` threads (of use where numba is there)."""
-        work = in_batches(texts, _BATCH_CHARACTERS)
-        if n_jobs == 1:
-            parts = [self._batch_scores(batch) for batch in work]
-        else:
-            with ThreadPoolExecutor(n_jobs) as pool:
-                parts = list(pool.map(self._batch_scores, work))
-        return np.concatenate(parts) if parts else np.empty((0, len(self.classes)), np.float32)
-
-    def _batch_scores(self, batch: list[str]) -> Floats:
-        return self.scorer.scores(*self.terms(batch)[:3])
-
-    def predict_proba(self, texts: Iterable[str], n_jobs: int = 1) -> npt.NDArray[np.float64]:
-        """Return probabilities of shape (documents, classes)."""
-        return self.scorer.probabilities(self.scores(texts, n_jobs))
-
-    def predict(self, texts: Iterable[str], n_jobs: int = 1) -> npt.NDArray[Any]:
-        """Return one label a document; for a multi-label model a 0/1 matrix of shape (documents, classes)."""
-        scores = self.scores(texts, n_jobs)
-        return (scores > 0).astype(np.int64) if self.scorer.multilabel else self.classes[scores.argmax(axis=1)]
 
     def _encode(self, texts: list[str]) -> tuple[npt.NDArray[np.int32], Offsets]:
         """Return ids of words or n-grams, -1 for unknown ones, and where each text begins."""
@@ -244,12 +206,79 @@ class TextModel:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is cached: the hashes in `_table` are of no use to another process."""
-        return {item.name: getattr(self, item.name) for item in fields(self)}
+        return {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+
+    def _term_config(self) -> dict[str, Any]:
+        """Return the settings of a saved folder that tell how texts become terms; `load_terms` takes them back."""
+        if not isinstance(self.tokenizer, str):
+            raise InputError("A model with a tokenizer of your own cannot be saved: a file cannot hold a function.")
+        return {
+            "tokenizer": self.tokenizer,
+            "ngram_range": list(self.ngram_range),
+            "stop_words": list(self.stop_words),
+            "sublinear": self.weighting.sublinear,
+            "norm": self.weighting.norm,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class TextModel(TextTerms):
+    """A trained model that takes texts: what a saved model folder holds.
+
+    Parameters
+    ----------
+    tokenizer : str or callable
+    ngram_range : (int, int)
+    vocabulary : Vocabulary
+    weighting : TermWeighting
+    scorer : Scorer
+    classes : array of shape (classes,)
+        The labels, strings or integers.
+    settings, report : dict
+        How the model was fitted, and what came of it: for the model card.
+    stop_words : tuple of str
+        Words that are dropped before n-grams are formed, in order. They count as unknown words.
+    """
+
+    tokenizer: str | Tokenizer
+    ngram_range: tuple[int, int]
+    vocabulary: Vocabulary
+    weighting: TermWeighting
+    scorer: Scorer
+    classes: npt.NDArray[Any]
+    settings: dict[str, Any] = field(default_factory=dict)
+    report: dict[str, Any] = field(default_factory=dict)
+    stop_words: tuple[str, ...] = ()
+
+    def transform(self, texts: Iterable[str]) -> Floats:
+        """Return document embeddings, of shape (documents, hidden)."""
+        return self.scorer.embed(*self.terms(texts)[:3])
+
+    def scores(self, texts: Iterable[str], n_jobs: int = 1) -> Floats:
+        """Return scores of shape (documents, classes), computed on `n_jobs` threads (of use where numba is there)."""
+        work = in_batches(texts, BATCH_CHARACTERS)
+        if n_jobs == 1:
+            parts = [self._batch_scores(batch) for batch in work]
+        else:
+            with ThreadPoolExecutor(n_jobs) as pool:
+                parts = list(pool.map(self._batch_scores, work))
+        return np.concatenate(parts) if parts else np.empty((0, len(self.classes)), np.float32)
+
+    def _batch_scores(self, batch: list[str]) -> Floats:
+        return self.scorer.scores(*self.terms(batch)[:3])
+
+    def predict_proba(self, texts: Iterable[str], n_jobs: int = 1) -> npt.NDArray[np.float64]:
+        """Return probabilities of shape (documents, classes)."""
+        return self.scorer.probabilities(self.scores(texts, n_jobs))
+
+    def predict(self, texts: Iterable[str], n_jobs: int = 1) -> npt.NDArray[Any]:
+        """Return one label a document; for a multi-label model a 0/1 matrix of shape (documents, classes)."""
+        scores = self.scores(texts, n_jobs)
+        return (scores > 0).astype(np.int64) if self.scorer.multilabel else self.classes[scores.argmax(axis=1)]
 
     def save(self, path: str | Path) -> str:
         """Write the model to a folder, whole or not at all; return its digest."""
-        if not isinstance(self.tokenizer, str):
-            raise InputError("A model with a tokenizer of your own cannot be saved: a file cannot hold a function.")
+        terms = self._term_config()
         if self.classes.dtype.kind not in "Uiu":
             raise InputError(f"Labels must be strings or integers to be saved, got {self.classes.dtype}. Convert them.")
         tensors = {
@@ -261,11 +290,7 @@ class TextModel:
         if self.scorer.class_weights is not None:
             tensors["class_weights"] = self.scorer.class_weights
         config = {
-            "tokenizer": self.tokenizer,
-            "ngram_range": list(self.ngram_range),
-            "stop_words": list(self.stop_words),
-            "sublinear": self.weighting.sublinear,
-            "norm": self.weighting.norm,
+            **terms,
             "classes": self.classes.tolist(),
             "sharpness": self.scorer.sharpness,
             "multilabel": self.scorer.multilabel,
@@ -279,7 +304,7 @@ class TextModel:
         """Read a model that `save` wrote. Nothing in it is executed."""
         folder = store.load_folder(path, "model", _SCHEMA)
         config, n_words = folder.config, len(folder.vocabulary)
-        classes = _checked_classes(folder)
+        terms, classes = load_terms(folder), _checked_classes(folder)
         n_classes = len(classes)
         hidden = folder.matrix("word_embeddings", n_words, None).shape[1]
         head = folder.matrix("class_weights", hidden, n_classes) if "class_weights" in folder.tensors else None
@@ -293,26 +318,19 @@ class TextModel:
             config["sharpness"],
             config["multilabel"],
         )
-        weighting = TermWeighting(folder.vector("idf", n_words, np.float32), config["sublinear"], config["norm"])
-        return cls(
-            config["tokenizer"],
-            tuple(config["ngram_range"]),
-            folder.vocabulary,
-            weighting,
-            scorer,
-            classes,
-            config["settings"],
-            config["report"],
-            tuple(config["stop_words"]),
-        )
+        return cls(**terms, scorer=scorer, classes=classes, settings=config["settings"], report=config["report"])
 
 
-_SCHEMA: dict[str, type | tuple[type, ...]] = {
+TERM_SCHEMA: dict[str, type | tuple[type, ...]] = {
     "tokenizer": str,
     "ngram_range": list,
     "stop_words": list,
     "sublinear": bool,
     "norm": str,
+}
+
+_SCHEMA: dict[str, type | tuple[type, ...]] = {
+    **TERM_SCHEMA,
     "classes": list,
     "sharpness": float,
     "multilabel": bool,
@@ -321,9 +339,9 @@ _SCHEMA: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def _checked_classes(folder: store.Folder) -> npt.NDArray[Any]:
+def load_terms(folder: store.Folder) -> dict[str, Any]:
+    """Return the parts of a saved folder that `TextTerms` needs, checked."""
     config = folder.config
-    classes = config["classes"]
     sound = (
         config["tokenizer"] in TOKENIZERS
         and config["norm"] in get_args(Norm)
@@ -332,13 +350,30 @@ def _checked_classes(folder: store.Folder) -> npt.NDArray[Any]:
         and 1 <= config["ngram_range"][0] <= config["ngram_range"][1] <= 100
         and all(type(word) is str for word in config["stop_words"])
         and sorted(set(config["stop_words"])) == config["stop_words"]
-        and np.isfinite(config["sharpness"])
+    )
+    if not sound:
+        raise StoreError(_UNSOUND.format(folder.path))
+    idf = folder.vector("idf", len(folder.vocabulary), np.float32)
+    return {
+        "tokenizer": config["tokenizer"],
+        "ngram_range": tuple(config["ngram_range"]),
+        "vocabulary": folder.vocabulary,
+        "weighting": TermWeighting(idf, config["sublinear"], config["norm"]),
+        "stop_words": tuple(config["stop_words"]),
+    }
+
+
+def _checked_classes(folder: store.Folder) -> npt.NDArray[Any]:
+    config = folder.config
+    classes = config["classes"]
+    sound = (
+        np.isfinite(config["sharpness"])
         and config["sharpness"] > 0
         and (all(type(c) is str for c in classes) or all(type(c) is int and abs(c) < 2**63 for c in classes))
         and len(set(classes)) == len(classes) >= 1
     )
     if not sound:
-        raise StoreError(f"{folder.path}: config.json has values that no model has. Save or fetch it again.")
+        raise StoreError(_UNSOUND.format(folder.path))
     return np.array(classes)
 
 

@@ -30,6 +30,7 @@ NAMES = (
     "fasttext",
     "wide-mlp",
     "sentence-embedding",
+    "embedding",
 )
 
 

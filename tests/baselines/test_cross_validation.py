@@ -3,7 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from wgcn.baselines.cross_validation import N_FOLDS, choose_c, deal_out
+from wgcn.baselines.cross_validation import N_FOLDS, choose_c, deal_out, enough_folds
 
 
 class Threshold:
@@ -53,3 +53,10 @@ def test_the_smallest_of_the_best_is_chosen_and_what_is_held_out_never_trains() 
     assert [model.fits for model in made] == [[[1, 2, 3, 4, 6, 7]] * 4, [[0, 1, 3, 5, 6]] * 4]
     assert choose_c(classifier, (1.0, 6.0), rows, labels, parts, otherwise=9.0) == (6.0, 0.8)
     assert choose_c(classifier, (1.0, 6.0), rows, labels, [], otherwise=9.0) == (9.0, None)
+
+
+def test_folds_need_two_classes_with_a_document_for_each() -> None:
+    for labels, enough in (("aaaaabbbbb", True), ("aaaaabbbbbc", True), ("aaaaaaaaabbbb", False), ("aaaaa", False)):
+        codes = np.array(list(labels))
+        found = enough_folds(codes)
+        assert [part.tolist() for part in found] == [part.tolist() for part in deal_out(codes) if enough]

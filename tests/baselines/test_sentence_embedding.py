@@ -7,7 +7,7 @@ import pytest
 
 from wgcn.baselines import sentence_embedding
 from wgcn.baselines.baseline import make_baseline
-from wgcn.baselines.cross_validation import choose_c
+from wgcn.baselines.cross_validation import choose_c, enough_folds
 from wgcn.baselines.sentence_embedding import SentenceEmbeddingMethod
 from wgcn.errors import MissingDependencyError
 from wgcn.protocol import Query, Task
@@ -73,7 +73,7 @@ def test_c_is_chosen_by_cross_validation() -> None:
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((60, 8))
     labels = np.where(vectors[:, 0] > 0, "a", "b")
-    parts = sentence_embedding._folds(labels)
+    parts = enough_folds(labels)
     assert sorted(np.concatenate(parts).tolist()) == list(range(60))
     rights = []
     for c in sentence_embedding._CHOICES:

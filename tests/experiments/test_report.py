@@ -500,3 +500,33 @@ def test_an_ablation_with_other_draws_than_the_default_is_no_figure(tmp_path: Pa
     )
     runs = [made(cell) for cell in table.cells() if cell.seed == 0 or cell.variant == "default"]
     assert rows(reported(table, runs, tmp_path))["C"] == [NOTHING]
+
+
+def test_embedder_has_a_table_a_protocol_and_head_and_compares_draw_by_draw(tmp_path: Path) -> None:
+    table = load_table("embedder")
+    gain = {"WGCNEmbedder, probe": 0.05, "tf-idf + SVD, probe": 0.0, "WGCNEmbedder, nearest": 0.03}
+
+    def accuracy(cell: Cell) -> float:
+        # Draws differ much more than the methods do within one.
+        own = gain.get(cell.variant, 0.0)
+        return 0.5 + 0.04 * cell.seed + own * (1 + 0.1 * (cell.seed % 2))
+
+    cells = [cell for cell in table.cells() if cell.dataset in ("r8", "mr")]
+    assert {cell.protocol for cell in cells if cell.variant.endswith("nearest")} == {"inductive"}
+    runs = [made(cell, accuracy(cell)) for cell in cells if cell.dataset == "r8" or cell.seed < 2]
+    text = reported(table, runs, tmp_path)
+    one, five, all_labels, nearest = text.split("###")[1:]
+    assert [part.split(":")[0].strip() for part in (one, five, all_labels, nearest)] == [
+        "few-label", "few-label", "inductive", "inductive"
+    ]  # fmt: skip
+    found = rows(one)
+    assert list(found) == ["", "WGCNEmbedder, probe", "tf-idf + SVD, probe", "WGCNEmbedder \u2212 tf-idf + SVD"]
+    assert found["tf-idf + SVD, probe"] == [NOTHING, "52.00 ± 2.83 [2]", NOTHING, NOTHING, "68.00 ± 12.11"]
+    # The unpaired test would see nothing here.
+    differences = [5 * (1 + 0.1 * (seed % 2)) for seed in range(10)]
+    assert stats.ttest_1samp(differences, 0).pvalue < 0.001
+    assert found["WGCNEmbedder \u2212 tf-idf + SVD"][4] == "+5.25 (p < 0.001)"
+    assert found["WGCNEmbedder \u2212 tf-idf + SVD"][0] == NOTHING
+    assert rows(all_labels)["WGCNEmbedder \u2212 tf-idf + SVD"][4] == "+5.00"
+    assert rows(nearest)["WGCNEmbedder \u2212 tf-idf"][4] == "+3.00"
+    assert reported(table, [], tmp_path).count("|") == 0

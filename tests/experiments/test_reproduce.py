@@ -94,6 +94,19 @@ def test_tables_are_known_by_name() -> None:
         table_of("figure")
 
 
+def test_representations_from_beginning_to_end(tmp_path: Path, data: Path) -> None:
+    path = reproduce.reproduce(load_table("embedder"), Options(["r8"], seeds=2), tmp_path / "out", Workers())
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(("| WGCN", "| tf-idf"))]
+    # Three protocols with a probe, then the nearest documents; after the methods the differences.
+    assert [line.split(" | ")[0].removeprefix("| ") for line in lines] == [
+        *["WGCNEmbedder, probe", "tf-idf + SVD, probe", "WGCNEmbedder \u2212 tf-idf + SVD"] * 3,
+        *["WGCNEmbedder, nearest", "tf-idf + SVD, nearest", "tf-idf, nearest"],
+        *["WGCNEmbedder \u2212 tf-idf + SVD", "WGCNEmbedder \u2212 tf-idf"],
+    ]
+    assert [line.count(" \u2013 ") for line in lines] == [4] * len(lines)
+    assert float(lines[6].split(" | ")[-1].split()[0]) > 90
+
+
 @pytest.mark.parametrize("name", [name for name in TABLES if name != "datasets"])
 @pytest.mark.parametrize("device", ["auto", "cpu", "cuda"])
 def test_every_table_runs_its_cells_on_every_device(

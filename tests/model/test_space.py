@@ -177,3 +177,26 @@ def test_words_of_the_same_documents_are_near_each_other_and_so_are_neighbours()
 def test_too_few_components_are_refused(n_components: int) -> None:
     with pytest.raises(InputError, match=f"n_components must be at least 2, got {n_components}"):
         find_space(documents(), None, n_components=n_components)
+
+
+@given(seed=seeds)
+@settings(max_examples=20)
+def test_what_documents_have_in_common_can_be_left_out_of_the_neighbours(seed: int) -> None:
+    terms, adjacency = documents(60, seed=seed), graph(seed=seed + 1)
+    kept, without = (find_space(terms, adjacency, n_components=8, common=common).words for common in (True, False))
+    assert np.array_equal(kept[:, :4], without[:, :4])
+    rows = terms @ np.hsplit(kept.astype(float), 2)[1]
+    values, directions = np.linalg.svd(rows, full_matrices=False)[1:]
+    assert values[0] ** 2 > 2 * values[1] ** 2
+    expected = rows - np.outer(rows @ directions[0], directions[0])
+    expected *= 2 / np.linalg.norm(expected, axis=1).mean()
+    np.testing.assert_allclose(terms @ without[:, 4:], expected, atol=1e-3)
+
+
+def test_of_two_kinds_of_documents_neither_is_left_out() -> None:
+    terms = csr_array(np.repeat(np.eye(2, dtype=np.float32), 4, axis=0))
+    same = csr_array(np.repeat([[1, 0]], 4, axis=0).astype(np.float32))
+    adjacency = csr_array(np.eye(2, dtype=np.float32))
+    for rows in (terms, same):
+        kept, without = (find_space(rows, adjacency, common=common).words for common in (True, False))
+        assert np.array_equal(kept, without)

@@ -48,6 +48,7 @@ _METHODS: dict[str, tuple[str, str]] = {
     "fasttext": ("wgcn.baselines.fasttext", "FastTextMethod"),
     "wide-mlp": ("wgcn.baselines.wide_mlp", "WideMLPMethod"),
     "sentence-embedding": ("wgcn.baselines.sentence_embedding", "SentenceEmbeddingMethod"),
+    "embedding": ("wgcn.baselines.embedder", "EmbeddingMethod"),
 }
 
 # Methods from outside the package.

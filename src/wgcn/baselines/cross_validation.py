@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["N_FOLDS", "choose_c", "deal_out"]
+__all__ = ["N_FOLDS", "choose_c", "deal_out", "enough_folds"]
 
 N_FOLDS = 5
 
@@ -22,6 +22,12 @@ def deal_out(labels: npt.NDArray[Any]) -> list[npt.NDArray[np.int64]]:
     order = np.argsort(codes, kind="stable")
     order = order[counts[codes[order]] > 1]
     return [order[i::N_FOLDS] for i in range(min(N_FOLDS, len(order)))]
+
+
+def enough_folds(labels: npt.NDArray[Any]) -> list[npt.NDArray[np.int64]]:
+    """Deal documents out to folds, or to none where fewer than two classes have a document for each of them."""
+    _, counts = np.unique(labels, return_counts=True)
+    return deal_out(labels) if np.sum(counts >= N_FOLDS) >= 2 else []
 
 
 def choose_c(

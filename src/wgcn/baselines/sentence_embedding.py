@@ -23,7 +23,7 @@ import numpy.typing as npt
 from sklearn.linear_model import LogisticRegression
 
 from wgcn.baselines.baseline import Baseline, Fit, array_digest, in_fixed_order
-from wgcn.baselines.cross_validation import N_FOLDS, choose_c, deal_out
+from wgcn.baselines.cross_validation import choose_c, enough_folds
 from wgcn.text.encoder import encode_cached
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class SentenceEmbeddingMethod(Baseline):
         set_apart = np.isin(labelled, task.validation)
         c, accuracy = self.settings["C"], None
         if not c:
-            parts = [np.flatnonzero(set_apart)] if set_apart.any() else _folds(labels)
+            parts = [np.flatnonzero(set_apart)] if set_apart.any() else enough_folds(labels)
             c, accuracy = choose_c(_regression, _CHOICES, vectors, labels, parts, otherwise=_WITHOUT_CHOICE)
         self._model = _regression(c).fit(vectors[~set_apart], labels[~set_apart])
         return Fit(validation_accuracy=accuracy, digest=array_digest(self._model.coef_, self._model.intercept_))
@@ -75,9 +75,3 @@ class SentenceEmbeddingMethod(Baseline):
 
 def _regression(c: float) -> LogisticRegression:
     return LogisticRegression(C=c, max_iter=2000)
-
-
-def _folds(labels: npt.NDArray[Any]) -> list[npt.NDArray[np.int64]]:
-    """Deal documents out to folds, or to none where fewer than two classes have a document for each of them."""
-    _, counts = np.unique(labels, return_counts=True)
-    return deal_out(labels) if np.sum(counts >= N_FOLDS) >= 2 else []

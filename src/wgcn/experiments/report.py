@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOTHING",
+    "Groups",
     "Score",
     "comparison",
     "draw_scores",
     "group",
     "markdown_table",
+    "p_text",
     "p_value",
     "provenance",
     "score",
@@ -122,7 +124,12 @@ def t_test(ours: Score | None, theirs: Score | None) -> str:
     p = p_value(ours, theirs) if ours and theirs else None
     if p is None or ours is None or theirs is None:
         return NOTHING
-    return f"{ours.mean - theirs.mean:+.2f} (p {'< 0.001' if p < 0.001 else f'= {p:.3f}'})"
+    return f"{ours.mean - theirs.mean:+.2f} ({p_text(p)})"
+
+
+def p_text(p: float) -> str:
+    """Return a p-value as a report shows it."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def p_value(ours: Score, theirs: Score) -> float | None:

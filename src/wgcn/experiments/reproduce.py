@@ -33,6 +33,7 @@ TABLES = {
     "labels": "labels",
     "summary": "summary",
     "ablation": "ablation",
+    "embedder": "embedder",
 }
 
 

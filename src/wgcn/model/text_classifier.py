@@ -29,7 +29,7 @@ from wgcn.text.corpus import Corpus
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
-__all__ = ["Prepared", "WGCNTextClassifier"]
+__all__ = ["Prepared", "WGCNTextClassifier", "checked_texts", "plain_settings"]
 
 ENCODER = "encoder"  # vectors of words that add up to those of documents
 _MANY_WORDS = 100_000
@@ -172,7 +172,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         n_labels = _n_labels(y)
-        texts = _Counted(_checked_texts(X))
+        texts = _Counted(checked_texts(X))
         prepared = self.prepare(chain(texts, unlabeled), with_graph=document_graph is None)
         if texts.n != n_labels:
             raise InputError(f"{texts.n:,} texts but {n_labels:,} labels: there must be one label a text.")
@@ -306,12 +306,9 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         del parameters["classifier"], parameters["checkpoint"], parameters["resume"]
         if parameters["model"] == "linear":
             del parameters["network"], parameters["training"]
-        if parameters["stop_words"] is not None:
-            parameters["stop_words"] = f"{len(parameters['stop_words'])} words"
         if self.vectors is not None:
             parameters["vectors"] = Path(self.vectors).name
-        plain = (str, int, float, bool, type(None))
-        return {name: value if isinstance(value, plain) else str(value) for name, value in parameters.items()}
+        return plain_settings(parameters)
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
@@ -404,7 +401,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         """
         rows = self._attached(X, document_graph, documents, hops)
         if rows is None:
-            return self._fitted.transform(_checked_texts(X))
+            return self._fitted.transform(checked_texts(X))
         return self._fitted.scorer.embed(rows.data, rows.indices, rows.indptr)
 
     def _scores(
@@ -412,7 +409,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     ) -> npt.NDArray[Any]:
         rows = self._attached(X, document_graph, documents, hops)
         if rows is None:
-            return self._fitted.scores(_checked_texts(X))
+            return self._fitted.scores(checked_texts(X))
         return self._fitted.scorer.scores(rows.data, rows.indices, rows.indptr)
 
     def _attached(
@@ -427,7 +424,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         return attach_citations(self._terms(X), document_graph, known, hops=hops)
 
     def _terms(self, texts: Iterable[str]) -> csr_array:
-        terms = self._fitted.terms(_checked_texts(texts))
+        terms = self._fitted.terms(checked_texts(texts))
         shape = (len(terms.offsets) - 1, len(self._fitted.vocabulary))
         return csr_array((terms.weights, terms.words, terms.offsets), shape=shape)
 
@@ -468,7 +465,16 @@ def _n_labels(y: Any) -> int:
     return len(y) if hasattr(y, "__len__") else int(y.shape[0])
 
 
-def _checked_texts(texts: Iterable[str]) -> Iterable[str]:
+def plain_settings(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of an estimator for texts as JSON can hold them."""
+    stop_words = parameters["stop_words"]
+    shown = {**parameters, "stop_words": None if stop_words is None else f"{len(stop_words)} words"}
+    plain = (str, int, float, bool, type(None))
+    return {name: value if isinstance(value, plain) else str(value) for name, value in shown.items()}
+
+
+def checked_texts(texts: Iterable[str]) -> Iterable[str]:
+    """Return texts, or say what is wrong with what came instead of them."""
     if isinstance(texts, str | bytes):
         raise InputError("Texts must be a list of texts, not one text: put it into a list.")
     if getattr(texts, "ndim", 1) != 1:

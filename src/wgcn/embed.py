@@ -1,0 +1,134 @@
+"""Embeddings of texts with numpy alone: what a saved `WGCNEmbedder` is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wgcn import store
+from wgcn.features import TermWeighting
+from wgcn.predict import BATCH_CHARACTERS, TERM_SCHEMA, Floats, TextTerms, add_up, load_terms
+from wgcn.text.encode import in_batches
+from wgcn.text.tokenize import Tokenizer
+from wgcn.text.vocabulary import Vocabulary
+
+__all__ = ["EmbeddingModel"]
+
+_KIND = "embedder"
+_SCHEMA = {**TERM_SCHEMA, "settings": dict, "report": dict}
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingModel(TextTerms):
+    """Words with their places: what the folder of a saved embedder holds.
+
+    Parameters
+    ----------
+    tokenizer : str or callable
+    ngram_range : (int, int)
+    vocabulary : Vocabulary
+    weighting : TermWeighting
+    word_embeddings : float32 array of shape (words, columns)
+    settings, report : dict
+        How the embedder was fitted, and to what: for the model card.
+    stop_words : tuple of str
+        Words that are dropped before n-grams are formed.
+
+    Examples
+    --------
+    >>> from wgcn import WGCNEmbedder
+    >>> model = WGCNEmbedder(n_components=2).fit(["red wine", "white wine", "fast car"]).model_
+    >>> model.transform(["a glass of wine", "nothing known"]).shape
+    (2, 2)
+    """
+
+    tokenizer: str | Tokenizer
+    ngram_range: tuple[int, int]
+    vocabulary: Vocabulary
+    weighting: TermWeighting
+    word_embeddings: npt.NDArray[np.float32]
+    settings: dict[str, Any] = field(default_factory=dict)
+    report: dict[str, Any] = field(default_factory=dict)
+    stop_words: tuple[str, ...] = ()
+
+    def transform(self, texts: Iterable[str], n_jobs: int = 1) -> Floats:
+        """Return a row of length 1 for each text, or of zeros for one without a known word.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Read in batches.
+        n_jobs : int
+            Threads, of use where numba is there.
+        """
+        work = in_batches(texts, BATCH_CHARACTERS)
+        if n_jobs == 1:
+            parts = [self._batch(batch) for batch in work]
+        else:
+            with ThreadPoolExecutor(n_jobs) as pool:
+                parts = list(pool.map(self._batch, work))
+        return np.concatenate(parts) if parts else np.empty((0, self.word_embeddings.shape[1]), np.float32)
+
+    def _batch(self, batch: list[str]) -> Floats:
+        return self.embed(*self.terms(batch)[:3])
+
+    def embed(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
+        """Return the rows of documents whose terms are known already; see `wgcn.predict.add_up`."""
+        rows = add_up(self.word_embeddings, weights, words, offsets)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        unit: Floats = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+        return unit
+
+    def save(self, path: str | Path) -> str:
+        """Write the embedder to a folder, whole or not at all; return its digest."""
+        config = {**self._term_config(), "settings": self.settings, "report": self.report}
+        tensors = {"word_embeddings": self.word_embeddings, "idf": self.weighting.idf}
+        return store.save_folder(path, _KIND, config, tensors, self.vocabulary, embedder_card(self))
+
+    @classmethod
+    def load(cls, path: str | Path) -> EmbeddingModel:
+        """Read an embedder that `save` wrote. Nothing in it is executed."""
+        folder = store.load_folder(path, _KIND, _SCHEMA)
+        return cls(
+            **load_terms(folder),
+            word_embeddings=folder.matrix("word_embeddings", len(folder.vocabulary), None),
+            settings=folder.config["settings"],
+            report=folder.config["report"],
+        )
+
+
+def embedder_card(model: EmbeddingModel) -> str:
+    """Return the README.md of an embedder's folder."""
+    report = model.report
+    lines = [
+        "# A wgcn text embedder",
+        "",
+        "Turns texts into vectors, learnt from texts without labels and a graph of their words. Use it with",
+        "`wgcn embed FILE --model DIR --output vectors.npy`, or in Python:",
+        "",
+        "    from wgcn import EmbeddingModel",
+        '    EmbeddingModel.load("DIR").transform(["a text"])',
+        "",
+        "| | |",
+        "|---|---|",
+        f"| texts it was fitted to | {report.get('n_documents', 0):,} |",
+        f"| words and n-grams | {len(model.vocabulary):,} |",
+        f"| columns | {model.word_embeddings.shape[1]:,} |",
+        f"| edges of the word graph | {report.get('n_edges', 0):,} |",
+        f"| time to fit | {report.get('seconds', 0):.1f} s |",
+        f"| made | {report.get('date', 'unknown')}, wgcn {report.get('version', 'unknown')} |",
+        "",
+        "A vector has the length 1; that of a text with no known word is 0.",
+        "",
+        "## Settings",
+        "",
+        *(f"- `{name}`: `{json.dumps(value)}`" for name, value in sorted(model.settings.items())),
+    ]
+    return "\n".join(lines) + "\n"
