@@ -279,7 +279,7 @@ def test_fit_chooses_settings(run: Run, train: Path) -> None:
     assert "settings  C 0.5, alpha 0.5, naive_bayes 0.5\n" in out
     assert "chosen    100.00% in cross-validation, 100.00% with those given at first; 25 trials, " in out
     model = TextModel.load(train.parent / "m")
-    assert model.settings["tune_seconds"] == 1000
+    assert model.settings["tune"] is True
     assert (
         "| settings chosen | C 0.5, alpha 0.5, naive_bayes 0.5: 100.00%" in (train.parent / "m/README.md").read_text()
     )

@@ -362,17 +362,15 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             return fit(rows)[0]
 
         if self.tune:
-            default = {"alpha": self.alpha, "naive_bayes": self.naive_bayes, "C": self.C}
-            if teacher is not None:
-                default["teacher"] = self.teacher
-            if adjacency.nnz == 0 or self.order == 0:
-                del default["alpha"]
+            names = ["C", "naive_bayes"]
+            names += ["alpha"] if adjacency.nnz and self.order else []
+            names += ["teacher"] if teacher is not None else []
             self.tuned_ = tune(
                 attempt,
                 terms,
                 labels,
                 weight,
-                default,
+                {name: float(getattr(self, name)) for name in names},
                 seconds=self.tune_seconds,
                 trials=self.tune_trials,
                 random_state=self.random_state,

@@ -299,10 +299,11 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         del parameters["classifier"], parameters["checkpoint"], parameters["resume"]
         if parameters["model"] == "linear":
             del parameters["network"], parameters["training"]
+        del parameters["tune_seconds"], parameters["tune_trials"]
         if self.tuned_ is not None:
             parameters.update(self.tuned_.settings)
         else:
-            del parameters["tune"], parameters["tune_seconds"], parameters["tune_trials"]
+            del parameters["tune"]
         if parameters["stop_words"] is not None:
             parameters["stop_words"] = f"{len(parameters['stop_words'])} words"
         plain = (str, int, float, bool, type(None))

@@ -42,7 +42,7 @@ _PARTS = 5  # into which the documents are dealt out
 _ENOUGH = 2000  # documents to judge a trial by: where there are more, some parts are never held out
 _FEW, _REPEATS = 100, 3  # fewer documents than this are dealt out so often
 _BEHIND = 1.0  # standard errors behind the best at which a trial is given up
-_AHEAD = 2.0  # standard errors that the best must be ahead of the default: with 1, MR lost as often as it gained
+_AHEAD = 2.0  # standard errors that the best must be ahead of the default; with 1 the chosen was worse on new documents
 
 
 class Tuned(NamedTuple):
