@@ -400,6 +400,7 @@ def model_card(model: TextModel) -> str:
         f"| edges of the word graph | {report.get('n_edges', 0):,} |",
         "| accuracy on held-out training documents | "
         + (f"{accuracy:.2%} of {report['n_held_out']:,} |" if accuracy is not None else "not measured |"),
+        *_tuned(report.get("tuned")),
         f"| time to fit | {report.get('seconds', 0):.1f} s |",
         f"| made | {report.get('date', 'unknown')}, wgcn {report.get('version', 'unknown')} |",
         "",
@@ -415,6 +416,17 @@ def model_card(model: TextModel) -> str:
         *(f"- `{name}`: `{json.dumps(value)}`" for name, value in sorted(model.settings.items())),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _tuned(tuned: dict[str, Any] | None) -> list[str]:
+    """Return the line that says how settings were chosen, if they were."""
+    if tuned is None or tuned["accuracy"] is None:
+        return []
+    chosen = ", ".join(f"{name} {value:g}" for name, value in sorted(tuned["settings"].items()))
+    return [
+        f"| settings chosen | {chosen}: {tuned['accuracy']:.2%} in cross-validation, the values given at first "
+        f"{tuned['default_accuracy']:.2%}, of {tuned['n_trials']} trials |"
+    ]
 
 
 def _shares(model: TextModel) -> list[tuple[Any, float]]:

@@ -56,7 +56,7 @@ TRAINING = {
     "n_models": 7,
     "validation_fraction": 0.7,
 }
-LINEAR = {"alpha": 0.7, "order": 3, "naive_bayes": 0.7, "teacher": 0.7, "C": 0.7, "loss": "softmax"}
+LINEAR = {"alpha": 0.7, "order": 3, "naive_bayes": 0.7, "teacher": 0.7, "C": 0.7, "loss": "softmax", "tune": True}
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -123,8 +123,20 @@ def test_every_setting_of_the_linear_model_is_used() -> None:
     for name, value in LINEAR.items():
         found = LinearMethod({name: value})._classifier().get_params()
         assert found[name] == value != before[name]
-        assert {other for other in found if found[other] != before[other]} == {name}
+        # The time that a machine takes must not choose the settings.
+        more = {"tune_seconds"} if name == "tune" else set()
+        assert {other for other in found if found[other] != before[other]} == {name, *more}
     assert before["model"] == "linear"
+
+
+def test_a_tuned_linear_model_is_a_model_of_its_own() -> None:
+    pytest.importorskip("optuna", reason="tune needs Optuna")
+    texts = tuple(f"{'wine' if i % 2 else 'car'} {'car' if i % 5 < 2 else 'of'} {i % 3}" for i in range(60))
+    task = replace(TASK, texts=texts, labels=np.array(["drink" if i % 2 else "drive" for i in range(60)], object))
+    method = LinearMethod({"tune": True, "C": 1e-4})
+    digest = method.fit(task).digest
+    assert method.model.report["tuned"]["n_trials"] == 25
+    assert LinearMethod({"tune": True, "C": 1e-4}).fit(task).digest == digest
 
 
 def test_the_linear_model_is_the_default_of_the_estimators() -> None:

@@ -284,3 +284,38 @@ def test_ngrams_count_in_the_network(run: Run, train: Path) -> None:
     assert model.ngram_range == (1, 2)
     assert model.vocabulary.are_ngrams.sum() == 4
     assert np.abs(model.scorer.word_embeddings).max(axis=1).min() > 0
+
+
+def test_fit_chooses_settings(run: Run, train: Path) -> None:
+    pytest.importorskip("optuna", reason="--tune needs Optuna")
+    code, out, err = run("fit", train, "--model", train.parent / "m", "--tune", "--tune-seconds", 1000)
+    assert code == 0
+    assert err.count("\n") == 2
+    assert "settings  C 0.5, alpha 0.5, naive_bayes 0.5\n" in out
+    assert "chosen    100.00% in cross-validation, 100.00% with those given at first; 25 trials, " in out
+    model = TextModel.load(train.parent / "m")
+    assert model.settings["tune"] is True
+    assert (
+        "| settings chosen | C 0.5, alpha 0.5, naive_bayes 0.5: 100.00%" in (train.parent / "m/README.md").read_text()
+    )
+    assert model.predict(TEXTS).tolist() == LABELS
+
+
+def test_ctrl_c_while_settings_are_chosen_leaves_nothing(
+    run: Run, train: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("optuna", reason="--tune needs Optuna")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("wgcn.cli.fit._Trials.on_trial", interrupt)
+    assert run("fit", train, "--model", train.parent / "m", "--tune")[:2] == (130, "")
+    assert [entry.name for entry in train.parent.iterdir()] == ["train.csv"]
+
+
+def test_the_network_cannot_be_tuned(run: Run, train: Path) -> None:
+    code, out, err = run("fit", train, "--model", train.parent / "m", "--tune", "--network")
+    assert (code, out) == (2, "")
+    assert "tune is for the linear model" in err
+    assert not (train.parent / "m").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -33,7 +34,7 @@ _TRAINING = (
     "n_models",
     "validation_fraction",
 )
-_LINEAR = ("alpha", "order", "naive_bayes", "teacher", "C", "loss")
+_LINEAR = ("alpha", "order", "naive_bayes", "teacher", "C", "loss", "tune")
 _TEXT = ("tokenizer", "ngrams", "min_count", "stop_words", "sublinear", "norm")
 _GRAPH = ("window", "weight", "threshold", "min_pairs", "top_k")
 
@@ -143,7 +144,7 @@ class LinearMethod(_TextMethod):
     """The linear model with a residual, as `WGCNTextClassifier` has it by default.
 
     The problem is convex. Another seed holds other documents out, and so leads the solver to another point within its
-    tolerance, which is not worth ten runs.
+    tolerance, which is not worth ten runs. With `tune`, another seed may also choose other settings.
     """
 
     name = "wgcn-linear"
@@ -167,7 +168,10 @@ class LinearMethod(_TextMethod):
         "teacher": 2.0,
         "C": 0.5,
         "loss": "squared_hinge",
+        "tune": False,
     }
 
     def _classifier(self) -> WGCNClassifier:
-        return WGCNClassifier(**self._pick(_LINEAR), random_state=self.seed)
+        classifier = WGCNClassifier(**self._pick(_LINEAR), random_state=self.seed)
+        # The number of trials alone ends the choice of settings: a result must not depend on how fast the machine is.
+        return classifier.set_params(tune_seconds=math.inf) if classifier.tune else classifier

@@ -3,13 +3,17 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.progress import Progress
 
-from wgcn.cli.console import say, working
+from wgcn.cli.console import say, steps, working
 from wgcn.cli.options import Header, LabelColumn, LabelSeparator, StopWords, TextColumn, read_stop_words
 from wgcn.errors import InputError
+
+if TYPE_CHECKING:
+    from wgcn.model.tuning import Trial
 
 __all__ = ["fit", "read_labelled"]
 
@@ -119,6 +123,18 @@ def fit(
         ),
     ] = None,
     balanced: Annotated[bool, typer.Option("--balanced", help="Give every class the same weight.")] = False,
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune",
+            help="Choose --alpha, --naive-bayes, --C and, if there are texts without a label, --teacher by texts "
+            "with a label that are held out in turn, beginning with the values given. Needs Optuna.",
+        ),
+    ] = False,
+    tune_seconds: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", default_factory=_Default("tune_seconds"), help="Time for --tune."),
+    ],
     network: Annotated[
         bool,
         typer.Option(
@@ -176,9 +192,11 @@ def fit(
             teacher=teacher,
             C=c,
             class_weight="balanced" if balanced else None,
+            tune=tune,
+            tune_seconds=tune_seconds,
         ),
     )
-    with _progress(network, epochs) as callbacks:
+    with _progress(network, epochs, tune) as callbacks:
         unlabelled = (text for part in more for text in part) if more else ()
         estimator.fit(texts, labels, unlabeled=unlabelled, callbacks=callbacks)
     estimator.save(model)
@@ -189,6 +207,13 @@ def fit(
     if n_ngrams:
         typer.echo(f"n-grams   {n_ngrams:,}")
     typer.echo(f"edges     {report['n_edges']:,}")
+    if estimator.tuned_ is not None and estimator.tuned_.accuracy is not None:
+        tuned = estimator.tuned_
+        typer.echo("settings  " + ", ".join(f"{name} {value:g}" for name, value in sorted(tuned.settings.items())))
+        typer.echo(
+            f"chosen    {tuned.accuracy:.2%} in cross-validation, {tuned.default_accuracy:.2%} with those given at "
+            f"first; {tuned.n_trials} trials, {tuned.seconds:.1f} s"
+        )
     if report["held_out_accuracy"] is not None:
         held_out = f"{report['held_out_accuracy']:.2%} of {report['n_held_out']:,} texts that a first fit left out"
         typer.echo(f"accuracy  {held_out}")
@@ -196,10 +221,27 @@ def fit(
     say(f"The model is in {model}. Use it: wgcn predict {model} FILE")
 
 
+class _Trials:
+    """A bar that counts the trials of --tune."""
+
+    def __init__(self, bars: Progress) -> None:
+        self._bars, self._task = bars, bars.add_task("Fitting", total=None, note="")
+
+    def on_trial(self, trial: "Trial") -> None:
+        """Show how many trials there were, and the best accuracy so far."""
+        note = f"{trial.number} of at most {trial.n_trials} trials, best {trial.best_accuracy:.2%}"
+        self._bars.update(
+            self._task, description="Choosing settings", completed=trial.number, total=trial.n_trials, note=note
+        )
+
+
 @contextmanager
-def _progress(network: bool, epochs: int) -> Iterator[list[Any]]:
-    """Show epochs for the network, and for the linear model only that work goes on."""
-    if network:
+def _progress(network: bool, epochs: int, tune: bool) -> Iterator[list[Any]]:
+    """Show epochs for the network, trials while settings are chosen, and else only that work goes on."""
+    if tune and not network:
+        with steps() as bars:
+            yield [_Trials(bars)]
+    elif network:
         from wgcn.model.callbacks import ProgressBar
 
         with ProgressBar(epochs) as bar:

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from wgcn.errors import MissingDependencyError
 from wgcn.model.settings import EpochRecord
 
 if TYPE_CHECKING:
+    from wgcn.model.tuning import Trial
     from wgcn.model.wgcn import WGCN
 
-__all__ = ["Callback", "ProgressBar"]
+__all__ = ["Callback", "ProgressBar", "TrialCallback"]
 
 
+@runtime_checkable
 class Callback(Protocol):
     """Something that watches the training. It may raise KeyboardInterrupt to end it."""
 
     def on_epoch(self, record: EpochRecord, model: WGCN) -> None:
         """See the end of an epoch; the model must be left as it is."""
+
+
+@runtime_checkable
+class TrialCallback(Protocol):
+    """Something that watches the choice of settings."""
+
+    def on_trial(self, trial: Trial) -> None:
+        """See the end of a trial."""
 
 
 class ProgressBar:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +21,14 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from wgcn.errors import InputError, MissingDependencyError
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.citations import attach_citations
+from wgcn.model.callbacks import Callback, TrialCallback
 from wgcn.model.labels import Labels, read_labels
 from wgcn.model.linear import LinearFit, LinearSettings, fit_linear, graph_scale
 from wgcn.model.settings import NetworkSettings, TrainingSettings
 from wgcn.model.teacher import Taught, Teacher
+from wgcn.model.tuning import Settings, Tuned, check_tuning, tune
 from wgcn.predict import Scorer
 from wgcn.text.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from wgcn.model.callbacks import Callback
 
 __all__ = ["WGCNClassifier"]
 
@@ -73,13 +73,21 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     top_k : int or None, default=100
         For a graph that is made from X: edges a word keeps.
     class_weight : dict, "balanced" or None, default=None
+    tune : bool, default=False
+        Whether to choose alpha, naive_bayes, C and, if there are documents without a label, teacher by documents with
+        a label that are held out in turn, beginning with the values given. Needs Optuna; for the linear model. See
+        `wgcn.model.tuning`.
+    tune_seconds : float, default=120.0
+        Time for that. A fit that runs when it is over is ended first.
+    tune_trials : int, default=25
+        Most settings to try. If the time suffices for all, the choice depends on `random_state` alone.
     validation_fraction : float, default=0.1
         Share of the labelled documents that a first fit leaves out, to measure accuracy and to set the probabilities;
         the final fit has all. 0, or fewer than 100 labelled documents, skips this.
     n_jobs : int or None, default=None
         Threads; None for as many as there are cores.
     random_state : int, RandomState or None, default=0
-        Chooses the documents that are left out.
+        Chooses the documents that are left out, and what `tune` tries.
 
     Attributes
     ----------
@@ -94,6 +102,8 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         Of the network: whether Ctrl-C ended its training.
     held_out_accuracy_ : float or None
         Share of the held-out documents that the first fit got right (multi-label: got wholly right).
+    tuned_ : Tuned or None
+        What `tune` chose, the accuracy of that and of the values given, the number of trials and the seconds.
     n_iter_ : int
     n_features_in_ : int
 
@@ -125,6 +135,9 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         tol: float = 3e-4,
         top_k: int | None = 100,
         class_weight: dict[Any, float] | str | None = None,
+        tune: bool = False,
+        tune_seconds: float = 120.0,
+        tune_trials: int = 25,
         validation_fraction: float = 0.1,
         n_jobs: int | None = None,
         random_state: Any = 0,
@@ -144,6 +157,9 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.tol = tol
         self.top_k = top_k
         self.class_weight = class_weight
+        self.tune = tune
+        self.tune_seconds = tune_seconds
+        self.tune_trials = tune_trials
         self.validation_fraction = validation_fraction
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -158,7 +174,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         document_graph: csr_array | None = None,
         unlabeled: csr_array | None = None,
         word_vectors: npt.NDArray[Any] | None = None,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[Callback | TrialCallback] = (),
     ) -> WGCNClassifier:
         """Fit the model.
 
@@ -180,8 +196,9 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         word_vectors : array of shape (n_features, n_values), optional
             Vectors of the words from elsewhere, zeros for a word without one: more for the teacher to go by. Of use
             where most documents have no label.
-        callbacks : sequence of Callback, optional
-            What watches the training of the network, such as `wgcn.model.callbacks.ProgressBar`.
+        callbacks : sequence of Callback or TrialCallback, optional
+            What watches the training of the network, such as `wgcn.model.callbacks.ProgressBar`, or the trials of
+            `tune`.
 
         Returns
         -------
@@ -197,6 +214,8 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         weight = _check_sample_weight(sample_weight, terms, dtype=np.float64)
         if self.model not in ("linear", "network"):
             raise InputError(f"model must be 'linear' or 'network', got {self.model!r}.")
+        if self.tune:
+            check_tuning(self.model, self.tune_seconds, self.tune_trials)
         if not 0 <= self.teacher < np.inf:
             raise InputError(f"teacher must be at least 0, got {self.teacher}.")
         if unlabeled is not None and unlabeled.shape[1] != terms.shape[1]:
@@ -209,13 +228,17 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.word_graph_ = self._graph(terms, weight, word_graph, document_graph)
         rows = terms[labels.labelled]
         weight = self._weighted_by_class(labels, weight[labels.labelled])
+        self.tuned_: Tuned | None = None
         if self.model == "linear":
             others = terms[~labels.labelled]
             if unlabeled is not None:
                 others = csr_array(vstack([others, csr_array(unlabeled).astype(terms.dtype, copy=False)]))
-            self._fit_linear(rows, labels, weight, settings, others, word_vectors)
+            watching = [callback for callback in callbacks if isinstance(callback, TrialCallback)]
+            self._fit_linear(rows, labels, weight, settings, others, word_vectors, watching)
         else:
-            self._fit_network(rows, labels, weight, callbacks)
+            self._fit_network(
+                rows, labels, weight, [callback for callback in callbacks if isinstance(callback, Callback)]
+            )
         self.word_embeddings_ = self.scorer_.word_embeddings
         self.n_iter_ = max(len(self.history_), 1)
         self.classes_ = labels.classes
@@ -295,6 +318,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         settings: LinearSettings,
         others: csr_array,
         word_vectors: npt.NDArray[Any] | None,
+        callbacks: Sequence[TrialCallback],
     ) -> None:
         """Fit twice: without the held-out documents, to learn how far the scores can be trusted; then with all."""
         targets = labels.targets
@@ -302,13 +326,18 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         scale = graph_scale(terms, adjacency, self.order, weight)
         binary = len(labels.classes) == 2 and not labels.multilabel
         teacher, share = None, others.shape[0] / max(others.shape[0] + len(targets), 1)
-        if self.teacher > 0 and share > 0 and not labels.multilabel:
+        if (self.teacher > 0 or self.tune) and share > 0 and not labels.multilabel:
             teacher = Teacher(csr_array(vstack([terms, others])), len(targets), adjacency, word_vectors)
+        strength = self.teacher
+        known: dict[bytes, Taught] = {}  # while settings are tried, the same documents teach again and again
 
         def teach(rows: npt.NDArray[np.int64]) -> Taught | None:
-            if teacher is None:
+            if teacher is None or strength == 0:
                 return None
-            words, bias = (np.float32(self.teacher * share) * part for part in teacher.teach(targets[rows], rows))
+            taught = known.get(rows.tobytes()) or teacher.teach(targets[rows], rows)
+            if self.tune:
+                known[rows.tobytes()] = taught
+            words, bias = (np.float32(strength * share) * part for part in taught)
             return Taught(words[:, 1:], bias[1:]) if binary else Taught(words, bias)
 
         def fit(rows: npt.NDArray[np.int64], start: LinearFit | None = None) -> tuple[Scorer, LinearFit]:
@@ -331,6 +360,33 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             scorer = Scorer(table, None, bias, prior, 1.0 if self.loss == "softmax" else 2.0, labels.multilabel)
             return scorer, fitted
 
+        def use(values: Settings) -> None:
+            nonlocal settings, strength
+            values = dict(values)
+            strength = values.pop("teacher", strength)
+            settings = replace(settings, **values)  # type: ignore[arg-type]
+
+        def attempt(rows: npt.NDArray[np.int64], values: Settings) -> Scorer:
+            use(values)
+            return fit(rows)[0]
+
+        if self.tune:
+            names = ["C", "naive_bayes"]
+            names += ["alpha"] if adjacency.nnz and self.order else []
+            names += ["teacher"] if teacher is not None else []
+            self.tuned_ = tune(
+                attempt,
+                terms,
+                labels,
+                weight,
+                {name: float(getattr(self, name)) for name in names},
+                seconds=self.tune_seconds,
+                trials=self.tune_trials,
+                random_state=self.random_state,
+                callbacks=callbacks,
+            )
+            use(self.tuned_.settings)
+            known.clear()
         self.held_out_accuracy_, self.n_held_out_, sharpness, start = None, 0, None, None
         held_out = self._held_out(targets, labels.multilabel)
         if held_out.any():

@@ -36,7 +36,8 @@ _STEPS = 20
 _PENALTY = 0.1  # of the least squares, beside the mean square of a column
 _ROUNDING = 1e-5  # a cosine below is 0
 _BLOCK = 2000  # documents whose neighbours are sought at a time
-_VECTORS = 3.0  # how much vectors from outside count in the space, where the words themselves count 1
+_GRAPH = 1.5  # how much a word's neighbours count in the space, where the words themselves count 1
+_VECTORS = 3.0  # how much vectors from outside count there
 _REGRESSION = 0.75  # what the regression on such vectors says, beside what has spread
 _REGRESSION_C = 10.0
 
@@ -75,7 +76,7 @@ class Teacher:
         if adjacency is not None:
             self._words = np.flatnonzero(np.diff(adjacency.indptr) > 0)
             terms, adjacency = terms[:, self._words], adjacency[self._words][:, self._words]
-        space = find_space(terms, adjacency, n_components=_COMPONENTS)
+        space = find_space(terms, adjacency, n_components=_COMPONENTS, graph_weight=_GRAPH, common=False)
         near = space.documents(terms)
         self._table = space.words
         self._vectors = self._seen = None

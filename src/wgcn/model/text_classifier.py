@@ -22,8 +22,9 @@ from wgcn.features import Norm, TermWeighting, document_terms
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.association import Weight
 from wgcn.graph.citations import attach_citations
-from wgcn.model.callbacks import Callback
+from wgcn.model.callbacks import Callback, TrialCallback
 from wgcn.model.classifier import WGCNClassifier
+from wgcn.model.tuning import Tuned, check_tuning
 from wgcn.predict import TextModel
 from wgcn.text.corpus import Corpus
 from wgcn.text.tokenize import Tokenizer
@@ -88,6 +89,13 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         brings a language model to training; prediction stays as it is.
     classifier : WGCNClassifier or None, default=None
         The model with its settings; None for the defaults.
+    tune : bool, default=False
+        Whether to choose some of these settings by documents that are held out in turn, as the classifier's own `tune`
+        does, which this sets together with the two that follow.
+    tune_seconds : float, default=120.0
+        Time for that.
+    tune_trials : int, default=25
+        Most settings to try.
 
     Attributes
     ----------
@@ -98,6 +106,8 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         The fitted model.
     model_ : TextModel
         What is saved, and what predicts.
+    tuned_ : Tuned or None
+        What `tune` chose, and why.
     history_ : list of dict
 
     Examples
@@ -125,6 +135,9 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         top_k: int | None = None,
         vectors: str | None = None,
         classifier: WGCNClassifier | None = None,
+        tune: bool = False,
+        tune_seconds: float = 120.0,
+        tune_trials: int = 25,
     ) -> None:
         self.tokenizer = tokenizer
         self.ngram_range = ngram_range
@@ -140,6 +153,9 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         self.top_k = top_k
         self.vectors = vectors
         self.classifier = classifier
+        self.tune = tune
+        self.tune_seconds = tune_seconds
+        self.tune_trials = tune_trials
 
     def fit(
         self,
@@ -149,7 +165,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         *,
         unlabeled: Iterable[str] = (),
         document_graph: csr_array | None = None,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[Callback | TrialCallback] = (),
     ) -> WGCNTextClassifier:
         """Fit the model.
 
@@ -164,14 +180,15 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             More texts without labels, for vocabulary and graph.
         document_graph : csr_array of shape (n_texts, n_texts), optional
             Citations between the texts of X: the word graph is then made from them (eq. 4), not from windows.
-        callbacks : sequence of Callback, optional
-            What watches the training of the network.
+        callbacks : sequence of Callback or TrialCallback, optional
+            What watches the training of the network, or the trials of `tune`.
 
         Returns
         -------
         self
         """
         n_labels = _n_labels(y)
+        self._new_classifier()
         texts = _Counted(checked_texts(X))
         prepared = self.prepare(chain(texts, unlabeled), with_graph=document_graph is None)
         if texts.n != n_labels:
@@ -207,14 +224,14 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         sample_weight: npt.ArrayLike | None = None,
         *,
         document_graph: csr_array | None = None,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[Callback | TrialCallback] = (),
     ) -> WGCNTextClassifier:
         """Fit the model to what `prepare` gave; `y` has the labels of its first texts. See `fit`."""
         started = time.perf_counter()
         n_labels, n_texts = _n_labels(y), prepared.document_terms.shape[0]
         if n_labels > n_texts:
             raise InputError(f"{n_texts:,} texts but {n_labels:,} labels: there must be one label a text.")
-        classifier = clone(self.classifier) if self.classifier is not None else WGCNClassifier()
+        classifier = self._new_classifier()
         self.classifier_ = classifier.fit(
             prepared.document_terms[:n_labels],
             y,
@@ -239,6 +256,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
                 "n_edges": self.word_graph_.info().edges,
                 "held_out_accuracy": classifier.held_out_accuracy_,
                 "n_held_out": classifier.n_held_out_,
+                **({} if classifier.tuned_ is None else {"tuned": classifier.tuned_._asdict()}),
                 "seconds": round(prepared.seconds + time.perf_counter() - started, 2),
                 "date": date.today().isoformat(),
                 "version": __version__,
@@ -246,6 +264,15 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             tuple(self.stop_words or ()),
         )
         return self
+
+    def _new_classifier(self) -> WGCNClassifier:
+        """Return the model with its settings, which are checked as far as `tune` goes: before anything takes long."""
+        classifier = clone(self.classifier) if self.classifier is not None else WGCNClassifier()
+        if self.tune:
+            classifier.set_params(tune=True, tune_seconds=self.tune_seconds, tune_trials=self.tune_trials)
+        if classifier.tune:
+            check_tuning(classifier.model, classifier.tune_seconds, classifier.tune_trials)
+        return classifier
 
     def _corpus(self, texts: Iterable[str]) -> Corpus:
         rules = VocabularyRules(
@@ -306,6 +333,11 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         del parameters["classifier"], parameters["checkpoint"], parameters["resume"]
         if parameters["model"] == "linear":
             del parameters["network"], parameters["training"]
+        del parameters["tune_seconds"], parameters["tune_trials"]
+        if self.tuned_ is not None:
+            parameters.update(self.tuned_.settings)
+        else:
+            del parameters["tune"]
         if self.vectors is not None:
             parameters["vectors"] = Path(self.vectors).name
         return plain_settings(parameters)
@@ -319,6 +351,11 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     def word_embeddings_(self) -> npt.NDArray[Any]:
         """H_vm of eq. 5, one row a word."""
         return self._fitted.scorer.word_embeddings
+
+    @property
+    def tuned_(self) -> Tuned | None:
+        """What `tune` chose, and why; None without it."""
+        return self.classifier_.tuned_
 
     @property
     def history_(self) -> list[dict[str, float]]:
