@@ -7,6 +7,7 @@ import typer
 from wgcn import __version__
 from wgcn.cli import data, demo, graph
 from wgcn.cli.evaluate import evaluate, info
+from wgcn.cli.extend import extend
 from wgcn.cli.fit import fit
 from wgcn.cli.predict import predict
 from wgcn.cli.reproduce import reproduce
@@ -22,7 +23,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (fit, predict, evaluate, info, demo.demo, reproduce):
+for command in (fit, predict, evaluate, extend, info, demo.demo, reproduce):
     app.command()(command)
 app.add_typer(graph.app, name="graph")
 app.add_typer(data.app, name="data")
