@@ -31,6 +31,7 @@ TABLES = {
     "citations": "citations",
     "citation-orders": "orders",
     "labels": "labels",
+    "unseen": "unseen",
 }
 
 
