@@ -91,6 +91,11 @@ def test_model_card_says_what_it_was_trained_on(folder: Path) -> None:
         {"norm": None},
         {"norm": ["l2"]},
         {"code": "import os"},
+        {"report": {"extended": {}}},
+        {"report": {"extended": [{"how": "graph", "words": 1}]}},
+        {"report": {"extended": [{"how": "graph", "words": "1", "texts": 1}]}},
+        {"report": {"extended": [{"how": "graph", "words": 0, "texts": 1}]}},
+        {"report": {"extended": [{"how": "graph", "words": 10**6, "texts": 1}]}},
     ],
 )
 def test_a_signed_model_with_senseless_settings_is_refused(folder: Path, config: dict[str, object]) -> None:

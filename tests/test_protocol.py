@@ -18,6 +18,7 @@ from wgcn.errors import InputError
 from wgcn.protocol import Protocol, Query
 
 CORPUS, INDUCTIVE, FEW = (Protocol.parse(text) for text in ("corpus", "inductive", "few-label:20%"))
+UNSEEN = Protocol.parse("unseen:10%")
 
 # Small settings, so that nothing takes long, and no list of stop words, which not every machine has.
 TEXT = {"stop_words": False, "min_count": 1}
@@ -141,7 +142,17 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    "text", ["corpus", "inductive", "few-label:5%", "few-label:0.5%", "few-label:100%", "few-label:10"]
+    "text",
+    [
+        "corpus",
+        "inductive",
+        "few-label:5%",
+        "few-label:0.5%",
+        "few-label:100%",
+        "few-label:10",
+        "unseen:5%",
+        "unseen:3",
+    ],
 )
 def test_a_protocol_is_what_it_is_written_as(text: str) -> None:
     assert str(Protocol.parse(text)) == text
@@ -170,7 +181,9 @@ def test_every_share_survives_writing_and_reading(share: int) -> None:
         ("few-label:0%", "above 0 and at most 1"),
         ("few-label:101%", "above 0 and at most 1"),
         ("few-label:0", "at least 1"),
-        ("corpus:5%", "Only few-label"),
+        ("unseen", "unseen takes a share or a number of labels: 'unseen:5%'"),
+        ("unseen:0%", "above 0 and at most 1"),
+        ("corpus:5%", "Only few-label and unseen"),
         ("inductive:10", "Only few-label"),
     ],
 )
@@ -292,7 +305,7 @@ def test_a_query_of_nothing_has_no_documents() -> None:
     assert len(Query(None, None, None)) == len(Query((), None, None)) == 0
 
 
-@pytest.mark.parametrize("protocol", [CORPUS, INDUCTIVE, FEW, Protocol("few-label", per_class=2)])
+@pytest.mark.parametrize("protocol", [CORPUS, INDUCTIVE, FEW, Protocol("few-label", per_class=2), UNSEEN])
 def test_labels_of_test_documents_are_in_no_task(pets: Dataset, papers: Dataset, protocol: Protocol) -> None:
     for dataset, other in ((pets, "poison"), (papers, 77)):
         labels = dataset.labels.astype(object)
@@ -365,6 +378,57 @@ def test_what_keeps_its_label_keeps_its_own(pets: Dataset) -> None:
     assert whole.labels.tolist() == truth.tolist()
 
 
+# Words that fitting does not see
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("protocol", [UNSEEN, Protocol("unseen", per_class=1)])
+def test_unseen_fits_the_documents_that_are_drawn_and_no_others(pets: Dataset, protocol: Protocol, seed: int) -> None:
+    assert pets.texts is not None
+    task = protocol.task(pets, seed)
+    few = Protocol("few-label", protocol.fraction, protocol.per_class).task(pets, seed)
+    drawn = [i for i, label in enumerate(few.labels) if label is not None]
+    assert few.texts is not None
+    assert task.texts == tuple(few.texts[i] for i in drawn)
+    assert task.labels.tolist() == few.labels[drawn].tolist()
+    assert Counter((*task.texts, *task.pool)) == Counter(few.texts)
+    assert (few.pool, INDUCTIVE.task(pets).pool, CORPUS.task(pets).pool) == ((), (), ())
+    assert protocol.seen(pets, seed).tolist() == pets.train[drawn].tolist()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_unseen_asks_for_documents_with_a_new_word(pets: Dataset, seed: int) -> None:
+    assert pets.texts is not None
+    protocol = Protocol("unseen", per_class=5)
+    known = {word for text in protocol.task(pets, seed).texts or () for word in text.split()}
+    expected = [i for i in pets.test if set(pets.texts[i].split()) - known]
+    assert 0 < len(expected) < len(pets.test)
+    assert protocol.tested(pets, seed).tolist() == expected
+    assert protocol.query(pets, seed).texts == tuple(pets.texts[i] for i in expected)
+    assert INDUCTIVE.tested(pets).tolist() == pets.test.tolist()
+
+
+def test_unseen_is_for_texts(papers: Dataset) -> None:
+    with pytest.raises(InputError, match="papers has no texts"):
+        UNSEEN.query(papers)
+
+
+@pytest.mark.parametrize("text", ["corpus", "inductive", "few-label:100%", "unseen:100%", "few-label:3", "unseen:5%"])
+def test_a_protocol_says_whether_it_draws(text: str) -> None:
+    assert Protocol.parse(text).is_drawn == (text in ("few-label:3", "unseen:5%"))
+
+
+@pytest.mark.parametrize("extend", ["", "graph", "spelling", "both", "fit"])
+def test_the_pool_leaves_a_trace_where_it_is_asked_for_and_test_texts_never(pets: Dataset, extend: str) -> None:
+    assert pets.texts is not None
+    seen = UNSEEN.seen(pets, 1)
+    others = [text if i in seen or i in pets.test else f"{text} new new cat0" for i, text in enumerate(pets.texts)]
+    changed = replace(pets, texts=tuple(others))
+    first = digest("wgcn-linear", UNSEEN, pets, {"extend": extend})
+    assert digest("wgcn-linear", UNSEEN, with_other_test_texts(pets), {"extend": extend}) == first
+    assert (digest("wgcn-linear", UNSEEN, changed, {"extend": extend}) != first) == (extend in ("graph", "both", "fit"))
+
+
 # The promise: what is not in the task leaves no trace in the model
 
 
@@ -411,8 +475,8 @@ def digest(method: str, protocol: Protocol, dataset: Dataset, settings: dict[str
         kept.clear()
     made = make_baseline(method, settings, seed=1, device="cpu")
     fit = made.fit(protocol.task(dataset, 1))
-    guesses = made.predict(protocol.query(dataset))
-    assert len(guesses) == len(dataset.test)
+    guesses = made.predict(protocol.query(dataset, 1))
+    assert len(guesses) == len(protocol.tested(dataset, 1))
     assert set(guesses.tolist()) <= set(dataset.labels[dataset.train].tolist())
     assert fit.digest is not None
     return fit.digest

@@ -4,7 +4,7 @@ Everything that goes wrong because of what was given raises a :class:`WGCNError`
 what was expected and what to do. Each also is the standard exception that a caller would look for.
 """
 
-__all__ = ["InputError", "MissingDependencyError", "StoreError", "WGCNError", "WGCNWarning"]
+__all__ = ["InputError", "MissingDependencyError", "NoWordError", "StoreError", "WGCNError", "WGCNWarning"]
 
 
 class WGCNError(Exception):
@@ -13,6 +13,10 @@ class WGCNError(Exception):
 
 class InputError(WGCNError, ValueError):
     """A text, file, column or parameter cannot be used as it was given."""
+
+
+class NoWordError(InputError):
+    """There is no word in any of the texts."""
 
 
 class StoreError(WGCNError, ValueError):

@@ -16,13 +16,13 @@ from functools import cached_property
 from importlib.util import find_spec
 from itertools import repeat
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from wgcn import store
-from wgcn.errors import InputError, StoreError
+from wgcn.errors import InputError, MissingDependencyError, StoreError
 from wgcn.features import Norm, TermWeighting, count_terms
 from wgcn.text.encode import in_batches, lay_out
 from wgcn.text.ngram_table import NgramTable
@@ -276,6 +276,43 @@ class TextModel(TextTerms):
         scores = self.scores(texts, n_jobs)
         return (scores > 0).astype(np.int64) if self.scorer.multilabel else self.classes[scores.argmax(axis=1)]
 
+    def extend(
+        self, texts: Iterable[str], how: Literal["graph", "spelling"] = "graph", *, min_count: int | None = None
+    ) -> TextModel:
+        """Return the model with rows for words that it does not know. Nothing is trained, and no label is needed.
+
+        New words come after the others, and nothing changes for a text that has none of them.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Texts that have the words.
+        how : {"graph", "spelling"}
+            "graph": a word gets what the known words say that it shares texts with, so the texts should be many, and
+            like those to be classified. "spelling": it gets what the known words say that are spelt like it, whatever
+            texts it stands in; a word that is spelt like no other stays unknown.
+        min_count : int, optional
+            Leave out words that occur less often than this in the texts. By default 2 for "graph", 1 for "spelling".
+
+        Examples
+        --------
+        >>> from wgcn import WGCNTextClassifier
+        >>> model = WGCNTextClassifier().fit(["red wine", "fast car"], ["drink", "drive"]).model_
+        >>> model = model.extend(["merlot is red wine", "a glass of merlot", "turbo for a fast car", "turbo car"])
+        >>> model.predict(["merlot", "turbo"]).tolist()
+        ['drink', 'drive']
+        """
+        try:
+            from wgcn.model.extend import extend
+        except ImportError as error:
+            raise MissingDependencyError(error.name or "scipy", "graph", "Adding words to a model") from error
+        return extend(self, texts, how, min_count=min_count)
+
+    @property
+    def extensions(self) -> list[dict[str, Any]]:
+        """What `extend` added, an entry a call: how, the number of words, and that of texts."""
+        return list(self.report.get("extended", ()))
+
     def save(self, path: str | Path) -> str:
         """Write the model to a folder, whole or not at all; return its digest."""
         terms = self._term_config()
@@ -339,6 +376,18 @@ _SCHEMA: dict[str, type | tuple[type, ...]] = {
 }
 
 
+def _are_extensions(given: Any, n_words: int) -> bool:
+    """Whether a report tells of words that `extend` can have added."""
+    keys = {"how": str, "words": int, "texts": int}
+    return (
+        isinstance(given, list)
+        and all(isinstance(entry, dict) and entry.keys() == keys.keys() for entry in given)
+        and all(type(entry[key]) is kind for entry in given for key, kind in keys.items())
+        and all(entry["words"] > 0 for entry in given)
+        and sum(entry["words"] for entry in given) < n_words
+    )
+
+
 def load_terms(folder: store.Folder) -> dict[str, Any]:
     """Return the parts of a saved folder that `TextTerms` needs, checked."""
     config = folder.config
@@ -371,6 +420,7 @@ def _checked_classes(folder: store.Folder) -> npt.NDArray[Any]:
         and config["sharpness"] > 0
         and (all(type(c) is str for c in classes) or all(type(c) is int and abs(c) < 2**63 for c in classes))
         and len(set(classes)) == len(classes) >= 1
+        and _are_extensions(config["report"].get("extended", []), len(folder.vocabulary))
     )
     if not sound:
         raise StoreError(_UNSOUND.format(folder.path))
@@ -397,6 +447,11 @@ def model_card(model: TextModel) -> str:
         f"| classes | {len(model.classes)}{' (a document may have several)' if model.scorer.multilabel else ''} |",
         f"| words | {len(model.vocabulary) - n_ngrams:,} |",
         *([f"| n-grams | {n_ngrams:,} |"] if n_ngrams else []),
+        *(
+            f"| words among them that were added by {added['how']}, without training | {added['words']:,} from "
+            f"{added['texts']:,} texts |"
+            for added in model.extensions
+        ),
         f"| edges of the word graph | {report.get('n_edges', 0):,} |",
         "| accuracy on held-out training documents | "
         + (f"{accuracy:.2%} of {report['n_held_out']:,} |" if accuracy is not None else "not measured |"),
@@ -404,7 +459,7 @@ def model_card(model: TextModel) -> str:
         f"| time to fit | {report.get('seconds', 0):.1f} s |",
         f"| made | {report.get('date', 'unknown')}, wgcn {report.get('version', 'unknown')} |",
         "",
-        "Held-out documents were left out of a first fit and joined the final one. A word that training did not see is",
+        "Held-out documents were left out of a first fit and joined the final one. A word that is not among these is",
         "ignored; a text with no known word gets the shares of the classes in training.",
         "",
         "## Classes",

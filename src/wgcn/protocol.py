@@ -5,6 +5,9 @@
 - ``inductive``: the training documents alone. What a user has.
 - ``few-label``: as inductive, but with the labels of a share (or a number a class) of the training documents; the
   others are there as text without labels.
+- ``unseen``: a share (or a number a class) of the training documents alone, text and labels. The other training texts
+  are set apart, for methods that can add words later, and only those test documents are asked for that have a word
+  which fitting did not see.
 
 Figures of different protocols are never comparable, so every result carries its own.
 """
@@ -21,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.errors import InputError
+from wgcn.text.tokenize import words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -29,7 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Protocol", "Query", "Task"]
 
-Name = Literal["corpus", "inductive", "few-label"]
+Name = Literal["corpus", "inductive", "few-label", "unseen"]
+
+# Those that draw documents by a seed.
+_DRAWN = ("few-label", "unseen")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +55,9 @@ class Task:
         Documents whose labels may choose settings but not train, if the data set names such.
     document_graph : csr_array of shape (documents, documents) or None
         Citations between these documents.
+    pool : tuple of str
+        Under ``unseen``, the texts of the other training documents: not for fitting, but for what a method may do after
+        it. Else empty.
     """
 
     texts: tuple[str, ...] | None
@@ -55,6 +65,7 @@ class Task:
     labels: npt.NDArray[np.object_]
     validation: npt.NDArray[np.int64]
     document_graph: csr_array | None
+    pool: tuple[str, ...] = ()
 
     @cached_property
     def digest(self) -> str:
@@ -121,11 +132,11 @@ class Protocol:
 
     Parameters
     ----------
-    name : {"corpus", "inductive", "few-label"}
+    name : {"corpus", "inductive", "few-label", "unseen"}
     fraction : float, optional
-        For few-label: the share of labels, at least one a class.
+        For few-label and unseen: the share of labels, at least one a class.
     per_class : int, optional
-        For few-label: the number of labels a class, instead of a share.
+        For few-label and unseen: the number of labels a class, instead of a share.
 
     Examples
     --------
@@ -142,12 +153,13 @@ class Protocol:
     def __post_init__(self) -> None:
         if self.name not in get_args(Name):
             raise InputError(f"A protocol is one of {', '.join(get_args(Name))}, got {self.name!r}.")
-        if self.name != "few-label":
+        if self.name not in _DRAWN:
             if (self.fraction, self.per_class) != (None, None):
-                raise InputError(f"Only few-label takes a share or a number of labels, not {self.name}.")
+                raise InputError(f"Only few-label and unseen take a share or a number of labels, not {self.name}.")
             return
         if (self.fraction is None) == (self.per_class is None):
-            raise InputError("few-label takes a share or a number of labels: 'few-label:5%' or 'few-label:10'.")
+            example = f"'{self.name}:5%' or '{self.name}:10'"
+            raise InputError(f"{self.name} takes a share or a number of labels: {example}.")
         if self.fraction is not None and not 0 < self.fraction <= 1:
             raise InputError(f"The share of labels must be above 0 and at most 1, got {self.fraction}.")
         if self.per_class is not None and self.per_class < 1:
@@ -155,10 +167,12 @@ class Protocol:
 
     @classmethod
     def parse(cls, text: str) -> Protocol:
-        """Read what `str` writes: corpus, inductive, few-label:5% or few-label:10."""
-        match = re.fullmatch(r"(corpus|inductive|few-label)(?::([0-9.]{1,20})(%?))?", text)
+        """Read what `str` writes: corpus, inductive, few-label:5%, few-label:10 or unseen:5%."""
+        match = re.fullmatch(r"(corpus|inductive|few-label|unseen)(?::([0-9.]{1,20})(%?))?", text)
         if not match:
-            raise InputError(f"{text!r} is no protocol. Use corpus, inductive, few-label:5% or few-label:10.")
+            raise InputError(
+                f"{text!r} is no protocol. Use corpus, inductive, few-label:5%, few-label:10 or unseen:5%."
+            )
         name: Any
         name, number, percent = match.groups()
         if number is None:
@@ -174,18 +188,39 @@ class Protocol:
             return f"{self.name}:{self.fraction * 100:.10g}%"
         return self.name if self.per_class is None else f"{self.name}:{self.per_class}"
 
-    def seen(self, dataset: Dataset) -> npt.NDArray[np.int64]:
+    @property
+    def is_drawn(self) -> bool:
+        """Whether another seed gives another task."""
+        return self.name in _DRAWN and self.fraction != 1.0
+
+    def seen(self, dataset: Dataset, seed: int = 0) -> npt.NDArray[np.int64]:
         """Return the documents that fitting may see, those of the training part first."""
         others = np.setdiff1d(np.arange(len(dataset)), dataset.train)
         if self.name != "corpus":
             others = np.setdiff1d(others, dataset.test)
-        return np.concatenate([dataset.train, others])
+        return np.concatenate([dataset.train[self._fitted(dataset, seed)], others])
+
+    def _fitted(self, dataset: Dataset, seed: int) -> npt.NDArray[np.int64]:
+        """Return which training documents fitting sees."""
+        if self.name != "unseen":
+            return np.arange(len(dataset.train))
+        return self._keep(dataset.labels[dataset.train], seed)
+
+    def tested(self, dataset: Dataset, seed: int = 0) -> npt.NDArray[np.int64]:
+        """Return the documents to be predicted: the test documents, under unseen those with a word that is new."""
+        if self.name != "unseen":
+            return dataset.test
+        if dataset.texts is None:
+            raise InputError(f"{dataset.name} has no texts, so that no word of them can be unseen. Use few-label.")
+        known = {word for i in self.seen(dataset, seed) for word in words(dataset.texts[i])}
+        new = [i for i in dataset.test if not known.issuperset(words(dataset.texts[i]))]
+        return np.array(new, np.int64)
 
     def task(self, dataset: Dataset, seed: int = 0) -> Task:
-        """Return what fitting is given; under few-label the seed draws the documents that keep their labels."""
-        seen = self.seen(dataset)
+        """Return what fitting is given; under few-label and unseen the seed draws the documents with labels."""
+        seen, fitted = self.seen(dataset, seed), self._fitted(dataset, seed)
         labels = np.full(len(seen), None, object)
-        train = dataset.labels[dataset.train]
+        train = dataset.labels[dataset.train[fitted]]
         kept = self._keep(train, seed) if self.name == "few-label" else np.arange(len(train))
         labels[kept] = train[kept]
         validation = np.empty(0, np.int64)
@@ -193,24 +228,26 @@ class Protocol:
             validation = np.flatnonzero(np.isin(seen, dataset.validation))
             labels[validation] = dataset.labels[seen[validation]]
         graph = dataset.document_graph
+        pool = np.setdiff1d(dataset.train, seen)
         return Task(
             None if dataset.texts is None else tuple(dataset.texts[i] for i in seen),
             None if dataset.features is None else dataset.features[seen],
             labels,
             validation,
             None if graph is None else graph[seen][:, seen],
+            tuple(dataset.texts[i] for i in pool) if dataset.texts is not None else (),
         )
 
-    def query(self, dataset: Dataset) -> Query:
-        """Return the test documents, with their citations of documents that fitting saw."""
-        graph, seen = dataset.document_graph, self.seen(dataset)
+    def query(self, dataset: Dataset, seed: int = 0) -> Query:
+        """Return the documents that `tested` names, with their citations of documents that fitting saw."""
+        graph, seen, tested = dataset.document_graph, self.seen(dataset, seed), self.tested(dataset, seed)
         place = np.full(len(dataset), -1)
         place[seen] = np.arange(len(seen))
         return Query(
-            None if dataset.texts is None else tuple(dataset.texts[i] for i in dataset.test),
-            None if dataset.features is None else dataset.features[dataset.test],
-            None if graph is None else graph[dataset.test][:, seen],
-            place[dataset.test] if self.name == "corpus" else None,
+            None if dataset.texts is None else tuple(dataset.texts[i] for i in tested),
+            None if dataset.features is None else dataset.features[tested],
+            None if graph is None else graph[tested][:, seen],
+            place[tested] if self.name == "corpus" else None,
         )
 
     def _keep(self, labels: npt.NDArray[Any], seed: int) -> npt.NDArray[np.int64]:

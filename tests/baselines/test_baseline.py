@@ -47,8 +47,9 @@ def test_every_method_is_made_by_its_name(name: str) -> None:
     assert (made.name, made.seed, made.device) == (name, 3, "cpu")
     assert made.settings == kind.defaults
     assert made.settings is not kind.defaults
-    assert {Protocol(p, 0.1 if p == "few-label" else None).name for p in kind.protocols} == set(kind.protocols)  # type: ignore[arg-type]
-    assert kind.why_not or len(kind.protocols) == 3
+    drawn = ("few-label", "unseen")
+    assert {Protocol(p, 0.1 if p in drawn else None).name for p in kind.protocols} == set(kind.protocols)  # type: ignore[arg-type]
+    assert kind.why_not or len(kind.protocols) == 4
 
 
 @pytest.mark.parametrize("name", method_names())

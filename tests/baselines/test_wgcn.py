@@ -118,7 +118,7 @@ def test_no_two_fits_of_several_networks_share_a_seed() -> None:
 
 
 def test_every_setting_of_the_linear_model_is_used() -> None:
-    assert set(LinearMethod.defaults) == {*TEXT, *LINEAR}
+    assert set(LinearMethod.defaults) == {*TEXT, *LINEAR, "extend"}
     before = LinearMethod()._classifier().get_params()
     for name, value in LINEAR.items():
         found = LinearMethod({name: value})._classifier().get_params()
@@ -137,6 +137,44 @@ def test_a_tuned_linear_model_is_a_model_of_its_own() -> None:
     digest = method.fit(task).digest
     assert method.model.report["tuned"]["n_trials"] == 25
     assert LinearMethod({"tune": True, "C": 1e-4}).fit(task).digest == digest
+
+
+def test_new_words_are_added_as_the_setting_says() -> None:
+    task = replace(TASK, pool=("merlot wine merlot", "red merlot", "turbo car turbo", "fast turbo"))
+    query = Query(("merlot", "turbo", "winery wines", "zzz"), None, None)
+    plain = LinearMethod()
+    plain.fit(task)
+    found = {}
+    for extend in ("", "graph", "spelling", "both", "fit"):
+        method = LinearMethod({"extend": extend})
+        method.fit(task)
+        added = set(method.model.vocabulary.words) - set(plain.model.vocabulary.words)
+        found[extend] = ({"merlot", "turbo"} <= added, method.predict(query).tolist()[:2])
+        assert method.predict(query)[3] == plain.predict(query)[3]
+        if extend in ("graph", "both"):
+            expected = plain.model.extend(task.pool)
+            assert np.array_equal(method.model.scorer.word_embeddings, expected.scorer.word_embeddings)
+    assert {extend: known for extend, (known, _) in found.items()} == {
+        "": False, "graph": True, "spelling": False, "both": True, "fit": True
+    }  # fmt: skip
+    assert all(guesses == ["drink", "drive"] for known, guesses in found.values() if known)
+    fitted = WGCNTextClassifier().fit(TEXTS, LABELS, unlabeled=task.pool).model_
+    method = LinearMethod({"extend": "fit"})
+    method.fit(task)
+    assert np.array_equal(method.model.scorer.word_embeddings, fitted.scorer.word_embeddings)
+
+
+def test_a_text_is_answered_alike_in_every_company() -> None:
+    method = LinearMethod({"extend": "spelling"})
+    method.fit(replace(TASK, texts=tuple(f"{text}s {text}" for text in TEXTS)))
+    texts = ("wining", "", "slowly", "fasts", "zzz", "carss")
+    together = method.predict(Query(texts, None, None)).tolist()
+    assert [method.predict(Query((text,), None, None))[0] for text in texts] == together
+
+
+def test_an_unknown_way_to_add_words_is_explained() -> None:
+    with pytest.raises(InputError, match=r"extend must be one of '', 'graph'"):
+        LinearMethod({"extend": "magic"})
 
 
 def test_the_linear_model_is_the_default_of_the_estimators() -> None:

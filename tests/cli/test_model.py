@@ -319,3 +319,38 @@ def test_the_network_cannot_be_tuned(run: Run, train: Path) -> None:
     assert (code, out) == (2, "")
     assert "tune is for the linear model" in err
     assert not (train.parent / "m").exists()
+
+
+def test_extend_adds_words_and_says_how_many(run: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "more.csv").write_text("body\nmerlot is red wine\nturbo for a fast car\n")
+    (tmp_path / "other.csv").write_text("body\na white merlot\nturbo car\n")
+    larger = tmp_path / "larger"
+    files = (tmp_path / "more.csv", tmp_path / "other.csv")
+    code, out, err = run("extend", model, *files, "--text-column", "body", "--output", larger)
+    assert (code, out) == (0, "words added  3 from 4 texts\n")
+    assert f"wgcn predict {larger}" in err
+    before, after = TextModel.load(model), TextModel.load(larger)
+    assert after.vocabulary.words[len(before.vocabulary) :] == ("a", "merlot", "turbo")
+    assert after.predict(["merlot", "turbo"]).tolist() == ["drink", "drive"]
+    assert "| 3 from 4 texts |" in run("info", larger)[1]
+
+
+def test_extend_by_spelling_and_with_nothing(run: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "more.txt").write_text("red wine\n")
+    for how in ("graph", "spelling"):
+        code, out, _ = run("extend", model, tmp_path / "more.txt", "--how", how, "--output", tmp_path / how)
+        assert (code, out) == (0, "words added  0: the texts have none that can be added\n")
+        assert TextModel.load(tmp_path / how).vocabulary == TextModel.load(model).vocabulary
+
+
+def test_extend_says_what_it_cannot_use(run: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "more.txt").write_text("red wine\n")
+    for arguments, message in (
+        ((model, tmp_path / "none.txt", "-o", tmp_path / "m"), "none.txt"),
+        ((tmp_path / "none", tmp_path / "more.txt", "-o", tmp_path / "m"), "no model folder"),
+        ((model, tmp_path / "more.txt", "--how", "magic", "-o", tmp_path / "m"), "magic"),
+    ):
+        code, _, err = run("extend", *arguments)
+        assert code == 2
+        assert message in err.replace("\n", "")
+    assert not (tmp_path / "m").exists()

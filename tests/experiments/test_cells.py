@@ -192,3 +192,13 @@ def test_a_run_can_have_another_name(pets: Dataset) -> None:
     other = replace(run.cell, variant="other")
     assert renamed(run, other).cell == other
     assert replace(renamed(run, other), cell=run.cell) == run
+
+
+def test_under_unseen_only_documents_with_a_new_word_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ("a cat purrs", "the dog barks", "my cat", "his dog") * 5 + ("a cat purrs", "his horse barks", "cat bird")
+    labels = np.array(["cat", "dog"] * 10 + ["dog", "dog", "dog"])
+    dataset = Dataset("pets", texts, None, labels, np.arange(20), np.arange(20, 23))
+    monkeypatch.setattr(cells, "_dataset", lambda name: dataset)
+    run = run_cell(make_cell("pets", "unseen:50%", "linear-svc", {}, 1), "cpu")
+    # Of the documents with a new word, the second is a dog and the third is taken for a cat.
+    assert (run.n_test, run.accuracy) == (2, 0.5)

@@ -530,3 +530,37 @@ def test_embedder_has_a_table_a_protocol_and_head_and_compares_draw_by_draw(tmp_
     assert rows(all_labels)["WGCNEmbedder \u2212 tf-idf + SVD"][4] == "+5.00"
     assert rows(nearest)["WGCNEmbedder \u2212 tf-idf"][4] == "+3.00"
     assert reported(table, [], tmp_path).count("|") == 0
+
+
+# Words that training did not see
+
+
+def test_gains_are_paired_over_the_draws(tmp_path: Path) -> None:
+    table = load_table("unseen")
+    accuracies = {"WGCN": (0.80, 0.90, 0.85), "WGCN, extended by the pool": (0.82, 0.93, 0.86), "LinearSVC": (0.7, 0.8)}
+    runs = [
+        made(Cell("r8", "unseen:5%", "wgcn-linear", {}, seed, name), accuracy)
+        for name, values in accuracies.items()
+        for seed, accuracy in reversed(list(enumerate(values)))
+    ]
+    text = reported(table, runs, tmp_path)
+    assert "unseen:20%" not in text
+    found = [line for line in lines(text) if line[-1] != NOTHING]
+    by_name = {(line[0], i): line[-1] for i, line in enumerate(found)}
+    p = stats.ttest_rel([0.82, 0.93, 0.86], [0.80, 0.90, 0.85]).pvalue
+    assert list(by_name.values()) == [
+        "R8",
+        "1,000",
+        "85.00 ± 5.00",
+        "87.00 ± 5.57",
+        "75.00 ± 7.07",
+        "R8",
+        f"+2.00 (p = {p:.3f})",
+        "-10.00",
+    ]
+
+
+def test_gains_of_nothing_are_nothing(tmp_path: Path) -> None:
+    run = made(Cell("r8", "unseen:5%", "wgcn-linear", {}, 3, "WGCN, extended by both"))
+    assert rows(reported(load_table("unseen"), [run], tmp_path))["WGCN, extended by both"] == [NOTHING] * 5
+    assert "###" not in reported(load_table("unseen"), [], tmp_path)

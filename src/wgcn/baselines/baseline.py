@@ -81,7 +81,7 @@ class Baseline(ABC):
     """
 
     name: ClassVar[str]
-    protocols: ClassVar[tuple[str, ...]] = ("corpus", "inductive", "few-label")
+    protocols: ClassVar[tuple[str, ...]] = ("corpus", "inductive", "few-label", "unseen")
     why_not: ClassVar[str] = ""  # for a method that cannot run under all protocols: why
     seeded: ClassVar[bool] = True  # whether another seed gives another model
     defaults: ClassVar[Mapping[str, Any]] = {}

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import numpy.typing as npt
 
 from wgcn.baselines.baseline import Baseline, Fit, array_digest
 from wgcn.baselines.preparation import Kept
 from wgcn.datasets import stop_words
+from wgcn.errors import InputError
 from wgcn.model.classifier import WGCNClassifier
 from wgcn.model.settings import NetworkSettings, TrainingSettings
 from wgcn.model.text_classifier import Prepared, WGCNTextClassifier
@@ -36,6 +40,7 @@ _TRAINING = (
 )
 _LINEAR = ("alpha", "order", "naive_bayes", "teacher", "C", "loss", "tune")
 _TEXT = ("tokenizer", "ngrams", "min_count", "stop_words", "sublinear", "norm")
+_EXTENSIONS = ("", "graph", "spelling", "both", "fit")
 _GRAPH = ("window", "weight", "threshold", "min_pairs", "top_k")
 
 # Vocabulary and graph depend on no label and no seed, so cells that follow each other share them.
@@ -64,7 +69,7 @@ class _TextMethod(Baseline):
         kind = self.name if self.settings["ngrams"] > 1 else None
         source = [task.digest, self._pick((*_TEXT, *_GRAPH)), kind, self.settings.get("vectors")]
         estimator.fit_prepared(_prepared.find(source, lambda: estimator.prepare(texts)), task.labels)
-        self.model = model = estimator.model_
+        self.model = model = self._extended(estimator.model_, task)
         digest = array_digest(
             model.vocabulary.words,
             model.weighting.idf,
@@ -78,6 +83,10 @@ class _TextMethod(Baseline):
         """Return a label a text."""
         assert query.texts is not None
         return self.model.predict(query.texts)
+
+    def _extended(self, model: TextModel, task: Task) -> TextModel:
+        """Return the model as it predicts."""
+        return model
 
     def _estimator(self) -> WGCNTextClassifier:
         values = self._pick((*_TEXT, *_GRAPH))
@@ -145,6 +154,9 @@ class LinearMethod(_TextMethod):
 
     The problem is convex. Another seed holds other documents out, and so leads the solver to another point within its
     tolerance, which is not worth ten runs. With `tune`, another seed may also choose other settings.
+
+    `extend` says what becomes of words that fitting does not see: nothing; rows from the texts of the pool ("graph"),
+    from their spelling, or from both; or "fit", if the texts of the pool are to be seen by fitting after all.
     """
 
     name = "wgcn-linear"
@@ -169,7 +181,31 @@ class LinearMethod(_TextMethod):
         "C": 0.5,
         "loss": "squared_hinge",
         "tune": False,
+        "extend": "",
     }
+
+    def __init__(self, settings: Mapping[str, Any] | None = None, seed: int = 0, device: str = "auto") -> None:
+        super().__init__(settings, seed, device)
+        if self.settings["extend"] not in _EXTENSIONS:
+            raise InputError(f"extend must be one of {', '.join(map(repr, _EXTENSIONS))}.")
+
+    def fit(self, task: Task) -> Fit:
+        """Learn from texts; with "fit" from those of the pool too, which have no labels."""
+        if self.settings["extend"] == "fit" and task.texts is not None:
+            labels = np.concatenate([task.labels, np.full(len(task.pool), None, object)])
+            task = replace(task, texts=task.texts + task.pool, labels=labels, pool=())
+        return super().fit(task)
+
+    def predict(self, query: Query) -> npt.NDArray[Any]:
+        """Return a label a text. Words are looked up by their spelling one by one, whatever else is asked for."""
+        assert query.texts is not None
+        model = self.model
+        if self.settings["extend"] in ("spelling", "both"):
+            model = model.extend(query.texts, "spelling")
+        return model.predict(query.texts)
+
+    def _extended(self, model: TextModel, task: Task) -> TextModel:
+        return model.extend(task.pool) if self.settings["extend"] in ("graph", "both") else model
 
     def _classifier(self) -> WGCNClassifier:
         classifier = WGCNClassifier(**self._pick(_LINEAR), random_state=self.seed)

@@ -44,8 +44,8 @@ def reproduce(
     """Run the experiments of a table or figure, and write what comes of them.
 
     datasets, accuracy, orders, sensitivity, efficiency, citations, citation-orders, labels, summary, ablation,
-    embedder, or all. A finished run is saved at once, so an interrupted command goes on where it was; a changed setting
-    runs only what it changes.
+    embedder, unseen, or all. A finished run is saved at once, so an interrupted command goes on where it was; a changed
+    setting runs only what it changes.
     """
     from wgcn.errors import InputError
     from wgcn.experiments.reproduce import TABLES, table_of, write_overview

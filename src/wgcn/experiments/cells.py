@@ -41,7 +41,7 @@ class Cell:
     settings : dict
         All settings of the method, so that a changed default is a changed cell.
     seed : int
-        Of the training, and under few-label also of the draw of labels.
+        Of the training, and under few-label and unseen also of the draw of documents.
     variant : str
         What sets it apart in its table, such as "order 2".
     """
@@ -117,15 +117,15 @@ def run_cell(cell: Cell, device: str = "auto") -> Run:
     dataset = _dataset(cell.dataset)
     protocol = Protocol.parse(cell.protocol)
     method = make_baseline(cell.method, cell.settings, cell.seed, device)
+    query = protocol.query(dataset, cell.seed)
     _reset_peaks()
     started = time.perf_counter()
     fit = method.fit(protocol.task(dataset, cell.seed))
     fitted = time.perf_counter()
     memory, gpu_memory = _peaks()
-    query = protocol.query(dataset)
     guesses = method.predict(query)
     ended = time.perf_counter()
-    truth = dataset.labels[dataset.test]
+    truth = dataset.labels[protocol.tested(dataset, cell.seed)]
     return Run(
         cell=cell,
         accuracy=float(np.mean(guesses == truth)),

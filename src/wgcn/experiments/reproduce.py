@@ -34,6 +34,7 @@ TABLES = {
     "summary": "summary",
     "ablation": "ablation",
     "embedder": "embedder",
+    "unseen": "unseen",
 }
 
 

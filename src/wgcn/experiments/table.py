@@ -132,7 +132,7 @@ class Table:
             return
         n_seeds = min(options.seeds or 10**9, row.seeds.get(dataset, self.set_seeds.get(dataset, self.seeds)))
         drawn = Protocol.parse(protocol)
-        if not kind.seeded and (drawn.name != "few-label" or drawn.fraction == 1.0):
+        if not kind.seeded and not drawn.is_drawn:
             n_seeds = 1  # nothing is drawn
         settings = row.settings_for(dataset)
         for variant, values in self._variants(row):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -464,6 +464,23 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         terms = self._fitted.terms(checked_texts(texts))
         shape = (len(terms.offsets) - 1, len(self._fitted.vocabulary))
         return csr_array((terms.weights, terms.words, terms.offsets), shape=shape)
+
+    def extend(
+        self, texts: Iterable[str], how: Literal["graph", "spelling"] = "graph", *, min_count: int | None = None
+    ) -> WGCNTextClassifier:
+        """Give rows to words that training did not see: see `TextModel.extend`.
+
+        They enter `model_`, which predicts and is saved; graph and classifier stay as they were fitted.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Texts that have the words.
+        how : {"graph", "spelling"}
+        min_count : int, optional
+        """
+        self.model_ = self._fitted.extend(checked_texts(texts), how, min_count=min_count)
+        return self
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the names of the columns that `transform` gives."""

@@ -9,7 +9,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError
+from wgcn.errors import InputError, NoWordError
 
 __all__ = ["Vocabulary", "VocabularyRules"]
 
@@ -181,7 +181,7 @@ def _kept(
     keep: npt.NDArray[np.bool_] = ~np.any(list(dropped.values()), axis=0)
     if not keep.any():
         if not len(words):
-            raise InputError(f"There is no word in the {n_documents:,} documents: they are empty or have no letters.")
+            raise NoWordError(f"There is no word in the {n_documents:,} documents: they are empty or have no letters.")
         reasons = "; ".join(f"{np.sum(mask):,} {reason}" for reason, mask in dropped.items() if mask.any())
         raise InputError(f"No word remains of the {len(words):,} distinct ones: {reasons}. Loosen these rules.")
     return keep
