@@ -40,6 +40,7 @@ _GRAPH = 1.5  # how much a word's neighbours count in the space, where the words
 _VECTORS = 3.0  # how much vectors from outside count there
 _REGRESSION = 0.75  # what the regression on such vectors says, beside what has spread
 _REGRESSION_C = 10.0
+_TRUST = 2.0  # how much more a teacher with such vectors says
 
 
 class Taught(NamedTuple):
@@ -119,6 +120,7 @@ class Teacher:
                 size = float(np.std(self._rows @ weights)) / max(float(np.std(self._seen @ found[0])), 1e-12)
                 factor = np.float32(_REGRESSION * size)
                 scores, bias = scores + self._vectors @ (factor * found[0]), bias + factor * found[1]
+            scores, bias = np.float32(_TRUST) * scores, np.float32(_TRUST) * bias
         everywhere = np.zeros((self._n_words, targets.shape[1]), np.float32)
         everywhere[self._words] = scores
         return Taught(everywhere, bias)
