@@ -1,3 +1,4 @@
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -406,3 +407,13 @@ def test_vectors_are_for_the_linear_model(things: tuple[list[str], list[str], Pa
 def test_a_file_of_vectors_that_is_not_there_is_named(things: tuple[list[str], list[str], Path]) -> None:
     with pytest.raises(InputError, match=r"none\.txt"):
         WGCNTextClassifier(vectors="none.txt").fit(*things[:2])
+
+
+def test_few_labels_of_many_classes_are_no_reason_to_warn(tmp_path: Path) -> None:
+    texts = [f"word{i} thing{i % 20} other" for i in range(60)]
+    labels = [f"class {i % 20}" for i in range(30)] + [None] * 30
+    (tmp_path / "vectors.txt").write_text("\n".join(f"thing{i} {i} 1" for i in range(20)) + "\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for vectors in (None, str(tmp_path / "vectors.txt")):
+            WGCNTextClassifier(vectors=vectors).fit(texts, labels)

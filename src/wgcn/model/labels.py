@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from wgcn.errors import InputError
 
-__all__ = ["Labels", "read_labels"]
+__all__ = ["Labels", "few_labels", "read_labels"]
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,20 @@ def read_labels(y: Any) -> Labels:
         raise InputError("y has NaN. Mark documents without a label by -1, or by None among strings.")
     if not len(known):
         raise InputError("No document has a label: at least two classes are needed.")
-    check_classification_targets(known)
+    with few_labels():
+        check_classification_targets(known)
     classes, codes = np.unique(known, return_inverse=True)
     if len(classes) < 2:
         raise InputError(f"All labels are of one class, {classes.tolist()[0]!r}: at least two classes are needed.")
     return Labels(classes, labelled, np.eye(len(classes), dtype=np.float32)[codes], False)
+
+
+@contextmanager
+def few_labels() -> Iterator[None]:
+    """Keep scikit-learn from warning that labels may be numbers to predict where there are few of each: they are not."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
+        yield
 
 
 def _labelled(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

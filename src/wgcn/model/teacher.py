@@ -21,6 +21,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array
 from sklearn.linear_model import LogisticRegression
 
+from wgcn.model.labels import few_labels
 from wgcn.model.space import WordSpace, find_space
 
 __all__ = ["Taught", "Teacher"]
@@ -141,7 +142,8 @@ def _regression(rows: Floats, targets: Floats, labelled: npt.NDArray[np.int64]) 
     lengths = np.linalg.norm(rows[labelled], axis=1, keepdims=True)
     unit = np.divide(rows[labelled], lengths, out=np.zeros_like(rows[labelled]), where=lengths > 0)
     # The solver comes to its end sooner in double precision.
-    model = LogisticRegression(C=_REGRESSION_C, max_iter=2000).fit(unit.astype(np.float64), codes)
+    with few_labels():
+        model = LogisticRegression(C=_REGRESSION_C, max_iter=2000).fit(unit.astype(np.float64), codes)
     weights = np.zeros((rows.shape[1], targets.shape[1]), np.float32)
     bias = np.zeros(targets.shape[1], np.float32)
     if len(present) == 2:
