@@ -118,7 +118,9 @@ def test_no_two_fits_of_several_networks_share_a_seed() -> None:
 
 
 def test_every_setting_of_the_linear_model_is_used() -> None:
-    assert set(LinearMethod.defaults) == {*TEXT, *LINEAR, "extend"}
+    assert set(LinearMethod.defaults) == {*TEXT, *LINEAR, "extend", "vectors"}
+    assert LinearMethod()._estimator().vectors is None
+    assert LinearMethod({"vectors": "encoder"})._estimator().vectors == "encoder"
     before = LinearMethod()._classifier().get_params()
     for name, value in LINEAR.items():
         found = LinearMethod({name: value})._classifier().get_params()

@@ -67,7 +67,7 @@ class _TextMethod(Baseline):
         estimator = self._estimator()
         # Where there are n-grams, they have edges in the network's graph alone.
         kind = self.name if self.settings["ngrams"] > 1 else None
-        source = [task.digest, self._pick((*_TEXT, *_GRAPH)), kind, self.settings.get("vectors")]
+        source = [task.digest, self._pick((*_TEXT, *_GRAPH)), kind, self.settings.get("vectors") or None]
         estimator.fit_prepared(_prepared.find(source, lambda: estimator.prepare(texts)), task.labels)
         self.model = model = self._extended(estimator.model_, task)
         digest = array_digest(

@@ -74,7 +74,7 @@ def read_labels(y: Any) -> Labels:
 
 @contextmanager
 def few_labels() -> Iterator[None]:
-    """Keep scikit-learn from warning that labels may be numbers to predict where there are few of each: they are not."""
+    """Keep scikit-learn from warning, where there are few labels of each class, that they may be numbers to predict."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
         yield
