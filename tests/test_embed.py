@@ -76,7 +76,7 @@ def test_batches_and_compiled_code_give_the_same_bits(monkeypatch: pytest.Monkey
     model = WGCNEmbedder(4).fit(TEXTS).model_
     texts = [" ".join(TEXTS[i % 4 :]) for i in range(50)]
     expected = model.transform(texts)
-    monkeypatch.setattr("wgcn.embed.BATCH_CHARACTERS", 40)
+    monkeypatch.setattr("wgcn.predict.BATCH_CHARACTERS", 40)
     assert np.array_equal(model.transform(iter(texts), n_jobs=2), expected)
     for compiled in (False, True):
         monkeypatch.setattr("wgcn.predict._worth_compiling", lambda size, compiled=compiled: compiled)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ import numpy.typing as npt
 
 from wgcn import store
 from wgcn.features import TermWeighting
-from wgcn.predict import BATCH_CHARACTERS, TERM_SCHEMA, Floats, TextTerms, add_up, load_terms
-from wgcn.text.encode import in_batches
+from wgcn.predict import TERM_SCHEMA, Floats, TextTerms, add_up, load_terms
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary
 
@@ -68,16 +66,7 @@ class EmbeddingModel(TextTerms):
         n_jobs : int
             Threads, of use where numba is there.
         """
-        work = in_batches(texts, BATCH_CHARACTERS)
-        if n_jobs == 1:
-            parts = [self._batch(batch) for batch in work]
-        else:
-            with ThreadPoolExecutor(n_jobs) as pool:
-                parts = list(pool.map(self._batch, work))
-        return np.concatenate(parts) if parts else np.empty((0, self.word_embeddings.shape[1]), np.float32)
-
-    def _batch(self, batch: list[str]) -> Floats:
-        return self.embed(*self.terms(batch)[:3])
+        return self._rows(self.embed, texts, n_jobs, self.word_embeddings.shape[1])
 
     def embed(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
         """Return the rows of documents whose terms are known already; see `wgcn.predict.add_up`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -172,6 +172,20 @@ class TextTerms:
         weights = self.weighting.weigh(counts, words, new_offsets)
         return Terms(weights, words, new_offsets, len(ids), int(len(ids) - before[-1]))
 
+    def _rows(self, function: Callable[..., Floats], texts: Iterable[str], n_jobs: int, n_columns: int) -> Floats:
+        """Return the rows that a function gives for the terms of texts, batch by batch, on `n_jobs` threads."""
+
+        def work(batch: list[str]) -> Floats:
+            return function(*self.terms(batch)[:3])
+
+        batches = in_batches(texts, BATCH_CHARACTERS)
+        if n_jobs == 1:
+            parts = list(map(work, batches))
+        else:
+            with ThreadPoolExecutor(n_jobs) as pool:
+                parts = list(pool.map(work, batches))
+        return np.concatenate(parts) if parts else np.empty((0, n_columns), np.float32)
+
     def _encode(self, texts: list[str]) -> tuple[npt.NDArray[np.int32], Offsets]:
         """Return ids of words or n-grams, -1 for unknown ones, and where each text begins."""
         function, size = resolve_tokenizer(self.tokenizer), sum(map(len, texts))
@@ -256,16 +270,7 @@ class TextModel(TextTerms):
 
     def scores(self, texts: Iterable[str], n_jobs: int = 1) -> Floats:
         """Return scores of shape (documents, classes), computed on `n_jobs` threads (of use where numba is there)."""
-        work = in_batches(texts, BATCH_CHARACTERS)
-        if n_jobs == 1:
-            parts = [self._batch_scores(batch) for batch in work]
-        else:
-            with ThreadPoolExecutor(n_jobs) as pool:
-                parts = list(pool.map(self._batch_scores, work))
-        return np.concatenate(parts) if parts else np.empty((0, len(self.classes)), np.float32)
-
-    def _batch_scores(self, batch: list[str]) -> Floats:
-        return self.scorer.scores(*self.terms(batch)[:3])
+        return self._rows(self.scorer.scores, texts, n_jobs, len(self.classes))
 
     def predict_proba(self, texts: Iterable[str], n_jobs: int = 1) -> npt.NDArray[np.float64]:
         """Return probabilities of shape (documents, classes)."""

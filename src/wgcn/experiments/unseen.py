@@ -8,7 +8,7 @@ from statistics import mean
 
 from wgcn.experiments.cells import Run
 from wgcn.experiments.published import TITLES
-from wgcn.experiments.report import NOTHING, group, markdown_table, score
+from wgcn.experiments.report import NOTHING, group, markdown_table, p_text, score
 from wgcn.experiments.table import Table
 
 __all__ = ["report"]
@@ -61,5 +61,4 @@ def gain(ours: Sequence[Run], theirs: Sequence[Run]) -> str:
         return NOTHING
     if max(gains) - min(gains) < 1e-9:  # nothing varies, but for rounding
         return f"{mean(gains):+.2f}"
-    p = float(ttest_1samp(gains, 0).pvalue)
-    return f"{mean(gains):+.2f} (p {'< 0.001' if p < 0.001 else f'= {p:.3f}'})"
+    return f"{mean(gains):+.2f} ({p_text(float(ttest_1samp(gains, 0).pvalue))})"

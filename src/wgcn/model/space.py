@@ -20,7 +20,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from wgcn.errors import InputError
 
-__all__ = ["WordSpace", "find_space"]
+__all__ = ["WordSpace", "find_space", "given_space"]
 
 Floats = npt.NDArray[Any]
 
@@ -84,6 +84,11 @@ def find_space(
         neighbours = _without_common(terms, neighbours)
     neighbours = np.float32(graph_weight) * _scaled(terms, neighbours)
     return WordSpace(np.hstack([_scaled(terms, vectors), neighbours]), (1.0, float(graph_weight)))
+
+
+def given_space(terms: csr_array, vectors: Floats) -> WordSpace:
+    """Return the space of given vectors of words, in one block."""
+    return WordSpace(_scaled(terms, vectors.astype(np.float32)), (1.0,))
 
 
 def _without_common(terms: csr_array, block: Floats) -> Floats:

@@ -22,7 +22,7 @@ from scipy.sparse import csr_array, diags_array
 from sklearn.linear_model import LogisticRegression
 
 from wgcn.model.labels import few_labels
-from wgcn.model.space import WordSpace, find_space
+from wgcn.model.space import find_space, given_space
 
 __all__ = ["Taught", "Teacher"]
 
@@ -83,7 +83,7 @@ class Teacher:
         self._table = space.words
         self._vectors = self._seen = None
         if vectors is not None:
-            own = space_of_vectors(terms, vectors[self._words])
+            own = given_space(terms, vectors[self._words])
             length = float(np.linalg.norm(space.weights))
             near = np.hstack([np.float32(length) * near, np.float32(_VECTORS) * own.documents(terms)])
             near /= np.float32(np.hypot(length, _VECTORS))
@@ -125,12 +125,6 @@ class Teacher:
         everywhere = np.zeros((self._n_words, targets.shape[1]), np.float32)
         everywhere[self._words] = scores
         return Taught(everywhere, bias)
-
-
-def space_of_vectors(terms: csr_array, vectors: Floats) -> WordSpace:
-    """Return the space of given vectors, in which documents are about 1 long."""
-    length = float(np.linalg.norm(terms[:1000] @ vectors, axis=1).mean())
-    return WordSpace(np.asarray(vectors / (length or 1.0), np.float32), (1.0,))
 
 
 def _regression(rows: Floats, targets: Floats, labelled: npt.NDArray[np.int64]) -> tuple[Floats, Floats] | None:

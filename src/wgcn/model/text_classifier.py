@@ -206,6 +206,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             Whether to build the word graph.
         """
         started = time.perf_counter()
+        self._check_vectors()
         if self.vectors == ENCODER:
             texts = list(texts)  # they are read twice
         corpus = self._corpus(texts)
@@ -289,6 +290,15 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         nodes = corpus.with_words(self._nodes(corpus.vocabulary))
         graph = WordGraph.from_corpus(nodes, window=self.window, weight=self.weight, rules=rules)
         return graph.among(corpus.vocabulary)
+
+    def _check_vectors(self) -> None:
+        """Say before anything takes long that vectors are not there."""
+        if self.vectors in (None, ENCODER, "distilled") or ":" in str(self.vectors):  # NAME:DIGEST
+            return
+        if not Path(str(self.vectors)).expanduser().is_file():
+            raise InputError(
+                f"There are no word vectors {self.vectors!r}. vectors is 'encoder', 'distilled', or the path of a file."
+            )
 
     def _word_vectors(
         self, texts: Iterable[str], vocabulary: Vocabulary, terms: csr_array
