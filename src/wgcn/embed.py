@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn import store
+from wgcn.card import embedder_card
 from wgcn.features import TermWeighting
-from wgcn.predict import TERM_SCHEMA, Floats, TextTerms, add_up, load_terms
+from wgcn.terms import TERM_SCHEMA, Floats, TextTerms, add_up, load_terms
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary
 
@@ -69,7 +69,7 @@ class EmbeddingModel(TextTerms):
         return self._rows(self.embed, texts, n_jobs, self.word_embeddings.shape[1])
 
     def embed(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
-        """Return the rows of documents whose terms are known already; see `wgcn.predict.add_up`."""
+        """Return the rows of documents whose terms are known already; see `wgcn.terms.add_up`."""
         rows = add_up(self.word_embeddings, weights, words, offsets)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         unit: Floats = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
@@ -91,33 +91,3 @@ class EmbeddingModel(TextTerms):
             settings=folder.config["settings"],
             report=folder.config["report"],
         )
-
-
-def embedder_card(model: EmbeddingModel) -> str:
-    """Return the README.md of an embedder's folder."""
-    report = model.report
-    lines = [
-        "# A wgcn text embedder",
-        "",
-        "Turns texts into vectors, learnt from texts without labels and a graph of their words. Use it with",
-        "`wgcn embed FILE --model DIR --output vectors.npy`, or in Python:",
-        "",
-        "    from wgcn import EmbeddingModel",
-        '    EmbeddingModel.load("DIR").transform(["a text"])',
-        "",
-        "| | |",
-        "|---|---|",
-        f"| texts it was fitted to | {report.get('n_documents', 0):,} |",
-        f"| words and n-grams | {len(model.vocabulary):,} |",
-        f"| columns | {model.word_embeddings.shape[1]:,} |",
-        f"| edges of the word graph | {report.get('n_edges', 0):,} |",
-        f"| time to fit | {report.get('seconds', 0):.1f} s |",
-        f"| made | {report.get('date', 'unknown')}, wgcn {report.get('version', 'unknown')} |",
-        "",
-        "A vector has the length 1; that of a text with no known word is 0.",
-        "",
-        "## Settings",
-        "",
-        *(f"- `{name}`: `{json.dumps(value)}`" for name, value in sorted(model.settings.items())),
-    ]
-    return "\n".join(lines) + "\n"

@@ -9,7 +9,18 @@ from scipy import stats
 from wgcn.experiments.cells import Cell, Run
 from wgcn.experiments.efficiency import WHOLE
 from wgcn.experiments.published import ACCURACY
-from wgcn.experiments.report import NOTHING, Score, group, markdown_table, p_value, provenance, score, t_test
+from wgcn.experiments.report import (
+    NOTHING,
+    Score,
+    differences,
+    gain,
+    group,
+    markdown_table,
+    p_value,
+    provenance,
+    score,
+    t_test,
+)
 from wgcn.experiments.reproduce import TABLES, all_cells, write_report
 from wgcn.experiments.table import Options, Row, Table, load_table
 
@@ -82,6 +93,19 @@ def test_nothing_is_tested_where_nothing_varies() -> None:
     assert p_value(constant, scored(90, 92, 97)) is not None
     assert t_test(single, constant) == t_test(None, scored(90, 92)) == t_test(scored(90, 92), None) == NOTHING
     assert t_test(scored(90, 92, 94), scored(80, 80.1, 80.2)).startswith("+11.90 (p = 0.00")
+
+
+def test_differences_and_gains_are_those_of_runs_with_the_same_seed() -> None:
+    def runs(accuracies: dict[int, float]) -> list[Run]:
+        return [made(Cell("r8", "inductive", "wgcn", {}, seed), accuracy) for seed, accuracy in accuracies.items()]
+
+    ours, theirs = runs({3: 0.9, 1: 0.8, 0: 0.7}), runs({0: 0.68, 2: 0.1, 3: 0.85})
+    assert differences(ours, theirs) == pytest.approx([5, 2])
+    assert gain(ours, theirs) == f"+3.50 (p = {stats.ttest_1samp([5, 2], 0).pvalue:.3f})"
+    assert gain(ours[:1], theirs) == "+5.00"
+    # 0.9 - 0.8 and 0.8 - 0.7 are the same but for rounding.
+    assert gain(runs({0: 0.9, 1: 0.8}), runs({0: 0.8, 1: 0.7})) == "+10.00"
+    assert gain(ours[1:2], theirs) == gain([], theirs) == NOTHING
 
 
 def test_runs_are_sorted_by_protocol_variant_and_set() -> None:

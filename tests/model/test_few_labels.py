@@ -9,9 +9,8 @@ import pytest
 from scipy.sparse import csr_array, vstack
 from threadpoolctl import threadpool_limits
 
-from wgcn import Corpus, EdgeRules, TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
+from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
 from wgcn.errors import InputError
-from wgcn.model import text_classifier
 from wgcn.model.teacher import Taught, Teacher
 
 N_TOPICS = 4
@@ -208,70 +207,9 @@ def test_naive_bayes_changes_the_model_and_not_its_type(naive_bayes: float, dtyp
     assert model.score(data.x, data.y) == 1
 
 
-SENTENCES = [
-    "the old red wine of the north",
-    "the old white wine of the south",
-    "a glass of red wine",
-    "a glass of cold water",
-    "the cold water of the north",
-    "an old car and a fast car",
-] * 3
-
-
-@pytest.mark.parametrize("weight", ["pmi", "npmi", "count", "cosine"])
-def test_ngrams_have_no_edge_and_words_the_edges_that_they_have_alone(weight: str) -> None:
-    model = WGCNTextClassifier(ngram_range=(1, 3), window=3, weight=weight)  # type: ignore[arg-type]
-    prepared = model.prepare(SENTENCES)
-    graph, are_ngrams = prepared.word_graph, prepared.vocabulary.are_ngrams
-    assert graph is not None
-    assert graph.vocabulary == prepared.vocabulary
-    assert {"red wine", "of the north"} < set(prepared.vocabulary.words)
-    assert not np.diff(graph.adjacency.indptr)[are_ngrams].any()
-    assert not graph.adjacency[:, are_ngrams].nnz
-    alone = model.set_params(ngram_range=(1, 1)).prepare(SENTENCES).word_graph
-    assert alone is not None
-    assert alone.vocabulary.words == tuple(np.array(graph.vocabulary.words)[~are_ngrams])
-    assert np.array_equal(graph.adjacency[~are_ngrams][:, ~are_ngrams].toarray(), alone.adjacency.toarray())
-    assert np.array_equal(graph.degrees[~are_ngrams], alone.degrees)
-    assert alone.adjacency.nnz > 0
-
-
-def test_ngrams_with_edges_are_tokens_of_the_windows() -> None:
-    prepared = WGCNTextClassifier(ngram_edges=True, window=3).prepare(SENTENCES)
-    corpus = Corpus.from_texts(SENTENCES, ngram_range=(1, 2))
-    expected = WordGraph.from_corpus(corpus, window=3, weight="pmi", rules=EdgeRules(min_count=2))
-    assert prepared.word_graph is not None
-    assert prepared.word_graph.vocabulary == expected.vocabulary
-    assert np.array_equal(prepared.word_graph.adjacency.toarray(), expected.adjacency.toarray())
-    assert prepared.word_graph.neighbours("red wine", min_count=0)
-
-
-def test_where_there_are_ngrams_alone_they_have_edges() -> None:
-    graph = WGCNTextClassifier(ngram_range=(2, 2), window=3).prepare(SENTENCES).word_graph
-    assert graph is not None
-    assert graph.info().edges > 0
-
-
 @pytest.mark.parametrize("ngram_edges", [False, True])
 def test_ngrams_count_in_the_documents_with_edges_or_without(ngram_edges: bool) -> None:
     # The words are the same in both classes; only their order is not.
     texts = ["red wine white rose", "white rose red wine", "red rose white wine", "white wine red rose"] * 3
     model = WGCNTextClassifier(ngram_edges=ngram_edges).fit(texts, ["a", "a", "b", "b"] * 3)
     assert model.predict(["red wine", "white rose", "red rose", "white wine"]).tolist() == ["a", "a", "b", "b"]
-
-
-def test_by_default_all_words_are_kept_and_ngrams_that_occur_twice() -> None:
-    texts = ["red wine once", "old red wine"]
-    words = WGCNTextClassifier().prepare(texts).vocabulary.words
-    assert words == ("red", "red wine", "wine", "old", "once")
-    assert set(WGCNTextClassifier(min_count=1).prepare(texts).vocabulary) == {*words, "wine once", "old red"}
-    assert WGCNTextClassifier(min_count=2).prepare(texts).vocabulary.words == ("red", "red wine", "wine")
-
-
-def test_of_very_many_words_those_that_occur_once_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = ["red wine once", "old red wine"]
-    monkeypatch.setattr(text_classifier, "_MANY_WORDS", 3)
-    assert WGCNTextClassifier().prepare(texts).vocabulary.words == ("red", "red wine", "wine")
-    # n-grams are not counted among the words, and words that all occur once are kept.
-    assert WGCNTextClassifier().prepare(["a b c", "a b"]).vocabulary.words == ("a", "a b", "b", "c")
-    assert WGCNTextClassifier().prepare(["a b c d", "e"]).vocabulary.words == ("a", "b", "c", "d", "e")

@@ -82,7 +82,7 @@ def ridge(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def reference(
     terms: csr_array, adjacency: csr_array | None, targets: np.ndarray, labelled: np.ndarray, k: int
 ) -> Taught:
-    found = find_space(terms, adjacency, graph_weight=1.5, common=False)
+    found = find_space(terms, adjacency, graph_weight=1.5)
     shares = spread_labels(nearest(found.documents(terms).astype(float), k), targets, labelled)
     reached = shares.sum(axis=1) > 0
     words = found.words.astype(float)

@@ -58,9 +58,9 @@ def test_plain_and_compiled_look_up_give_identical_probabilities(fitted: WGCNTex
     assert model.ngram_range == (1, 2)
     compiled = fitted.predict_proba(split[2])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wgcn.predict._worth_compiling", lambda size: False)
+        patch.setattr("wgcn.terms._worth_compiling", lambda size: False)
         for worth_a_table in (-1, 1 << 60):
-            patch.setattr("wgcn.predict._WORTH_A_TABLE", worth_a_table)
+            patch.setattr("wgcn.terms._WORTH_A_TABLE", worth_a_table)
             assert np.array_equal(replace(model).predict_proba(split[2]), compiled)
 
 
@@ -68,7 +68,7 @@ def test_plain_and_compiled_look_up_of_single_words_give_identical_probabilities
     fitted = WGCNTextClassifier(min_count=3, ngram_range=(1, 1)).fit(split[0][::4], split[1][::4])
     compiled = fitted.predict_proba(split[2])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wgcn.predict._worth_compiling", lambda size: False)
+        patch.setattr("wgcn.terms._worth_compiling", lambda size: False)
         assert np.array_equal(replace(fitted.model_).predict_proba(split[2]), compiled)
 
 
@@ -220,20 +220,6 @@ def test_fits_share_what_was_prepared_and_leave_it_as_it_was(split) -> None:  # 
     expected = WGCNTextClassifier(min_count=2).fit(texts[:100], labels[:100], unlabeled=texts[100:])
     assert_same(models[2], expected)
     assert models[2].model_.report["n_labelled"] == 100
-
-
-def test_the_threshold_prunes_edges(split) -> None:  # type: ignore[no-untyped-def]
-    graphs = [
-        WGCNTextClassifier(min_count=2, weight="npmi", threshold=threshold).prepare(split[0][:100]).word_graph
-        for threshold in (0.0, 0.3, 0.6)
-    ]
-    edges = [graph.info().edges for graph in graphs if graph is not None]
-    assert edges[0] > edges[1] > edges[2] > 0
-    assert graphs[2] is not None
-    pruned = graphs[2].adjacency.tocoo()
-    weights = pruned.data * np.sqrt(graphs[2].degrees[pruned.row] * graphs[2].degrees[pruned.col])
-    assert weights[pruned.row != pruned.col].min() > 0.6 - 1e-5
-    assert WGCNTextClassifier(threshold=0.5).fit(TEXTS, LABELS).model_.settings["threshold"] == 0.5
 
 
 @pytest.mark.parametrize(("n_texts", "n_labels", "n_more"), [(4, 3, 0), (3, 4, 0), (3, 4, 1), (4, 3, 2), (2, 4, 1)])

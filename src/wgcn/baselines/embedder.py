@@ -28,7 +28,7 @@ from wgcn.baselines.preparation import Kept
 from wgcn.embed import EmbeddingModel
 from wgcn.errors import InputError
 from wgcn.model.embedder import WGCNEmbedder
-from wgcn.model.text_classifier import WGCNTextClassifier
+from wgcn.model.preparation import Preparation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,8 +132,7 @@ def _represent(texts: Sequence[str], kind: str, width: int) -> _Representation:
     embedder = WGCNEmbedder(width)
     if kind == "wgcn":
         return _Representation(rows=embedder.fit_transform(texts), model=embedder.model_)
-    plain = WGCNTextClassifier(tokenizer=embedder.tokenizer, ngram_range=embedder.ngram_range)
-    prepared = plain.prepare(texts, with_graph=False)
+    prepared = Preparation.of(embedder.get_params()).prepare(texts, with_graph=False)
     terms = prepared.document_terms
     words = np.empty((terms.shape[1], 0), np.float32)
     if kind == "svd":

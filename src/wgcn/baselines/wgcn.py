@@ -17,8 +17,9 @@ from wgcn.baselines.preparation import Kept
 from wgcn.datasets import stop_words
 from wgcn.errors import InputError
 from wgcn.model.classifier import WGCNClassifier
+from wgcn.model.preparation import Prepared
 from wgcn.model.settings import NetworkSettings, TrainingSettings
-from wgcn.model.text_classifier import Prepared, WGCNTextClassifier
+from wgcn.model.text_classifier import WGCNTextClassifier
 
 if TYPE_CHECKING:
     from wgcn.predict import TextModel

@@ -96,6 +96,7 @@ def info(folder: ModelFolder) -> None:
 
     Example: wgcn info my-model
     """
-    from wgcn.predict import TextModel, model_card
+    from wgcn.card import model_card
+    from wgcn.predict import TextModel
 
     typer.echo(model_card(TextModel.load(folder)), nl=False)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean, stdev
 
 from wgcn.experiments.cells import Run
 from wgcn.experiments.published import TITLES
-from wgcn.experiments.report import NOTHING, Score, group, markdown_table, scores_of
+from wgcn.experiments.report import NOTHING, differences, group, markdown_table, scores_of
 from wgcn.experiments.table import Table
 
 __all__ = ["report"]
@@ -23,11 +24,10 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
         if first not in scores:
             continue
         rows = [[first, *(str(scores[first].get(dataset, NOTHING)) for dataset in table.datasets)]]
-        rows += [
-            [name, *(_difference(found.get(dataset), scores[first].get(dataset)) for dataset in table.datasets)]
-            for name, found in scores.items()
-            if name != first
-        ]
+        for name in scores:
+            pairs = [[groups.get((protocol, row, dataset), ()) for row in (name, first)] for dataset in table.datasets]
+            if name != first:
+                rows.append([name, *(_difference(*pair) for pair in pairs)])
         header = ["", *(TITLES[dataset] for dataset in table.datasets)]
         parts.append(f"### Protocol: {protocol}\n\n{markdown_table(header, rows)}")
     if parts:
@@ -39,13 +39,10 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
     return "\n".join(parts)
 
 
-def _difference(changed: Score | None, default: Score | None) -> str:
+def _difference(changed: Sequence[Run], default: Sequence[Run]) -> str:
     """Return the mean difference of runs with the same seeds, and its standard error."""
-    if changed is None or default is None or len(changed.values) != len(default.values):
+    points = differences(changed, default)
+    if not points or len(points) < max(len(changed), len(default)):
         return NOTHING
-    differences = [ours - theirs for ours, theirs in zip(changed.values, default.values, strict=True)]
-    mean = sum(differences) / len(differences)
-    if len(differences) == 1:
-        return f"{mean:+.2f}"
-    variance = sum((each - mean) ** 2 for each in differences) / (len(differences) - 1)
-    return f"{mean:+.2f} ± {(variance / len(differences)) ** 0.5:.2f}"
+    error = f" ± {stdev(points) / len(points) ** 0.5:.2f}" if len(points) > 1 else ""
+    return f"{mean(points):+.2f}{error}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wgcn.experiments.cells import Run
 from wgcn.experiments.published import TITLES
-from wgcn.experiments.report import NOTHING, Groups, Score, group, markdown_table, p_text, scores_of
+from wgcn.experiments.report import NOTHING, Groups, Score, gain, group, markdown_table, scores_of
 from wgcn.experiments.table import Table
 
 __all__ = ["report"]
@@ -50,22 +50,8 @@ def _table(table: Table, groups: Groups, protocol: str, head: str, scores: Mappi
     for other in scores:
         if ours in scores and other != ours:
             cells = [
-                _difference(groups.get((protocol, ours, each), ()), groups.get((protocol, other, each), ()))
+                gain(groups.get((protocol, ours, each), ()), groups.get((protocol, other, each), ()))
                 for each in table.datasets
             ]
             rows.append([f"{_OURS} \u2212 {other.removesuffix(f', {head}')}", *cells])
     return markdown_table(["", *(TITLES[dataset] for dataset in table.datasets)], rows)
-
-
-def _difference(ours: Sequence[Run], theirs: Sequence[Run]) -> str:
-    """Return the mean difference over the draws that both have, and how likely it is by chance."""
-    from scipy.stats import ttest_1samp
-
-    known = {run.cell.seed: run.accuracy for run in theirs}
-    differences = [100 * (run.accuracy - known[run.cell.seed]) for run in ours if run.cell.seed in known]
-    if not differences:
-        return NOTHING
-    mean = f"{sum(differences) / len(differences):+.2f}"
-    if len(set(differences)) < 2:  # one draw, or nothing varies
-        return mean
-    return f"{mean} ({p_text(float(ttest_1samp(differences, 0).pvalue))})"

@@ -20,7 +20,9 @@ __all__ = [
     "Groups",
     "Score",
     "comparison",
+    "differences",
     "draw_scores",
+    "gain",
     "group",
     "markdown_table",
     "p_text",
@@ -125,6 +127,24 @@ def t_test(ours: Score | None, theirs: Score | None) -> str:
     if p is None or ours is None or theirs is None:
         return NOTHING
     return f"{ours.mean - theirs.mean:+.2f} ({p_text(p)})"
+
+
+def differences(ours: Iterable[Run], theirs: Iterable[Run]) -> list[float]:
+    """Return the differences in points of accuracy, one for each seed that both have."""
+    known = {run.cell.seed: run.accuracy for run in theirs}
+    return [100 * (run.accuracy - known[run.cell.seed]) for run in ours if run.cell.seed in known]
+
+
+def gain(ours: Iterable[Run], theirs: Iterable[Run]) -> str:
+    """Return the mean difference over the seeds that both have, and how likely it is by chance."""
+    from scipy.stats import ttest_1samp
+
+    points = differences(ours, theirs)
+    if not points:
+        return NOTHING
+    if max(points) - min(points) < 1e-9:  # one draw, or nothing varies, but for rounding
+        return f"{mean(points):+.2f}"
+    return f"{mean(points):+.2f} ({p_text(float(ttest_1samp(points, 0).pvalue))})"
 
 
 def p_text(p: float) -> str:

@@ -8,7 +8,7 @@ from statistics import mean
 
 from wgcn.experiments.cells import Run
 from wgcn.experiments.published import TITLES
-from wgcn.experiments.report import NOTHING, group, markdown_table, p_text, score
+from wgcn.experiments.report import NOTHING, gain, group, markdown_table, score
 from wgcn.experiments.table import Table
 
 __all__ = ["report"]
@@ -49,16 +49,3 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
 
 def _documents(runs: Sequence[Run]) -> str:
     return f"{mean(run.n_test for run in runs):,.0f}" if runs else NOTHING
-
-
-def gain(ours: Sequence[Run], theirs: Sequence[Run]) -> str:
-    """Return the mean gain in points over the draws that both have, and how likely it is by chance."""
-    from scipy.stats import ttest_1samp
-
-    before = {run.cell.seed: run.accuracy for run in theirs}
-    gains = [100 * (run.accuracy - before[run.cell.seed]) for run in ours if run.cell.seed in before]
-    if not gains:
-        return NOTHING
-    if max(gains) - min(gains) < 1e-9:  # nothing varies, but for rounding
-        return f"{mean(gains):+.2f}"
-    return f"{mean(gains):+.2f} ({p_text(float(ttest_1samp(gains, 0).pvalue))})"

@@ -27,8 +27,8 @@ from wgcn import __version__
 from wgcn.embed import EmbeddingModel
 from wgcn.errors import InputError
 from wgcn.graph.association import Weight
+from wgcn.model.preparation import Preparation, Prepared, checked_texts, plain_settings
 from wgcn.model.space import find_space
-from wgcn.model.text_classifier import Prepared, WGCNTextClassifier, checked_texts, plain_settings
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary
 
@@ -139,24 +139,13 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
             raise InputError(f"n_components must be an even number of at least 2, got {self.n_components}.")
         if not self.graph_weight >= 0:
             raise InputError(f"graph_weight must be 0 or above, got {self.graph_weight}.")
-        prepared = WGCNTextClassifier(
-            tokenizer=self.tokenizer,
-            ngram_range=self.ngram_range,
-            min_count=self.min_count,
-            stop_words=self.stop_words,
-            window=self.window,
-            weight=self.weight,
-            threshold=self.threshold,
-            min_pairs=self.min_pairs,
-            top_k=self.top_k,
-        ).prepare(checked_texts(texts))
+        prepared = Preparation.of(self.get_params(deep=False)).prepare(checked_texts(texts))
         assert prepared.word_graph is not None
         space = find_space(
             prepared.document_terms,
             prepared.word_graph.adjacency,
             n_components=self.n_components,
             graph_weight=self.graph_weight,
-            common=False,
             random_state=self.random_state,
         )
         self.word_graph_ = prepared.word_graph

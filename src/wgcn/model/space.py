@@ -1,12 +1,13 @@
 """A space in which texts about the same thing are near each other, from text and word graph alone.
 
     V   = the first right singular vectors of X                   one row a word
-    E   = [V, g A V], V and A V scaled to the same mean length    what a word is, and what its neighbours are
+    B   = A V, without what all documents share                   what the neighbours of a word are
+    E   = [V, g B], V and B scaled to the same mean length        what a word is, and what its neighbours are
     Z   = X E, a half scaled to length 1, the other to g          one row a document
 
 V knows which words occur in the same documents, A V also which words occur in the same windows. No label is needed. A
-word graph is dominated by its first eigenvector, so much of X A V is the same for all documents; that part may be left
-out.
+word graph is dominated by its first eigenvector, so much of X A V is the same for all documents: its first singular
+direction, which B leaves out where it stands out.
 """
 
 from __future__ import annotations
@@ -50,7 +51,6 @@ def find_space(
     *,
     n_components: int = 200,
     graph_weight: float = 2.0,
-    common: bool = True,
     random_state: int = 0,
 ) -> WordSpace:
     """Find the space of words.
@@ -65,8 +65,6 @@ def find_space(
         Columns in all; with a graph, half of them are of each kind.
     graph_weight : float
         g, how much the neighbours count beside the words themselves.
-    common : bool
-        Whether the neighbours keep the direction that documents have most in common.
     random_state : int
         Where the search for singular vectors begins.
     """
@@ -79,9 +77,7 @@ def find_space(
     vectors = randomized_svd(terms, rank, n_iter=3, random_state=random_state)[2].T.astype(np.float32)
     if adjacency is None:
         return WordSpace(_scaled(terms, vectors), (1.0,))
-    neighbours = np.asarray(adjacency @ vectors)
-    if not common:
-        neighbours = _without_common(terms, neighbours)
+    neighbours = _without_common(terms, np.asarray(adjacency @ vectors))
     neighbours = np.float32(graph_weight) * _scaled(terms, neighbours)
     return WordSpace(np.hstack([_scaled(terms, vectors), neighbours]), (1.0, float(graph_weight)))
 

@@ -78,7 +78,7 @@ class Teacher:
         if adjacency is not None:
             self._words = np.flatnonzero(np.diff(adjacency.indptr) > 0)
             terms, adjacency = terms[:, self._words], adjacency[self._words][:, self._words]
-        space = find_space(terms, adjacency, n_components=_COMPONENTS, graph_weight=_GRAPH, common=False)
+        space = find_space(terms, adjacency, n_components=_COMPONENTS, graph_weight=_GRAPH)
         near = space.documents(terms)
         self._table = space.words
         self._vectors = self._seen = None

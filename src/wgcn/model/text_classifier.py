@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import date
 from itertools import chain
 from pathlib import Path
@@ -18,34 +18,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from wgcn import __version__
 from wgcn.errors import InputError
-from wgcn.features import Norm, TermWeighting, document_terms
+from wgcn.features import Norm
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.association import Weight
 from wgcn.graph.citations import attach_citations
 from wgcn.model.callbacks import Callback, TrialCallback
 from wgcn.model.classifier import WGCNClassifier
+from wgcn.model.preparation import Preparation, Prepared, checked_texts, plain_settings
 from wgcn.model.tuning import Tuned, check_tuning
 from wgcn.predict import TextModel
-from wgcn.text.corpus import Corpus
 from wgcn.text.tokenize import Tokenizer
-from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
-__all__ = ["Prepared", "WGCNTextClassifier", "checked_texts", "plain_settings"]
-
-ENCODER = "encoder"  # vectors of words that add up to those of documents
-_MANY_WORDS = 100_000
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """What `WGCNTextClassifier.prepare` makes of texts."""
-
-    vocabulary: Vocabulary
-    weighting: TermWeighting
-    document_terms: csr_array  # (texts, words)
-    word_graph: WordGraph | None
-    seconds: float
-    word_vectors: npt.NDArray[np.float32] | None = None  # (words, values)
+__all__ = ["WGCNTextClassifier"]
 
 
 class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
@@ -205,18 +189,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         with_graph : bool
             Whether to build the word graph.
         """
-        started = time.perf_counter()
-        self._check_vectors()
-        if self.vectors == ENCODER:
-            texts = list(texts)  # they are read twice
-        corpus = self._corpus(texts)
-        weighting = TermWeighting.from_counts(
-            corpus.vocabulary.document_counts, len(corpus), sublinear=self.sublinear, norm=self.norm
-        )
-        terms = document_terms(corpus, weighting)
-        graph = self._graph(corpus) if with_graph else None
-        vectors = self._word_vectors(texts, corpus.vocabulary, terms)
-        return Prepared(corpus.vocabulary, weighting, terms, graph, time.perf_counter() - started, vectors)
+        return self._preparation().prepare(texts, with_graph=with_graph)
 
     def fit_prepared(
         self,
@@ -275,67 +248,16 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             check_tuning(classifier.model, classifier.tune_seconds, classifier.tune_trials)
         return classifier
 
-    def _corpus(self, texts: Iterable[str]) -> Corpus:
-        rules = VocabularyRules(
-            min_count=self.min_count or 1, min_ngram_count=self.min_count or 2, stop_words=self.stop_words or ()
-        )
-        corpus = Corpus.from_texts(texts, tokenizer=self.tokenizer, ngram_range=self.ngram_range, rules=rules)
-        words = corpus.vocabulary
-        if self.min_count is None and np.sum(~words.are_ngrams) > _MANY_WORDS:
-            corpus = corpus.with_words(words.counts >= min(2, words.counts.max()))
-        return corpus
-
-    def _graph(self, corpus: Corpus) -> WordGraph:
-        rules = EdgeRules(threshold=self.threshold, min_count=self.min_pairs, top_k=self.top_k)
-        nodes = corpus.with_words(self._nodes(corpus.vocabulary))
-        graph = WordGraph.from_corpus(nodes, window=self.window, weight=self.weight, rules=rules)
-        return graph.among(corpus.vocabulary)
-
-    def _check_vectors(self) -> None:
-        """Say before anything takes long that vectors are not there."""
-        if self.vectors in (None, ENCODER, "distilled") or ":" in str(self.vectors):  # NAME:DIGEST
-            return
-        if not Path(str(self.vectors)).expanduser().is_file():
-            raise InputError(
-                f"There are no word vectors {self.vectors!r}. vectors is 'encoder', 'distilled', or the path of a file."
-            )
-
-    def _word_vectors(
-        self, texts: Iterable[str], vocabulary: Vocabulary, terms: csr_array
-    ) -> npt.NDArray[np.float32] | None:
-        """Return vectors from elsewhere of single words; n-grams have zeros."""
-        if self.vectors is None:
-            return None
-        from wgcn.text.word_vectors import word_vectors
-
-        single = np.flatnonzero(~vocabulary.are_ngrams)
-        if self.vectors == ENCODER:
-            from wgcn.model.vectors import distil
-            from wgcn.text.encoder import encode_cached
-
-            assert isinstance(texts, list)
-            found = distil(terms[:, single], encode_cached(texts, "documents"))
-        else:
-            found = word_vectors([vocabulary.words[i] for i in single], self.vectors)[0]
-        vectors = np.zeros((len(vocabulary), found.shape[1]), np.float32)
-        vectors[single] = found
-        return vectors
+    def _preparation(self) -> Preparation:
+        preparation = Preparation.of(self.get_params(deep=False))
+        if preparation.ngram_edges is None:
+            network = self.classifier is not None and self.classifier.model == "network"
+            preparation = replace(preparation, ngram_edges=network)
+        return preparation
 
     def _linked(self, prepared: Prepared, document_graph: csr_array) -> WordGraph:
-        """Return the word graph of linked documents (eq. 4); those without a place in the graph come last."""
-        nodes = np.flatnonzero(self._nodes(prepared.vocabulary))
-        terms = prepared.document_terms[: document_graph.shape[0], nodes]
-        vocabulary = Vocabulary([prepared.vocabulary.words[i] for i in nodes])
         rules = EdgeRules(top_k=(self.classifier or WGCNClassifier()).top_k)
-        return WordGraph.from_citations(terms, document_graph, vocabulary, rules=rules).among(prepared.vocabulary)
-
-    def _nodes(self, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
-        """Return which words may have edges."""
-        words = ~vocabulary.are_ngrams
-        edges = self.ngram_edges
-        if edges is None:
-            edges = self.classifier is not None and self.classifier.model == "network"
-        return np.ones(len(words), bool) if edges or not words.any() else words
+        return self._preparation().linked(prepared, document_graph, rules)
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as JSON can hold them, for the model card."""
@@ -527,20 +449,3 @@ def _n_labels(y: Any) -> int:
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
     return len(y) if hasattr(y, "__len__") else int(y.shape[0])
-
-
-def plain_settings(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of an estimator for texts as JSON can hold them."""
-    stop_words = parameters["stop_words"]
-    shown = {**parameters, "stop_words": None if stop_words is None else f"{len(stop_words)} words"}
-    plain = (str, int, float, bool, type(None))
-    return {name: value if isinstance(value, plain) else str(value) for name, value in shown.items()}
-
-
-def checked_texts(texts: Iterable[str]) -> Iterable[str]:
-    """Return texts, or say what is wrong with what came instead of them."""
-    if isinstance(texts, str | bytes):
-        raise InputError("Texts must be a list of texts, not one text: put it into a list.")
-    if getattr(texts, "ndim", 1) != 1:
-        raise InputError(f"Texts must be one-dimensional, got an array of {texts.ndim} dimensions.")  # type: ignore[attr-defined]
-    return texts

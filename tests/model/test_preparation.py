@@ -1,0 +1,102 @@
+"""What is made of texts before any label is looked at."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from wgcn import Corpus, EdgeRules, WGCNClassifier, WGCNEmbedder, WGCNTextClassifier, WordGraph
+from wgcn.model.preparation import Preparation, plain_settings
+
+SENTENCES = [
+    "the old red wine of the north",
+    "the old white wine of the south",
+    "a glass of red wine",
+    "a glass of cold water",
+    "the cold water of the north",
+    "an old car and a fast car",
+] * 3
+
+
+@pytest.mark.parametrize("weight", ["pmi", "npmi", "count", "cosine"])
+def test_ngrams_have_no_edge_and_words_the_edges_that_they_have_alone(weight: str) -> None:
+    preparation = Preparation(ngram_range=(1, 3), window=3, weight=weight)  # type: ignore[arg-type]
+    prepared = preparation.prepare(SENTENCES)
+    graph, are_ngrams = prepared.word_graph, prepared.vocabulary.are_ngrams
+    assert graph is not None
+    assert graph.vocabulary == prepared.vocabulary
+    assert {"red wine", "of the north"} < set(prepared.vocabulary.words)
+    assert not np.diff(graph.adjacency.indptr)[are_ngrams].any()
+    assert not graph.adjacency[:, are_ngrams].nnz
+    alone = replace(preparation, ngram_range=(1, 1)).prepare(SENTENCES).word_graph
+    assert alone is not None
+    assert alone.vocabulary.words == tuple(np.array(graph.vocabulary.words)[~are_ngrams])
+    assert np.array_equal(graph.adjacency[~are_ngrams][:, ~are_ngrams].toarray(), alone.adjacency.toarray())
+    assert np.array_equal(graph.degrees[~are_ngrams], alone.degrees)
+    assert alone.adjacency.nnz > 0
+
+
+def test_ngrams_with_edges_are_tokens_of_the_windows() -> None:
+    prepared = Preparation(ngram_edges=True, window=3).prepare(SENTENCES)
+    corpus = Corpus.from_texts(SENTENCES, ngram_range=(1, 2))
+    expected = WordGraph.from_corpus(corpus, window=3, weight="pmi", rules=EdgeRules(min_count=2))
+    assert prepared.word_graph is not None
+    assert prepared.word_graph.vocabulary == expected.vocabulary
+    assert np.array_equal(prepared.word_graph.adjacency.toarray(), expected.adjacency.toarray())
+    assert prepared.word_graph.neighbours("red wine", min_count=0)
+
+
+def test_where_there_are_ngrams_alone_they_have_edges() -> None:
+    graph = Preparation(ngram_range=(2, 2), window=3).prepare(SENTENCES).word_graph
+    assert graph is not None
+    assert graph.info().edges > 0
+
+
+def test_by_default_all_words_are_kept_and_ngrams_that_occur_twice() -> None:
+    texts = ["red wine once", "old red wine"]
+    words = Preparation().prepare(texts).vocabulary.words
+    assert words == ("red", "red wine", "wine", "old", "once")
+    assert set(Preparation(min_count=1).prepare(texts).vocabulary) == {*words, "wine once", "old red"}
+    assert Preparation(min_count=2).prepare(texts).vocabulary.words == ("red", "red wine", "wine")
+
+
+def test_of_very_many_words_those_that_occur_once_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["red wine once", "old red wine"]
+    monkeypatch.setattr("wgcn.model.preparation._MANY_WORDS", 3)
+    assert Preparation().prepare(texts).vocabulary.words == ("red", "red wine", "wine")
+    # n-grams are not counted among the words, and words that all occur once are kept.
+    assert Preparation().prepare(["a b c", "a b"]).vocabulary.words == ("a", "a b", "b", "c")
+    assert Preparation().prepare(["a b c d", "e"]).vocabulary.words == ("a", "b", "c", "d", "e")
+
+
+def test_the_threshold_prunes_edges() -> None:
+    graphs = [Preparation(weight="npmi", threshold=value).prepare(SENTENCES).word_graph for value in (0.0, 0.3, 0.6)]
+    edges = [graph.info().edges for graph in graphs if graph is not None]
+    assert edges[0] > edges[1] > edges[2] > 0
+    assert graphs[2] is not None
+    pruned = graphs[2].adjacency.tocoo()
+    weights = pruned.data * np.sqrt(graphs[2].degrees[pruned.row] * graphs[2].degrees[pruned.col])
+    assert weights[pruned.row != pruned.col].min() > 0.6 - 1e-5
+
+
+def test_defaults_are_those_of_the_classifier_and_names_that_it_has_not_are_left_out() -> None:
+    assert Preparation.of(WGCNTextClassifier().get_params()) == Preparation()
+    names = {item.name for item in fields(Preparation)}
+    parameters = WGCNEmbedder(window=7, min_count=3).get_params()
+    assert names - set(parameters) == {"ngram_edges", "sublinear", "norm", "vectors"}
+    assert Preparation.of(parameters) == Preparation(ngram_range=(1, 1), window=7, min_count=3)
+
+
+@pytest.mark.parametrize("model", ["linear", "network"])
+def test_ngrams_have_edges_in_the_graph_of_the_network_alone(model: str) -> None:
+    given = WGCNTextClassifier(classifier=WGCNClassifier(model=model)).prepare(SENTENCES).word_graph  # type: ignore[arg-type]
+    expected = Preparation(ngram_edges=model == "network").prepare(SENTENCES).word_graph
+    assert given is not None
+    assert expected is not None
+    assert np.array_equal(given.adjacency.toarray(), expected.adjacency.toarray())
+
+
+def test_settings_are_shown_as_json_can_hold_them() -> None:
+    shown = plain_settings({"stop_words": ["a", "of"], "norm": "l2", "top_k": None, "tokenizer": str.split, "C": 0.5})
+    assert shown == {"stop_words": "2 words", "norm": "l2", "top_k": None, "tokenizer": str(str.split), "C": 0.5}
+    assert plain_settings({"stop_words": None}) == {"stop_words": None}

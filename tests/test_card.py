@@ -1,0 +1,32 @@
+"""The README.md of saved folders."""
+
+from pathlib import Path
+
+from wgcn import WGCNEmbedder, WGCNTextClassifier
+
+TEXTS = ["red wine", "white wine", "fast car", "slow car"]
+LABELS = ["drink", "drink", "drive", "drive"]
+
+
+def test_model_card_says_what_it_was_trained_on(tmp_path: Path) -> None:
+    WGCNTextClassifier().fit(TEXTS, LABELS).save(tmp_path / "m")
+    card = (tmp_path / "m" / "README.md").read_text()
+    assert "| of these with labels | 4 |" in card
+    assert '- "drink": 50.00%' in card
+    assert "`window`: `20`" in card
+
+
+def test_model_card_tells_words_from_ngrams(tmp_path: Path) -> None:
+    for ngram_range in ((1, 1), (1, 2)):
+        model = WGCNTextClassifier(ngram_range=ngram_range).fit(TEXTS * 2, LABELS * 2)
+        model.save(tmp_path / "m")
+        card = (tmp_path / "m" / "README.md").read_text()
+        assert "| words | 6 |" in card
+        assert ("| n-grams | 4 |" in card) == (ngram_range == (1, 2))
+
+
+def test_embedder_card_says_what_it_was_fitted_to(tmp_path: Path) -> None:
+    WGCNEmbedder(4).fit(TEXTS).save(tmp_path / "e")
+    card = (tmp_path / "e" / "README.md").read_text()
+    for line in ("| texts it was fitted to | 4 |", "| words and n-grams | 6 |", "| columns | 4 |", "`window`: `20`"):
+        assert line in card
