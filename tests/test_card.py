@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from wgcn import WGCNEmbedder, WGCNTextClassifier
+from wgcn import TextModel, WGCNEmbedder, WGCNTextClassifier
 
 TEXTS = ["red wine", "white wine", "fast car", "slow car"]
 LABELS = ["drink", "drink", "drive", "drive"]
@@ -23,6 +23,14 @@ def test_model_card_tells_words_from_ngrams(tmp_path: Path) -> None:
         card = (tmp_path / "m" / "README.md").read_text()
         assert "| words | 6 |" in card
         assert ("| n-grams | 4 |" in card) == (ngram_range == (1, 2))
+
+
+def test_cards_name_all_windows(tmp_path: Path) -> None:
+    WGCNTextClassifier(window=(50, 5)).fit(TEXTS, LABELS).save(tmp_path / "m")
+    WGCNEmbedder(4, window=[5, 50]).fit(TEXTS).save(tmp_path / "e")
+    for folder in ("m", "e"):
+        assert "- `window`: `[5, 50]`" in (tmp_path / folder / "README.md").read_text()
+    assert TextModel.load(tmp_path / "m").settings["window"] == [5, 50]
 
 
 def test_embedder_card_says_what_it_was_fitted_to(tmp_path: Path) -> None:

@@ -233,6 +233,7 @@ OTHERS = [
     (replace(TASK, texts=TEXTS[:-1], labels=LABELS[:-1]), {}),
     (TASK, {"norm": "l1"}),
     (TASK, {"window": 2}),
+    (TASK, {"window": [2, 50]}),
     (TASK, {"min_pairs": 6}),
     (TASK, {"top_k": 1}),
     (TASK, {"sublinear": False}),

@@ -84,6 +84,7 @@ def test_help_says_the_defaults_of_the_estimator(run: Run, monkeypatch: pytest.M
     [
         (["--output", "v.csv"], "--output must end in .npy, got v.csv"),
         (["--output", "v.npy", "--window", 1], "--window must be at least 2 tokens, got 1"),
+        (["--output", "v.npy", "--window", 5, "--window", 5], "--window has 5 more than once"),
         (["--output", "v.npy", "--components", 3], "n_components must be an even number of at least 2, got 3"),
         (["--output", "v.npy", "--model", "e", "--window", 5], "The embedder in e is fitted already"),
         (["--output", "v.npy", "--model", "e", "--save", "f"], "The embedder in e is fitted already"),

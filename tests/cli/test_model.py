@@ -96,6 +96,8 @@ def test_help_of_fit_says_the_defaults_of_the_estimators(run: Run, monkeypatch: 
         (["--naive-bayes", 1], {"naive_bayes": 1.0}),
         (["--teacher", 0], {"teacher": 0.0}),
         (["--alpha", 0.25, "--C", 2], {"alpha": 0.25, "C": 2.0}),
+        (["--window", 2], {"window": 2}),
+        (["--window", 50, "--window", 2], {"window": [2, 50]}),
     ],
 )
 def test_options_reach_the_model(run: Run, train: Path, options: list[object], settings: dict[str, object]) -> None:
@@ -105,7 +107,8 @@ def test_options_reach_the_model(run: Run, train: Path, options: list[object], s
     model = TextModel.load(train.parent / "m")
     assert {name: model.settings[name] for name in settings} == settings
     values = {name: model.settings[name] for name in ("alpha", "naive_bayes", "teacher", "C")}
-    estimator = WGCNTextClassifier(ngram_range=model.ngram_range, classifier=WGCNClassifier(**values))
+    window = model.settings["window"]
+    estimator = WGCNTextClassifier(ngram_range=model.ngram_range, window=window, classifier=WGCNClassifier(**values))
     texts, labels = [*TEXTS, "fast slow red car"], [*LABELS, "drive"]
     estimator.fit(texts, labels, unlabeled=["white wine", "slow red car"])
     assert model.vocabulary == estimator.model_.vocabulary
@@ -236,7 +239,12 @@ def test_several_labels_a_text(run: Run, tmp_path: Path) -> None:
         ("label,text\na,\nb,!\n", [], "no word in the 2 documents"),
         ("class,text\na,x\nb,y\n", [], "no column 'label'"),
         ("label,body\na,x\nb,y\n", [], "no column 'text'"),
-        ("label,text\na,x\nb,y\n", ["--window", "1"], "--window"),
+        ("label,text\na,x\nb,y\n", ["--window", "1"], "--window must be at least 2 tokens, got 1"),
+        ("label,text\na,x\nb,y\n", ["--window", "5", "--window", "0"], "--window must be at least 2 tokens, got 0"),
+        ("label,text\na,x\nb,y\n", ["--window", "5", "--window", "5"], "--window has 5 more than once"),
+        ("label,text\na,x\nb,y\n", ["--window", "5,50"], "--window"),
+        ("label,text\na,x\nb,y\n", ["--window", ""], "--window"),
+        ("label,text\na,x\nb,y\n", ["--window", "5", "--window", "9", "--weight", "cosine"], "one window at most"),
         ("label,text\na,x\nb,y\n", ["--C", "0"], "C must be above 0"),
     ],
 )

@@ -1,3 +1,4 @@
+import sys
 from collections import Counter
 from itertools import combinations
 from pathlib import Path
@@ -68,6 +69,14 @@ def test_short_document_is_one_window() -> None:
 
 def test_document_as_long_as_the_window_is_one_window() -> None:
     assert WindowCounts.from_corpus(corpus_of([[0, 1, 2]]), window=3).n_windows == 1
+
+
+@given(corpora, st.sampled_from([10**6, sys.maxsize, 10**30]))
+def test_in_windows_longer_than_every_document_each_document_is_one(sequences: Sequences, window: int) -> None:
+    counts = WindowCounts.from_corpus(corpus_of(sequences), window)
+    assert as_counters(counts) == brute_force(sequences, window)
+    assert counts.n_windows == sum(map(bool, sequences))
+    assert counts.window == window
 
 
 def test_empty_document_has_no_window() -> None:

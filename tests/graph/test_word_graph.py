@@ -1,3 +1,4 @@
+from itertools import combinations
 from operator import attrgetter
 from pathlib import Path
 
@@ -213,3 +214,78 @@ def test_rules_reach_the_graph() -> None:
     graph = WordGraph.from_corpus(Corpus.from_texts(TEXTS), rules=rules)
     assert graph.adjacency.diagonal().sum() == 0
     assert graph.settings["top_k"] == 1
+
+
+# Several windows
+
+WINDOWS = st.lists(st.sampled_from([2, 3, 5, 8, 1000]), min_size=1, max_size=3, unique=True)
+SEQUENCES = st.lists(st.lists(st.sampled_from("abcdef"), max_size=9), min_size=1, max_size=10).filter(any)
+
+
+def dense_pmi(sequences: list[list[str]], words: tuple[str, ...], window: int, min_count: int) -> np.ndarray:
+    """Return the normalised graph of one window: look at every window, one by one."""
+    pairs, n_windows = np.zeros((len(words), len(words))), 0
+    for sequence in filter(None, sequences):
+        for start in range(max(len(sequence) - window, 0) + 1):
+            inside = sorted({words.index(word) for word in sequence[start : start + window]})
+            n_windows += 1
+            pairs[inside, inside] += 1
+            for i, j in combinations(inside, 2):
+                pairs[i, j] += 1
+                pairs[j, i] += 1
+    own = pairs.diagonal()
+    with np.errstate(divide="ignore"):
+        weights = np.log(pairs * n_windows / np.outer(own, own))
+    kept = (pairs >= min_count) & (weights > 1e-12)
+    weights = np.where(kept, weights, 0)
+    np.fill_diagonal(weights, np.log(n_windows / own))
+    degrees = weights.sum(axis=1)
+    scale = np.divide(1, np.sqrt(degrees), out=np.zeros(len(words)), where=degrees > 0)
+    return scale[:, None] * weights * scale
+
+
+@given(SEQUENCES, WINDOWS, st.integers(1, 2))
+def test_the_mean_of_graphs_is_that_of_dense_ones(sequences: list[list[str]], windows: list[int], least: int) -> None:
+    corpus = Corpus.from_texts(map(" ".join, sequences), tokenizer=str.split)
+    rules = EdgeRules(min_count=least)
+    graphs = [WordGraph.from_corpus(corpus, window=window, weight="pmi", rules=rules) for window in windows]
+    mean = WordGraph.mean_of(graphs)
+    words = corpus.vocabulary.words
+    expected = np.mean([dense_pmi(sequences, words, window, least) for window in windows], axis=0)
+    np.testing.assert_allclose(mean.adjacency.toarray(), expected, atol=1e-6)
+    np.testing.assert_allclose(mean.degrees, np.mean([graph.degrees for graph in graphs], axis=0))
+    assert isinstance(mean.adjacency, csr_array)
+    assert mean.adjacency.dtype == np.float32
+    assert mean.adjacency.has_canonical_format
+    assert np.array_equal(mean.adjacency.toarray(), mean.adjacency.toarray().T)
+    # An edge of any of them is an edge of the mean, and there are no others.
+    union = np.any([graph.adjacency.toarray() != 0 for graph in graphs], axis=0)
+    assert np.array_equal(mean.adjacency.toarray() != 0, union)
+    assert mean.adjacency.nnz == union.sum()
+    assert mean.settings["window"] == (windows if len(windows) > 1 else windows[0])
+
+
+def test_the_mean_of_graphs_is_saved_and_has_neighbours(tmp_path: Path) -> None:
+    corpus = Corpus.from_texts(TEXTS)
+    mean = WordGraph.mean_of([WordGraph.from_corpus(corpus, window=window, weight="pmi") for window in (2, 1000)])
+    mean.save(tmp_path / "g")
+    loaded = WordGraph.load(tmp_path / "g")
+    assert loaded.settings == mean.settings
+    assert loaded.settings["window"] == [2, 1000]
+    assert (loaded.adjacency != mean.adjacency).nnz == 0
+    # In windows of two tokens, red and bread never meet.
+    assert {n.word for n in mean.neighbours("red", min_count=0)} >= {"wine", "rose", "bread"}
+    assert {"window": [2, 1000]}.items() <= mean.info().settings.items()
+
+
+def test_graphs_of_other_words_or_rules_have_no_mean(graph: WordGraph) -> None:
+    with pytest.raises(InputError, match="no mean of no graphs"):
+        WordGraph.mean_of([])
+    others = Corpus.from_texts(["other words"])
+    with pytest.raises(InputError, match="different words"):
+        WordGraph.mean_of([graph, WordGraph.from_corpus(others, window=2, weight="pmi")])
+    for changed in ({"weight": "npmi"}, {"normalized": False}, {"rules": EdgeRules(min_count=2)}):
+        other = WordGraph.from_corpus(Corpus.from_texts(TEXTS), **{"window": 2, "weight": "pmi", **changed})
+        with pytest.raises(InputError, match="only their windows may differ"):
+            WordGraph.mean_of([graph, other])
+    assert WordGraph.mean_of([graph]) is graph

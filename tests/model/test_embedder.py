@@ -111,6 +111,7 @@ def test_a_seed_gives_the_same_bits_and_other_settings_other_words() -> None:
     assert np.array_equal(WGCNEmbedder(6).fit(texts).word_embeddings_, first)
     others = [
         {"window": 3},
+        {"window": (3, 20)},
         {"weight": "npmi"},
         {"threshold": 0.5},
         {"min_pairs": 4},

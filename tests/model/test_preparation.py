@@ -1,11 +1,16 @@
 """What is made of texts before any label is looked at."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from wgcn import Corpus, EdgeRules, WGCNClassifier, WGCNEmbedder, WGCNTextClassifier, WordGraph
+from wgcn.errors import InputError
+from wgcn.graph.association import Weight
 from wgcn.model.preparation import Preparation, plain_settings
 
 SENTENCES = [
@@ -97,6 +102,76 @@ def test_ngrams_have_edges_in_the_graph_of_the_network_alone(model: str) -> None
 
 
 def test_settings_are_shown_as_json_can_hold_them() -> None:
-    shown = plain_settings({"stop_words": ["a", "of"], "norm": "l2", "top_k": None, "tokenizer": str.split, "C": 0.5})
-    assert shown == {"stop_words": "2 words", "norm": "l2", "top_k": None, "tokenizer": str(str.split), "C": 0.5}
-    assert plain_settings({"stop_words": None}) == {"stop_words": None}
+    given = {"stop_words": ["a", "of"], "norm": "l2", "top_k": None, "tokenizer": str.split, "C": 0.5, "window": 7}
+    assert plain_settings(given) == {**given, "stop_words": "2 words", "tokenizer": str(str.split)}
+    for windows in ((50, 5), [5, 50], np.array([50, 5])):
+        shown = plain_settings({"stop_words": None, "window": windows})
+        assert json.loads(json.dumps(shown)) == {"stop_words": None, "window": [5, 50]}
+
+
+# Several windows
+
+
+@pytest.mark.parametrize("weight", ["pmi", "npmi", "count"])
+def test_several_windows_have_the_mean_of_their_graphs(weight: Weight) -> None:
+    settings = {"weight": weight, "min_pairs": 3, "top_k": 4}
+    found = Preparation(window=(2, 5, 10**6), **settings).prepare(SENTENCES)
+    graphs = [Preparation(window=window, **settings).prepare(SENTENCES).word_graph for window in (2, 5, 10**6)]
+    assert found.word_graph is not None
+    expected = np.mean([graph.adjacency.toarray() for graph in graphs if graph is not None], axis=0)
+    np.testing.assert_allclose(found.word_graph.adjacency.toarray(), expected, rtol=1e-6)
+    assert not np.diff(found.word_graph.adjacency.indptr)[found.vocabulary.are_ngrams].any()
+    assert found.word_graph.vocabulary == found.vocabulary
+    assert found.word_graph.settings["window"] == [2, 5, 10**6]
+    assert found.word_graph.settings["top_k"] == 4
+
+
+def test_the_order_of_windows_and_a_sequence_of_one_change_nothing() -> None:
+    def bits(window: int | Sequence[int]) -> bytes:
+        graph = Preparation(window=window).prepare(SENTENCES).word_graph
+        assert graph is not None
+        return graph.adjacency.toarray().tobytes()
+
+    assert bits((2, 4, 7)) == bits([7, 2, 4]) == bits(np.array([4, 7, 2]))  # type: ignore[arg-type]
+    assert bits([4]) == bits(4)
+    assert bits((2, 4)) != bits(2)
+
+
+def test_a_window_longer_than_every_text_ties_words_of_a_text() -> None:
+    texts = ["a b c d e f g", "a g x", "b c d", "y z"] * 3
+    near, whole, both = (
+        Preparation(window=window, min_pairs=1).prepare(texts).word_graph for window in (2, 10**6, (2, 10**6))
+    )
+    pairs = [
+        graph is not None and graph.adjacency[graph.vocabulary.id_of("x"), graph.vocabulary.id_of("a")]
+        for graph in (near, whole, both)
+    ]
+    assert pairs[0] == 0
+    assert pairs[1] > 0
+    assert pairs[2] == pytest.approx(pairs[1] / 2)
+
+
+@pytest.mark.parametrize(
+    ("window", "message"),
+    [
+        ((), "window is empty: give at least one"),
+        (0, "window must be at least 2 tokens, got 0"),
+        ((20, 1), "window must be at least 2 tokens, got 1"),
+        ((5, 20, 5), "window has 5 more than once"),
+        ((5, 2.5), r"window must be a whole number of tokens, or several of them, got \(5, 2.5\)"),
+        ("20", "window must be a whole number of tokens, or several of them, got '20'"),
+        (None, "window must be a whole number of tokens, or several of them, got None"),
+    ],
+)
+def test_senseless_windows_are_refused_before_a_text_is_read(window: Any, message: str) -> None:
+    texts = iter(SENTENCES)
+    with pytest.raises(InputError, match=message):
+        Preparation(window=window).prepare(texts)
+    assert next(texts) == SENTENCES[0]
+
+
+@pytest.mark.parametrize("weight", ["cosine", "product"])
+def test_weights_from_documents_have_no_several_windows(weight: Weight) -> None:
+    with pytest.raises(InputError, match=rf"{weight}.*one window at most, got \(5, 50\)"):
+        Preparation(weight=weight, window=(5, 50)).prepare(SENTENCES)
+    assert Preparation(weight=weight, window=5).prepare(SENTENCES).word_graph is not None

@@ -280,6 +280,16 @@ def test_scikit_learn_tools_work() -> None:
     assert fitted.word_embeddings_.shape[0] == len(fitted.word_graph_.vocabulary)
 
 
+def test_several_windows_go_through_the_tools_of_scikit_learn() -> None:
+    texts = ["a fine red wine", "a dry white wine", "a fast red car", "a slow old car"] * 3
+    for windows in ((2, 10**6), [2, 10**6]):
+        model = clone(WGCNTextClassifier(window=windows))
+        assert model.get_params()["window"] == windows
+        assert model.fit(texts, LABELS * 3).word_graph_.settings["window"] == [2, 10**6]
+    search = GridSearchCV(WGCNTextClassifier(), {"window": [2, (2, 20)]}, cv=2).fit(texts, LABELS * 3)
+    assert search.predict(["wine"]).tolist() == ["drink"]
+
+
 def test_fit_leaves_the_given_classifier_alone() -> None:
     classifier = WGCNClassifier()
     WGCNTextClassifier(classifier=classifier).fit(TEXTS, LABELS)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from wgcn.cli.console import say, working
-from wgcn.cli.options import Header, StopWords, TextColumn, read_stop_words
+from wgcn.cli.options import Header, StopWords, TextColumn, read_stop_words, read_windows
 from wgcn.errors import InputError
 
 __all__ = ["embed"]
@@ -45,7 +45,11 @@ def embed(
         ),
     ] = None,
     window: Annotated[
-        int | None, typer.Option(help="Tokens in a window of the word graph, at least 2. Default: 20.")
+        list[int] | None,
+        typer.Option(
+            metavar="TOKENS",
+            help="Tokens in a window of the word graph, at least 2. Repeatable, as of 'wgcn fit'. Default: 20.",
+        ),
     ] = None,
     weight: Annotated[
         Literal["pmi", "npmi", "count", "cosine", "product"] | None,
@@ -74,15 +78,15 @@ def embed(
         "stop_words": stop_words,
         "ngram_range": None if ngrams is None else (1, ngrams),
         "min_count": min_count,
-        "window": window,
+        "window": window or None,
         "weight": weight,
         "graph_weight": graph_weight,
     }
     settings = {name: value for name, value in given.items() if value is not None}
     if model is not None and (settings or save is not None):
         raise InputError(f"The embedder in {model} is fitted already: leave out --save and the options of fitting.")
-    if window is not None and window < 2:
-        raise InputError(f"--window must be at least 2 tokens, got {window}: a pair of words needs two places.")
+    if window:
+        settings["window"] = read_windows(window)
     if stop_words is not None:
         settings["stop_words"] = read_stop_words(stop_words)
     parts = [read_texts(path, text_column=text_column, header=header) for path in files]

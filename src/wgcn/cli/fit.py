@@ -9,8 +9,7 @@ import typer
 from rich.progress import Progress
 
 from wgcn.cli.console import say, steps, working
-from wgcn.cli.options import Header, LabelColumn, LabelSeparator, StopWords, TextColumn, read_stop_words
-from wgcn.errors import InputError
+from wgcn.cli.options import Header, LabelColumn, LabelSeparator, StopWords, TextColumn, read_stop_words, read_windows
 
 if TYPE_CHECKING:
     from wgcn.model.tuning import Trial
@@ -21,17 +20,19 @@ __all__ = ["fit", "read_labelled"]
 class _Default:
     """What an estimator has by default. It is loaded only when asked, which is when fitting or showing the help."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, *, several: bool = False) -> None:
+        self.name, self.several = name, several
 
     def __call__(self) -> Any:
         from wgcn.model.classifier import WGCNClassifier
         from wgcn.model.text_classifier import WGCNTextClassifier
 
-        return {**WGCNClassifier().get_params(), **WGCNTextClassifier().get_params()}[self.name]
+        value = {**WGCNClassifier().get_params(), **WGCNTextClassifier().get_params()}[self.name]
+        return [value] if self.several else value
 
     def __str__(self) -> str:
-        return str(self())
+        value = self()
+        return ", ".join(map(str, value)) if self.several else str(value)
 
 
 def fit(
@@ -72,8 +73,13 @@ def fit(
         ),
     ] = None,
     window: Annotated[
-        int,
-        typer.Option(default_factory=_Default("window"), help="Tokens in a window of the word graph, at least 2."),
+        list[int],
+        typer.Option(
+            metavar="TOKENS",
+            default_factory=_Default("window", several=True),
+            help="Tokens in a window of the word graph, at least 2. Repeatable: the graph is then the mean of those of "
+            "each window, and one longer than every text has whole texts.",
+        ),
     ],
     weight: Annotated[
         Literal["pmi", "npmi", "count", "cosine", "product"],
@@ -164,8 +170,7 @@ def fit(
     words = read_stop_words(stop_words)
     if ngrams is None:
         ngrams = 1 if network else WGCNTextClassifier().ngram_range[1]
-    if window < 2:
-        raise InputError(f"--window must be at least 2 tokens, got {window}: a pair of words needs two places.")
+    windows = read_windows(window)
     more = [read_texts(path, text_column=text_column, header=header) for path in unlabeled or []]
     texts, labels = [], []
     for text, label in read_labelled(train, text_column, label_column, header, label_separator):
@@ -177,7 +182,7 @@ def fit(
         ngram_range=(1, ngrams),
         min_count=min_count,
         stop_words=words or None,
-        window=window,
+        window=windows,
         weight=weight,
         top_k=top_k,
         vectors=vectors,

@@ -7,7 +7,16 @@ import typer
 
 from wgcn.errors import InputError
 
-__all__ = ["Header", "LabelColumn", "LabelSeparator", "ModelFolder", "StopWords", "TextColumn", "read_stop_words"]
+__all__ = [
+    "Header",
+    "LabelColumn",
+    "LabelSeparator",
+    "ModelFolder",
+    "StopWords",
+    "TextColumn",
+    "read_stop_words",
+    "read_windows",
+]
 
 TextColumn = Annotated[
     str | None, typer.Option(help="Column with the text: its name, or its position from 0. Default: 'text'.")
@@ -23,6 +32,14 @@ StopWords = Annotated[
     str | None, typer.Option(metavar="FILE|english", help="Words to drop: a file, one a line, or 'english'.")
 ]
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a model that 'wgcn fit' wrote.")]
+
+
+def read_windows(given: list[int]) -> int | tuple[int, ...]:
+    """Return the window or windows that an option gives."""
+    from wgcn.model.preparation import checked_windows
+
+    windows = checked_windows(given, "--window")
+    return tuple(windows) if len(windows) > 1 else windows[0]
 
 
 def read_stop_words(given: str | None) -> frozenset[str]:

@@ -78,7 +78,7 @@ class WindowCounts:
         ----------
         corpus : Corpus
         window : int
-            Tokens in a window, at least 2.
+            Tokens in a window, at least 2. If it is longer than every document, each document is one window.
         n_jobs : int, optional
             Threads; by default as many as there are cores.
         progress : callable, optional
@@ -88,13 +88,14 @@ class WindowCounts:
             raise InputError(f"window must be at least 2 tokens, got {window}: a pair of words needs two places.")
         n_words = len(corpus.vocabulary)
         lengths = corpus.lengths
-        n_windows = int(np.sum(np.maximum(lengths - window, 0) + 1, where=lengths > 0))
+        span = min(window, max(int(lengths.max(initial=0)), 2))  # a longer one counts the same, and may overflow
+        n_windows = int(np.sum(np.maximum(lengths - span, 0) + 1, where=lengths > 0))
         value_type = _count_type(corpus.n_tokens)
         index = index_words(corpus.ids, corpus.offsets, n_words)
 
         def count(rows: tuple[int, int]) -> Any:
             scratch = np.zeros((n_words, 2), value_type)
-            return count_rows(corpus.ids, corpus.offsets, *index, window, *rows, scratch)
+            return count_rows(corpus.ids, corpus.offsets, *index, span, *rows, scratch)
 
         blocks = _row_blocks(index[1])
         parts = []

@@ -13,7 +13,7 @@ is the weighted sum of its words.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -50,8 +50,9 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
     min_count : int or None, default=None
         Keep words and n-grams that occur at least this often; None as in `WGCNTextClassifier`.
     stop_words : collection of str or None, default=None
-    window : int, default=20
-        Tokens in a window of the word graph.
+    window : int or sequence of int, default=20
+        Tokens in a window of the word graph. With several, the graph is the mean of those of each; a window longer than
+        every text has whole texts.
     weight : {"pmi", "npmi", "count", "cosine", "product"}, default="pmi"
         Edge weight of the word graph.
     threshold : float, default=0.0
@@ -91,7 +92,7 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
         ngram_range: tuple[int, int] = (1, 1),
         min_count: int | None = None,
         stop_words: Collection[str] | None = None,
-        window: int = 20,
+        window: int | Sequence[int] = 20,
         weight: Weight = "pmi",
         threshold: float = 0.0,
         min_pairs: int = 2,

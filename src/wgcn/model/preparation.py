@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,12 @@ from scipy.sparse import csr_array
 from wgcn.errors import InputError
 from wgcn.features import Norm, TermWeighting, document_terms
 from wgcn.graph import EdgeRules, WordGraph
-from wgcn.graph.association import Weight
+from wgcn.graph.association import WINDOW_WEIGHTS, Weight
 from wgcn.text.corpus import Corpus
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
-__all__ = ["Preparation", "Prepared", "checked_texts", "plain_settings"]
+__all__ = ["Preparation", "Prepared", "checked_texts", "checked_windows", "plain_settings"]
 
 ENCODER = "encoder"  # vectors of words that add up to those of documents
 _MANY_WORDS = 100_000
@@ -49,7 +50,7 @@ class Preparation:
     stop_words: Collection[str] | None = None
     sublinear: bool = True
     norm: Norm = "l2"
-    window: int = 20
+    window: int | Sequence[int] = 20
     weight: Weight = "pmi"
     threshold: float = 0.0
     min_pairs: int = 2
@@ -73,6 +74,7 @@ class Preparation:
             Whether to build the word graph.
         """
         started = time.perf_counter()
+        self._check_windows()
         self._check_vectors()
         if self.vectors == ENCODER:
             texts = list(texts)  # they are read twice
@@ -105,13 +107,24 @@ class Preparation:
     def _graph(self, corpus: Corpus) -> WordGraph:
         rules = EdgeRules(threshold=self.threshold, min_count=self.min_pairs, top_k=self.top_k)
         nodes = corpus.with_words(self._nodes(corpus.vocabulary))
-        graph = WordGraph.from_corpus(nodes, window=self.window, weight=self.weight, rules=rules)
-        return graph.among(corpus.vocabulary)
+        graphs = [
+            WordGraph.from_corpus(nodes, window=window, weight=self.weight, rules=rules)
+            for window in checked_windows(self.window)
+        ]
+        return WordGraph.mean_of(graphs).among(corpus.vocabulary)
 
     def _nodes(self, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
         """Return which words may have edges."""
         words = ~vocabulary.are_ngrams
         return np.ones(len(words), bool) if self.ngram_edges or not words.any() else words
+
+    def _check_windows(self) -> None:
+        """Say before anything takes long that there can be no graph of these windows."""
+        if len(checked_windows(self.window)) > 1 and self.weight not in WINDOW_WEIGHTS:
+            raise InputError(
+                f"Edges weighted by {self.weight!r} come from whole documents and have one window at most, got "
+                f"{self.window}. Give one, or a weight that counts windows: {', '.join(WINDOW_WEIGHTS)}."
+            )
 
     def _check_vectors(self) -> None:
         """Say before anything takes long that vectors are not there."""
@@ -147,9 +160,37 @@ class Preparation:
 def plain_settings(parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of an estimator for texts as JSON can hold them."""
     stop_words = parameters["stop_words"]
-    shown = {**parameters, "stop_words": None if stop_words is None else f"{len(stop_words)} words"}
-    plain = (str, int, float, bool, type(None))
+    windows = checked_windows(parameters["window"])
+    shown = {
+        **parameters,
+        "stop_words": None if stop_words is None else f"{len(stop_words)} words",
+        "window": windows if len(windows) > 1 else windows[0],
+    }
+    plain = (str, int, float, bool, list, type(None))
     return {name: value if isinstance(value, plain) else str(value) for name, value in shown.items()}
+
+
+def checked_windows(given: int | Sequence[int], name: str = "window") -> list[int]:
+    """Return one window or several in increasing order, or say what is wrong with them.
+
+    Parameters
+    ----------
+    given : int or sequence of int
+        Tokens in a window.
+    name : str
+        What the user calls it.
+    """
+    windows = list(given) if isinstance(given, Iterable) else [given]
+    if not windows:
+        raise InputError(f"{name} is empty: give at least one number of tokens, such as 20.")
+    for window in windows:
+        if not isinstance(window, Integral):
+            raise InputError(f"{name} must be a whole number of tokens, or several of them, got {given!r}.")
+        if window < 2:
+            raise InputError(f"{name} must be at least 2 tokens, got {window}: a pair of words needs two places.")
+        if windows.count(window) > 1:
+            raise InputError(f"{name} has {window} more than once. Give each number of tokens once.")
+    return sorted(map(int, windows))
 
 
 def checked_texts(texts: Iterable[str]) -> Iterable[str]:

@@ -56,8 +56,9 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         Whether a word that occurs n times counts 1 + log(n).
     norm : {"l2", "l1"}, default="l2"
         Whether the weights of a document have the length 1, or sum to 1.
-    window : int, default=20
-        Tokens in a window of the word graph.
+    window : int or sequence of int, default=20
+        Tokens in a window of the word graph. With several, the graph is the mean of those of each; a window longer than
+        every text has whole texts.
     weight : {"pmi", "npmi", "count", "cosine", "product"}, default="pmi"
         Edge weight of the word graph.
     threshold : float, default=0.0
@@ -112,7 +113,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         stop_words: Collection[str] | None = None,
         sublinear: bool = True,
         norm: Norm = "l2",
-        window: int = 20,
+        window: int | Sequence[int] = 20,
         weight: Weight = "pmi",
         threshold: float = 0.0,
         min_pairs: int = 2,
