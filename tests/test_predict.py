@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from wgcn import TextModel, WGCNTextClassifier, store
+from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier, store
 from wgcn.errors import StoreError
 from wgcn.features import Norm, TermWeighting
 from wgcn.predict import Scorer
@@ -102,6 +102,26 @@ def test_a_signed_model_with_senseless_settings_is_refused(folder: Path, config:
     resign(folder, **config)
     with pytest.raises(StoreError):
         TextModel.load(folder)
+
+
+def test_model_card_says_what_was_learnt_of_alpha(tmp_path: Path) -> None:
+    for learn_alpha in (None, "shared", "word"):
+        classifier = WGCNClassifier(learn_alpha=learn_alpha, C=20)
+        model = WGCNTextClassifier(classifier=classifier).fit(TEXTS * 2, ["drink", "drink", "drive", "drive"] * 2)
+        model.save(tmp_path / "m")
+        lines = [line for line in (tmp_path / "m" / "README.md").read_text().splitlines() if "(alpha), learnt" in line]
+        alpha = model.classifier_.alpha_
+        if learn_alpha is None:
+            assert lines == []
+        elif learn_alpha == "shared":
+            assert lines == [f"| weight of the graph (alpha), learnt | {alpha:.3g} |"]
+        else:
+            each = np.asarray(alpha)[np.diff(model.word_graph_.adjacency.indptr) > 0]
+            parts = zip(("smallest", "median", "largest"), (each.min(), np.median(each), each.max()), strict=True)
+            shown = ", ".join(f"{name} {value:.3g}" for name, value in parts)
+            assert lines == [f"| weight of the graph (alpha), learnt | for each word: {shown} |"]
+            assert each.min() < each.max()
+        assert TextModel.load(tmp_path / "m").report == model.model_.report
 
 
 def test_model_card_tells_words_from_ngrams(tmp_path: Path) -> None:
