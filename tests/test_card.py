@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from wgcn import TextModel, WGCNEmbedder, WGCNTextClassifier
+import numpy as np
+
+from wgcn import TextModel, WGCNClassifier, WGCNEmbedder, WGCNTextClassifier
 
 TEXTS = ["red wine", "white wine", "fast car", "slow car"]
 LABELS = ["drink", "drink", "drive", "drive"]
@@ -38,3 +40,23 @@ def test_embedder_card_says_what_it_was_fitted_to(tmp_path: Path) -> None:
     card = (tmp_path / "e" / "README.md").read_text()
     for line in ("| texts it was fitted to | 4 |", "| words and n-grams | 6 |", "| columns | 4 |", "`window`: `20`"):
         assert line in card
+
+
+def test_model_card_says_what_was_learnt_of_alpha(tmp_path: Path) -> None:
+    for learn_alpha in (None, "shared", "word"):
+        classifier = WGCNClassifier(learn_alpha=learn_alpha, C=20)
+        model = WGCNTextClassifier(classifier=classifier).fit(TEXTS * 2, LABELS * 2)
+        model.save(tmp_path / "m")
+        lines = [line for line in (tmp_path / "m" / "README.md").read_text().splitlines() if "(alpha), learnt" in line]
+        alpha = model.classifier_.alpha_
+        if learn_alpha is None:
+            assert lines == []
+        elif learn_alpha == "shared":
+            assert lines == [f"| weight of the graph (alpha), learnt | {alpha:.3g} |"]
+        else:
+            each = np.asarray(alpha)[np.diff(model.word_graph_.adjacency.indptr) > 0]
+            parts = zip(("smallest", "median", "largest"), (each.min(), np.median(each), each.max()), strict=True)
+            shown = ", ".join(f"{name} {value:.3g}" for name, value in parts)
+            assert lines == [f"| weight of the graph (alpha), learnt | for each word: {shown} |"]
+            assert each.min() < each.max()
+        assert TextModel.load(tmp_path / "m").report == model.model_.report

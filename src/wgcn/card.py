@@ -41,6 +41,7 @@ def model_card(model: TextModel) -> str:
         "| accuracy on held-out training documents | "
         + (f"{accuracy:.2%} of {report['n_held_out']:,} |" if accuracy is not None else "not measured |"),
         *_tuned(report.get("tuned")),
+        *_learnt_alpha(report.get("learnt_alpha")),
         f"| time to fit | {report.get('seconds', 0):.1f} s |",
         f"| made | {report.get('date', 'unknown')}, wgcn {report.get('version', 'unknown')} |",
         "",
@@ -67,6 +68,15 @@ def _tuned(tuned: dict[str, Any] | None) -> list[str]:
         f"| settings chosen | {chosen}: {tuned['accuracy']:.2%} in cross-validation, the values given at first "
         f"{tuned['default_accuracy']:.2%}, of {tuned['n_trials']} trials |"
     ]
+
+
+def _learnt_alpha(learnt: list[float] | None) -> list[str]:
+    """Return the line that says how much the graph weighs, if that was learnt."""
+    if not learnt:
+        return []
+    names = ("smallest", "median", "largest")
+    each = ", ".join(f"{name} {value:.3g}" for name, value in zip(names, learnt, strict=True)) if learnt[1:] else ""
+    return [f"| weight of the graph (alpha), learnt | {f'for each word: {each}' if each else f'{learnt[0]:.3g}'} |"]
 
 
 def _shares(model: TextModel) -> list[tuple[Any, float]]:

@@ -56,7 +56,16 @@ TRAINING = {
     "n_models": 7,
     "validation_fraction": 0.7,
 }
-LINEAR = {"alpha": 0.7, "order": 3, "naive_bayes": 0.7, "teacher": 0.7, "C": 0.7, "loss": "softmax", "tune": True}
+LINEAR = {
+    "alpha": 0.7,
+    "learn_alpha": "word",
+    "order": 3,
+    "naive_bayes": 0.7,
+    "teacher": 0.7,
+    "C": 0.7,
+    "loss": "softmax",
+    "tune": True,
+}
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -129,6 +138,7 @@ def test_every_setting_of_the_linear_model_is_used() -> None:
         more = {"tune_seconds"} if name == "tune" else set()
         assert {other for other in found if found[other] != before[other]} == {name, *more}
     assert before["model"] == "linear"
+    assert before["learn_alpha"] is None
 
 
 def test_a_tuned_linear_model_is_a_model_of_its_own() -> None:

@@ -98,6 +98,8 @@ def test_help_of_fit_says_the_defaults_of_the_estimators(run: Run, monkeypatch: 
         (["--alpha", 0.25, "--C", 2], {"alpha": 0.25, "C": 2.0}),
         (["--window", 2], {"window": 2}),
         (["--window", 50, "--window", 2], {"window": [2, 50]}),
+        (["--learn-alpha", "shared"], {"learn_alpha": "shared", "alpha": 0.5}),
+        (["--learn-alpha", "word", "--alpha", 1], {"learn_alpha": "word", "alpha": 1.0}),
     ],
 )
 def test_options_reach_the_model(run: Run, train: Path, options: list[object], settings: dict[str, object]) -> None:
@@ -106,7 +108,7 @@ def test_options_reach_the_model(run: Run, train: Path, options: list[object], s
     assert run("fit", train, "--model", train.parent / "m", *options)[0] == 0
     model = TextModel.load(train.parent / "m")
     assert {name: model.settings[name] for name in settings} == settings
-    values = {name: model.settings[name] for name in ("alpha", "naive_bayes", "teacher", "C")}
+    values = {name: model.settings[name] for name in ("alpha", "learn_alpha", "naive_bayes", "teacher", "C")}
     window = model.settings["window"]
     estimator = WGCNTextClassifier(ngram_range=model.ngram_range, window=window, classifier=WGCNClassifier(**values))
     texts, labels = [*TEXTS, "fast slow red car"], [*LABELS, "drive"]
@@ -132,7 +134,15 @@ def test_a_file_of_word_vectors_is_used_and_named_on_the_card(run: Run, train: P
 
 
 @pytest.mark.parametrize(
-    "options", [["--ngrams", 0], ["--naive-bayes", 1.1], ["--naive-bayes", -0.1], ["--teacher", -1], ["--alpha", -1]]
+    "options",
+    [
+        ["--ngrams", 0],
+        ["--naive-bayes", 1.1],
+        ["--naive-bayes", -0.1],
+        ["--teacher", -1],
+        ["--alpha", -1],
+        ["--learn-alpha", "each"],
+    ],
 )
 def test_values_out_of_range_are_refused_before_any_work(run: Run, train: Path, options: list[object]) -> None:
     code, out, err = run("fit", train, "--model", train.parent / "m", *options)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -19,7 +20,14 @@ from wgcn.features import document_terms
 from wgcn.graph.citations import attach_citations
 
 
-@parametrize_with_checks([WGCNClassifier(), WGCNClassifier(loss="softmax", validation_fraction=0)])
+@parametrize_with_checks(
+    [
+        WGCNClassifier(),
+        WGCNClassifier(loss="softmax", validation_fraction=0),
+        WGCNClassifier(learn_alpha="shared"),
+        WGCNClassifier(learn_alpha="word"),
+    ]
+)
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_contract(estimator, check) -> None:  # type: ignore[no-untyped-def]
     check(estimator)
@@ -74,6 +82,30 @@ def test_a_citation_graph_makes_the_word_graph(docs: Dataset, docs_terms: tuple[
     x, y = docs_terms
     model = WGCNClassifier(validation_fraction=0, max_iter=20).fit(x, y, document_graph=docs.document_graph)
     assert model.word_graph_.settings["weight"] == "citations"
+
+
+def test_alpha_is_as_given_or_learnt(docs: Dataset, docs_terms: tuple[csr_array, np.ndarray]) -> None:
+    x, y = docs_terms
+    x, y = x[docs.train], y[docs.train]
+    given, shared, word = (WGCNClassifier(learn_alpha=each).fit(x, y) for each in (None, "shared", "word"))
+    assert given.alpha_ == 0.5
+    assert isinstance(shared.alpha_, float)
+    assert shared.alpha_ != 0.5
+    assert isinstance(word.alpha_, np.ndarray)
+    assert word.alpha_.shape == (x.shape[1],)
+    assert np.ptp(word.alpha_) > 0.01
+    for model in (shared, word):
+        assert model.score(x, y) > 0.9
+        assert model.word_embeddings_.tobytes() == clone(model).fit(x, y).word_embeddings_.tobytes()
+
+
+@pytest.mark.parametrize("learn_alpha", ["shared", "word"])
+def test_alpha_is_learnt_with_two_classes_and_with_several_labels(learn_alpha: Literal["shared", "word"]) -> None:
+    x, y = make_multilabel_classification(200, 30, n_classes=4, random_state=0)
+    for labels in (y, y[:, 0]):
+        model = WGCNClassifier(learn_alpha=learn_alpha, C=2.0).fit(x, labels)
+        assert np.any(model.alpha_ != 0.5)
+        assert model.score(x, labels) > 0.4
 
 
 def test_several_labels_a_document() -> None:

@@ -147,6 +147,19 @@ def test_a_longer_run_begins_like_a_shorter_one() -> None:
     assert long[:4] == short
 
 
+def test_the_first_iterations_do_not_stop_it_however_little_they_lower_the_value() -> None:
+    curvature = np.geomspace(1, 1e4, 20)
+
+    def bowl(x: np.ndarray) -> tuple[float, np.ndarray]:
+        return float(0.5 * x @ (curvature * x)), curvature * x
+
+    values: list[list[float]] = [[], []]
+    for min_iter, seen in zip((1, 6), values, strict=True):
+        minimize(bowl, np.ones(20), max_iter=50, tol=10.0, min_iter=min_iter, callback=seen.append)
+    assert [len(seen) for seen in values] == [1, 6]
+    assert values[1][0] == values[0][0]
+
+
 def test_a_looser_tolerance_stops_sooner_at_the_first_small_decrease() -> None:
     objective, start, _ = quadratic(12, 1, condition=1e4)
     lengths = []

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, random_array
 from wgcn.errors import InputError
 from wgcn.model import linear
 from wgcn.model.kernels import multiply
-from wgcn.model.linear import LinearSettings, Loss, fit_linear, graph_scale, naive_bayes_scales
+from wgcn.model.linear import LearnAlpha, LinearFit, LinearSettings, Loss, fit_linear, graph_scale, naive_bayes_scales
 from wgcn.model.teacher import Taught
 
 
@@ -287,6 +287,206 @@ def test_alpha_zero_leaves_the_graph_out() -> None:
     assert np.array_equal(plain.word_embeddings, plain.word_weights)
 
 
+@pytest.mark.parametrize("small", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_fixed_alpha_takes_the_path_it_took_before_it_could_be_learnt(
+    small: bool, dtype: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linear, "_small", lambda *_: small)
+    x, a, targets = (part.astype(dtype) for part in problem(200, 60))
+    factor = dtype(0.5 * graph_scale(x, a, 1, np.ones(200)))
+    transposed = csr_array(x.T)
+    dense = x.toarray().T.copy()
+    dense = np.ascontiguousarray((dense + factor * multiply(a, dense)).T)
+
+    def objective(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        w, bias = parameters[:-1], parameters[-1]
+        scores = (dense @ w if small else multiply(x, w + factor * multiply(a, w))) + bias
+        value, slope = linear._squared_hinge(scores, targets, np.full((200, 1), 0.5, dtype))
+        back = dense.T @ slope if small else multiply(transposed, slope)
+        gradient = np.empty_like(parameters)
+        gradient[:-1] = (back if small else back + factor * multiply(a, back)) + w
+        gradient[-1] = slope.sum(axis=0, dtype=np.float64)
+        return value + 0.5 * float(np.vdot(w, w)), gradient
+
+    expected = linear.minimize(objective, np.zeros((61, 3), dtype), max_iter=100, tol=3e-4)
+    fitted = fit_linear(x, targets, a, LinearSettings(naive_bayes=0.0))
+    assert fitted.word_weights.tobytes() == expected[:-1].tobytes()
+    assert fitted.bias.tobytes() == expected[-1].tobytes()
+    assert fitted.alpha == 0.5
+
+
+LEARNT = pytest.mark.parametrize("learn_alpha", ["shared", "word"])
+
+
+@LEARNT
+@pytest.mark.parametrize("loss", ["squared_hinge", "softmax"])
+@pytest.mark.parametrize(("columns", "multilabel"), [(1, False), (3, False), (3, True)])
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_slope_with_a_learnt_alpha_is_that_of_finite_differences(
+    learn_alpha: LearnAlpha, loss: Loss, columns: int, multilabel: bool, order: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = []
+
+    def check(objective, start, **options):  # type: ignore[no-untyped-def]
+        point = np.random.default_rng(4).normal(0, 1, start.shape)
+        differences = [
+            (objective(point + step)[0] - objective(point - step)[0]) / 2e-6 for step in 1e-6 * np.eye(len(point))
+        ]
+        np.testing.assert_allclose(objective(point)[1], differences, rtol=1e-5, atol=1e-5)
+        checked.append(len(point))
+        return point
+
+    monkeypatch.setattr(linear, "minimize", check)
+    # Freer than it is, so that alpha matters as much as the words do.
+    monkeypatch.setattr(linear, "_FREEDOM", {"shared": 1.0, "word": 1.0})
+    x, a, targets = problem(v=8, c=max(columns, 2))
+    targets = targets[:, :1] if columns == 1 else targets
+    settings = LinearSettings(alpha=0.7, order=order, loss=loss, learn_alpha=learn_alpha)
+    fit_linear(x, targets, a, settings, multilabel=multilabel, taught=teacher_of(8, columns))
+    assert checked == [9 * columns + (8 if learn_alpha == "word" else 1)]
+
+
+@LEARNT
+@pytest.mark.parametrize("naive_bayes", [0.0, 0.5])
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_table_of_a_learnt_alpha_is_that_of_the_dense_formula(
+    learn_alpha: LearnAlpha, naive_bayes: float, order: int
+) -> None:
+    x, a, targets = problem()
+    taught = teacher_of(12, 3)
+    settings = LinearSettings(alpha=0.7, order=order, naive_bayes=naive_bayes, C=20.0, learn_alpha=learn_alpha)
+    fitted = fit_linear(x, targets, a, settings, taught=taught)
+    assert np.shape(fitted.alpha) == ((12,) if learn_alpha == "word" else ())
+    assert np.abs(np.asarray(fitted.alpha) / 0.7 - 1).max() > 1e-4
+    scaled = naive_bayes_scales(x, targets, np.ones(30), naive_bayes) * fitted.word_weights
+    strength = np.broadcast_to(fitted.alpha, 12) * graph_scale(x, a, order, np.ones(30))
+    expected = scaled + np.diag(strength) @ np.linalg.matrix_power(a.toarray(), order) @ scaled + taught.word_scores
+    np.testing.assert_allclose(fitted.word_embeddings, expected, rtol=1e-10, atol=1e-12)
+
+
+def pairs_of_words(alike: bool, seed: int) -> LinearFit:
+    """Fit, with a shared alpha, to words in pairs with an edge, which speak for the same class or each for its own."""
+    rng = np.random.default_rng(seed)
+    speaks_for = np.repeat(rng.choice([-1.0, 1.0], 30), 2) if alike else rng.choice([-1.0, 1.0], 60)
+    x = (rng.random((400, 60)) < 0.15).astype(float)
+    a = csr_array(np.kron(np.eye(30), [[0.0, 1.0], [1.0, 0.0]]))
+    targets = (x @ speaks_for > 0).astype(float)[:, None]
+    return fit_linear(csr_array(x), targets, a, LinearSettings(learn_alpha="shared", tol=1e-8))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_alpha_rises_where_neighbours_mean_the_same_and_falls_where_the_graph_is_noise(seed: int) -> None:
+    assert pairs_of_words(alike=True, seed=seed).alpha > 0.501
+    assert pairs_of_words(alike=False, seed=seed).alpha < 0.497
+
+
+def test_the_words_whose_neighbours_mislead_listen_less() -> None:
+    # Word 1 means what its neighbour 0 means; words 2 and 3 are neighbours and mean the opposite of each other.
+    rng = np.random.default_rng(0)
+    x = (rng.random((400, 4)) < 0.4).astype(float)
+    a = csr_array(np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]]))
+    targets = (x @ [1.0, 1.0, 1.0, -1.0] > 0).astype(float)[:, None]
+    alpha = fit_linear(csr_array(x), targets, a, LinearSettings(learn_alpha="word", C=5.0)).alpha
+    assert isinstance(alpha, np.ndarray)
+    assert alpha[:2].min() > 0.5 > alpha[2:].max()
+
+
+@LEARNT
+def test_a_learnt_alpha_fits_closer_than_a_fixed_one(learn_alpha: LearnAlpha) -> None:
+    x, a, targets = problem()
+    fixed, learnt = (
+        fit_linear(x, targets, a, LinearSettings(C=20.0, max_iter=2000, tol=1e-12, learn_alpha=each)).history
+        for each in (None, learn_alpha)
+    )
+    assert learnt[-1]["loss"] < fixed[-1]["loss"]
+    losses = [record["loss"] for record in learnt]
+    assert losses == sorted(losses, reverse=True)
+
+
+@LEARNT
+@pytest.mark.parametrize("case", ["alpha 0", "order 0", "no graph", "no edges"])
+def test_where_there_is_no_graph_nothing_is_learnt_of_alpha(learn_alpha: LearnAlpha, case: str) -> None:
+    x, a, targets = problem()
+    alpha, order = (0.0 if case == "alpha 0" else 0.5), (0 if case == "order 0" else 1)
+    graph = {"no graph": None, "no edges": csr_array((12, 12))}.get(case, a)
+    plain = fit_linear(x, targets, None, LinearSettings(alpha=alpha, order=order))
+    fitted = fit_linear(x, targets, graph, LinearSettings(alpha=alpha, order=order, learn_alpha=learn_alpha))
+    assert fitted.word_embeddings.tobytes() == plain.word_embeddings.tobytes()
+    assert np.array_equal(fitted.alpha, np.full(12, alpha) if learn_alpha == "word" else alpha)
+
+
+def test_a_word_without_an_edge_keeps_the_alpha_of_the_beginning() -> None:
+    x, a, targets = problem()
+    wide = csr_array(np.hstack([x.toarray(), np.random.default_rng(5).random((30, 2))]))
+    graph = csr_array((a.data, a.indices, np.append(a.indptr, [a.nnz] * 2)), shape=(14, 14))
+    alpha = fit_linear(wide, targets, graph, LinearSettings(C=20.0, learn_alpha="word")).alpha
+    assert isinstance(alpha, np.ndarray)
+    assert np.array_equal(alpha[12:], [0.5, 0.5])
+    assert (alpha[:12] != 0.5).any()
+
+
+@LEARNT
+def test_few_documents_do_not_fold_an_alpha_that_is_learnt(
+    learn_alpha: LearnAlpha, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, a, targets = problem()
+    fits = []
+    for small in (False, True):
+        monkeypatch.setattr(linear, "_small", lambda *_, small=small: small)
+        fits.append(fit_linear(x, targets, a, LinearSettings(learn_alpha=learn_alpha)))
+    assert fits[0].word_embeddings.tobytes() == fits[1].word_embeddings.tobytes()
+    assert np.array_equal(fits[0].alpha, fits[1].alpha)
+
+
+@LEARNT
+def test_starting_from_its_own_answer_alpha_stays(learn_alpha: LearnAlpha) -> None:
+    x, a, targets = problem()
+    settings = LinearSettings(C=5.0, max_iter=2000, tol=1e-13, learn_alpha=learn_alpha)
+    cold = fit_linear(x, targets, a, settings)
+    warm = fit_linear(x, targets, a, settings, start=cold)
+    assert len(cold.history) > len(warm.history)
+    np.testing.assert_allclose(warm.alpha, cold.alpha, rtol=1e-4)
+    np.testing.assert_allclose(warm.word_embeddings, cold.word_embeddings, atol=1e-4)
+
+
+@LEARNT
+def test_a_fit_with_a_fixed_alpha_can_be_the_start(learn_alpha: LearnAlpha) -> None:
+    x, a, targets = problem()
+    start = fit_linear(x, targets, a, LinearSettings())
+    warm = fit_linear(x, targets, a, LinearSettings(learn_alpha=learn_alpha), start=start)
+    assert warm.history[-1]["loss"] <= start.history[-1]["loss"]
+
+
+@LEARNT
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_fit_with_a_learnt_alpha_has_the_type_of_the_documents(learn_alpha: LearnAlpha, dtype: type) -> None:
+    x, a, targets = problem()
+    settings = LinearSettings(alpha=np.float64(0.5), learn_alpha=learn_alpha)
+    fitted = fit_linear(x.astype(dtype), targets, a, settings, taught=teacher_of(12, 3))
+    parts = [fitted.word_weights, fitted.word_embeddings, fitted.bias, fitted.own_bias, fitted.theta]
+    parts += [fitted.alpha] if isinstance(fitted.alpha, np.ndarray) else []
+    assert {part.dtype for part in parts} == {np.dtype(dtype)}
+
+
+@LEARNT
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_alpha_stays_within_bounds_however_strong_the_documents_are(learn_alpha: LearnAlpha, dtype: type) -> None:
+    x, a, targets = problem()
+    settings = LinearSettings(C=1e8, learn_alpha=learn_alpha)
+    fitted = fit_linear((1e3 * x).astype(dtype), targets, a, settings)
+    assert np.isfinite(fitted.word_embeddings).all()
+    assert 0.5 * np.exp(-3.001) < np.min(fitted.alpha) <= np.max(fitted.alpha) < 0.5 * np.exp(3.001)
+
+
+@LEARNT
+def test_the_number_of_threads_does_not_change_a_bit_of_a_learnt_alpha(learn_alpha: LearnAlpha) -> None:
+    x, a, targets = problem(200, 60)
+    one, many = (fit_linear(x, targets, a, LinearSettings(learn_alpha=learn_alpha), n_jobs=n) for n in (1, 5))
+    assert one.word_embeddings.tobytes() == many.word_embeddings.tobytes()
+    assert np.array_equal(one.alpha, many.alpha)
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
 def test_the_number_of_threads_does_not_change_a_bit(n_jobs: int) -> None:
     x, a, targets = problem(200, 60)
@@ -349,6 +549,7 @@ def test_products_equal_those_of_scipy(dtype: type) -> None:
 @pytest.mark.parametrize(
     "settings",
     [{"alpha": -1}, {"order": -1}, {"C": 0}, {"C": float("nan")}, {"loss": "log"}, {"max_iter": 0}]
+    + [{"learn_alpha": "each"}]
     + [{"naive_bayes": value} for value in (-0.1, 1.5, float("nan"))],
 )
 def test_senseless_settings_are_refused(settings: dict[str, object]) -> None:

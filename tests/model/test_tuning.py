@@ -4,7 +4,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -252,6 +252,14 @@ def test_a_tuned_model_is_the_model_with_the_chosen_settings(n_classes: int) -> 
     assert bits(WGCNClassifier(**model.tuned_.settings).fit(x, y)) == bits(model)
     assert bits(quick(C=0.01).fit(x, y)) == bits(model)
     assert model.get_params()["C"] == 0.01
+
+
+@pytest.mark.parametrize("learn_alpha", ["shared", "word"])
+def test_alpha_may_be_learnt_from_the_value_that_is_chosen(learn_alpha: Literal["shared", "word"]) -> None:
+    x, y = made()
+    model = quick(C=0.01, learn_alpha=learn_alpha).fit(x, y)
+    assert model.tuned_ is not None
+    assert bits(WGCNClassifier(**model.tuned_.settings, learn_alpha=learn_alpha).fit(x, y)) == bits(model)
 
 
 def test_settings_that_do_harm_are_left() -> None:

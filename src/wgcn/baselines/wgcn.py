@@ -39,7 +39,7 @@ _TRAINING = (
     "n_models",
     "validation_fraction",
 )
-_LINEAR = ("alpha", "order", "naive_bayes", "teacher", "C", "loss", "tune")
+_LINEAR = ("alpha", "learn_alpha", "order", "naive_bayes", "teacher", "C", "loss", "tune")
 _TEXT = ("tokenizer", "ngrams", "min_count", "stop_words", "sublinear", "norm")
 _EXTENSIONS = ("", "graph", "spelling", "both", "fit")
 _GRAPH = ("window", "weight", "threshold", "min_pairs", "top_k")
@@ -154,7 +154,8 @@ class LinearMethod(_TextMethod):
     """The linear model with a residual, as `WGCNTextClassifier` has it by default.
 
     The problem is convex. Another seed holds other documents out, and so leads the solver to another point within its
-    tolerance, which is not worth ten runs. With `tune`, another seed may also choose other settings.
+    tolerance, which is not worth ten runs. With `tune`, another seed may also choose other settings, and with
+    `learn_alpha`, where it is not convex, lead to another answer.
 
     `extend` says what becomes of words that fitting does not see: nothing; rows from the texts of the pool ("graph"),
     from their spelling, or from both; or "fit", if the texts of the pool are to be seen by fitting after all.
@@ -176,6 +177,7 @@ class LinearMethod(_TextMethod):
         "top_k": 0,
         "vectors": "",
         "alpha": 0.5,
+        "learn_alpha": "",
         "order": 1,
         "naive_bayes": 0.5,
         "teacher": 2.0,
@@ -209,6 +211,8 @@ class LinearMethod(_TextMethod):
         return model.extend(task.pool) if self.settings["extend"] in ("graph", "both") else model
 
     def _classifier(self) -> WGCNClassifier:
-        classifier = WGCNClassifier(**self._pick(_LINEAR), random_state=self.seed)
+        values = self._pick(_LINEAR)
+        values["learn_alpha"] = values["learn_alpha"] or None
+        classifier = WGCNClassifier(**values, random_state=self.seed)
         # The number of trials alone ends the choice of settings: a result must not depend on how fast the machine is.
         return classifier.set_params(tune_seconds=math.inf) if classifier.tune else classifier

@@ -95,6 +95,10 @@ def fit(
             help="Weight of the graph beside the words; 0: no graph.",
         ),
     ],
+    learn_alpha: Annotated[
+        Literal["shared", "word"] | None,
+        typer.Option(help="Learn that weight, beginning at --alpha: one for all words, or one for each word."),
+    ] = None,
     naive_bayes: Annotated[
         float,
         typer.Option(
@@ -146,7 +150,7 @@ def fit(
         typer.Option(
             "--network",
             help="Train the paper's network, which needs torch, not the linear model. It has no use for --alpha, "
-            "--naive-bayes, --teacher and --C.",
+            "--learn-alpha, --naive-bayes, --teacher and --C.",
         ),
     ] = False,
     hidden: Annotated[int, typer.Option(min=1, help="Hidden size of the network.")] = 250,
@@ -193,6 +197,7 @@ def fit(
             checkpoint=checkpoint,
             resume=resume,
             alpha=alpha,
+            learn_alpha=learn_alpha,
             naive_bayes=naive_bayes,
             teacher=teacher,
             C=c,

@@ -39,8 +39,8 @@ _MIN_FOR_HOLDING_OUT = 100
 class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
     """Word grounded graph convolutional network for document-term matrices.
 
-    The default is the model of the paper made linear, with a residual, X (I + a A) W + b: convex, quick to train, and
-    in no need of torch. Documents without a label teach it too: see `wgcn.model.teacher`.
+    The default is the model of the paper made linear, with a residual, X (I + a A) W + b: convex (unless a is learnt
+    too), quick to train, and in no need of torch. Documents without a label teach it too: see `wgcn.model.teacher`.
 
     Parameters
     ----------
@@ -56,6 +56,9 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         Whether to go on from that file, bit for bit.
     alpha : float, default=0.5
         Weight of the word graph beside the words themselves; 0 leaves the graph out.
+    learn_alpha : {"shared", "word"} or None, default=None
+        Learn the weight of the graph together with the words, beginning at alpha: one for all words, or one for each
+        word. The model is then not convex any more. With alpha 0 there is nothing to learn.
     order : int, default=1
         How often the graph is applied.
     naive_bayes : float, default=0.5
@@ -96,6 +99,9 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         A_vv.
     word_embeddings_ : array of shape (n_features, n_embedding)
         H_vm of eq. 5.
+    alpha_ : float, array of shape (n_features,) or None
+        Weight of the word graph: as given, as tuned or as learnt, an array if there is one for each word; None for the
+        network. A word without an edge has that of the beginning, and no use for it.
     history_ : list of dict
         Objective after each iteration of the final fit; of the network, a record an epoch.
     interrupted_ : bool
@@ -126,6 +132,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         checkpoint: str | Path | None = None,
         resume: bool = False,
         alpha: float = 0.5,
+        learn_alpha: Literal["shared", "word"] | None = None,
         order: int = 1,
         naive_bayes: float = 0.5,
         teacher: float = 2.0,
@@ -148,6 +155,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.checkpoint = checkpoint
         self.resume = resume
         self.alpha = alpha
+        self.learn_alpha = learn_alpha
         self.order = order
         self.naive_bayes = naive_bayes
         self.teacher = teacher
@@ -224,11 +232,14 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             if self.model == "network":
                 raise InputError("word_vectors are for the linear model; the network has none.")
             word_vectors = _checked_vectors(word_vectors, terms.shape[1])
-        settings = LinearSettings(self.alpha, self.order, self.naive_bayes, self.C, self.loss, self.max_iter, self.tol)
+        settings = LinearSettings(
+            self.alpha, self.order, self.naive_bayes, self.C, self.loss, self.max_iter, self.tol, self.learn_alpha
+        )
         self.word_graph_ = self._graph(terms, weight, word_graph, document_graph)
         rows = terms[labels.labelled]
         weight = self._weighted_by_class(labels, weight[labels.labelled])
         self.tuned_: Tuned | None = None
+        self.alpha_: float | npt.NDArray[Any] | None = None
         if self.model == "linear":
             others = terms[~labels.labelled]
             if unlabeled is not None:
@@ -397,7 +408,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             self.n_held_out_ = int(held_out.sum())
             sharpness = _sharpness(first, scores, targets[held_out])
         final, fitted = fit(np.arange(len(targets)), start)
-        self.history_ = fitted.history
+        self.history_, self.alpha_ = fitted.history, fitted.alpha
         if sharpness is not None:
             final = Scorer(final.word_embeddings, None, final.bias, final.prior, sharpness, labels.multilabel)
         self.scorer_ = final

@@ -1,4 +1,4 @@
-"""L-BFGS for smooth convex functions of many parameters (Nocedal and Wright, "Numerical Optimization", algorithm 7.5).
+"""L-BFGS for smooth functions of many parameters (Nocedal and Wright, "Numerical Optimization", algorithm 7.5).
 
 scipy has it too, with bounds, which no model here has and which it pays for in every iteration: 0.28 s with 600,000
 parameters, where this takes 0.02 s. And it needs all in double precision.
@@ -38,9 +38,10 @@ def minimize(
     *,
     max_iter: int,
     tol: float,
+    min_iter: int = 1,
     callback: Callable[[float], Any] | None = None,
 ) -> Floats:
-    """Return where a function is least.
+    """Return where a convex function is least; of another, a place near the start where it is flat.
 
     Parameters
     ----------
@@ -50,13 +51,15 @@ def minimize(
     max_iter : int
     tol : float
         Stop when an iteration lowers the value by less than this share of it (of 1, if it is smaller than 1).
+    min_iter : int
+        Iterations before that counts: the first goes straight downhill, and may lower the value by little.
     callback : callable, optional
         Called with the value after each iteration.
     """
     point = start
     value, gradient = objective(point)
     pairs: deque[_Pair] = deque(maxlen=_MEMORY)
-    for _ in range(max_iter):
+    for iteration in range(1, max_iter + 1):
         direction = _direction(gradient, pairs)
         slope = _dot(gradient, direction)
         if not slope < 0:  # a minimum, or rounding: without memory the direction is downhill for sure
@@ -79,7 +82,7 @@ def minimize(
         value, gradient = new_value, new_gradient
         if callback is not None:
             callback(value)
-        if decrease <= tol:
+        if decrease <= tol and iteration >= min_iter:
             break
     return point
 

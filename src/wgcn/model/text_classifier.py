@@ -232,6 +232,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
                 "held_out_accuracy": classifier.held_out_accuracy_,
                 "n_held_out": classifier.n_held_out_,
                 **({} if classifier.tuned_ is None else {"tuned": classifier.tuned_._asdict()}),
+                **({} if classifier.learn_alpha is None else {"learnt_alpha": _learnt_alpha(classifier)}),
                 "seconds": round(prepared.seconds + time.perf_counter() - started, 2),
                 "date": date.today().isoformat(),
                 "version": __version__,
@@ -450,3 +451,14 @@ def _n_labels(y: Any) -> int:
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
     return len(y) if hasattr(y, "__len__") else int(y.shape[0])
+
+
+def _learnt_alpha(classifier: WGCNClassifier) -> list[float] | None:
+    """Return alpha; if there is one for each word, the smallest, median and largest of words with an edge."""
+    alpha = classifier.alpha_
+    if alpha is None:
+        return None
+    edges = np.diff(classifier.word_graph_.adjacency.indptr) > 0
+    if np.ndim(alpha) == 0 or not edges.any():
+        return [float(np.ravel(alpha)[0])]
+    return [float(value) for value in np.quantile(np.asarray(alpha)[edges], [0, 0.5, 1])]
