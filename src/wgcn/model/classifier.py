@@ -72,7 +72,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     max_iter : int, default=100
         Most iterations of L-BFGS.
     tol : float, default=3e-4
-        Stop when an iteration lowers the objective by less than this share.
+        Stop when three iterations in a row each lower the objective by less than this share.
     top_k : int or None, default=100
         For a graph that is made from X: edges a word keeps.
     class_weight : dict, "balanced" or None, default=None

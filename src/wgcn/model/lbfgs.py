@@ -22,6 +22,7 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 _MEMORY = 6
 _ENOUGH = 1e-4  # share of the decrease that the slope promises
 _MOST_TRIALS = 25
+_IN_A_ROW = 3  # iterations that gain next to nothing, before it is over
 
 
 class _Pair(NamedTuple):
@@ -38,7 +39,6 @@ def minimize(
     *,
     max_iter: int,
     tol: float,
-    min_iter: int = 1,
     callback: Callable[[float], Any] | None = None,
 ) -> Floats:
     """Return where a convex function is least; of another, a place near the start where it is flat.
@@ -50,16 +50,16 @@ def minimize(
     start : array
     max_iter : int
     tol : float
-        Stop when an iteration lowers the value by less than this share of it (of 1, if it is smaller than 1).
-    min_iter : int
-        Iterations before that counts: the first goes straight downhill, and may lower the value by little.
+        Stop when three iterations in a row each lower the value by less than this share of it (of 1, if it is smaller
+        than 1). One alone says little: the first goes straight downhill and not far.
     callback : callable, optional
         Called with the value after each iteration.
     """
     point = start
     value, gradient = objective(point)
     pairs: deque[_Pair] = deque(maxlen=_MEMORY)
-    for iteration in range(1, max_iter + 1):
+    in_vain = 0
+    for _ in range(max_iter):
         direction = _direction(gradient, pairs)
         slope = _dot(gradient, direction)
         if not slope < 0:  # a minimum, or rounding: without memory the direction is downhill for sure
@@ -82,7 +82,8 @@ def minimize(
         value, gradient = new_value, new_gradient
         if callback is not None:
             callback(value)
-        if decrease <= tol and iteration >= min_iter:
+        in_vain = in_vain + 1 if decrease <= tol else 0
+        if in_vain == _IN_A_ROW:
             break
     return point
 

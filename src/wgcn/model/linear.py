@@ -46,7 +46,6 @@ LearnAlpha = Literal["shared", "word"]
 # fifth of the training documents of MR, R8 and Ohsumed, held out. Freer for all words, a grows without end: larger
 # rows let W be smaller, whatever the graph is worth.
 _FREEDOM: dict[LearnAlpha, float] = {"shared": 0.03, "word": 1.0}
-_LEAST_ITERATIONS = 5  # from another fit, the first lower the objective by little
 _FURTHEST = 3.0  # that log(a / alpha) goes, in a smooth bend: a stays between alpha / 20 and alpha * 20
 
 
@@ -71,7 +70,7 @@ class LinearSettings:
     max_iter : int
         Most iterations of L-BFGS.
     tol : float
-        Stop when an iteration lowers the objective by less than this share.
+        Stop when three iterations in a row each lower the objective by less than this share.
     learn_alpha : {"shared", "word"}, optional
         Learn the weight of the graph from the documents, beginning at alpha: one for all words, or one for each word,
         which says how much it listens to its neighbours. With alpha 0 there is nothing to learn.
@@ -291,7 +290,6 @@ def fit_linear(
             first,
             max_iter=settings.max_iter,
             tol=settings.tol,
-            min_iter=1 if learns is None else _LEAST_ITERATIONS,
             callback=lambda value: history.append({"loss": value}),
         )
         word_weights, own_bias, theta = parts(parameters)
