@@ -44,9 +44,9 @@ def test_words_seen_only_without_labels_are_understood_through_the_graph() -> No
     # Words 0 and 1 belong together, and so do 2 and 3; labels are known for 0 and 2 alone.
     x = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0], [0, 0, 1, 1]], float)
     new = np.array([[0, 1, 0, 0], [0, 0, 0, 1]], float)
-    with_graph = WGCNClassifier(teacher=0).fit(x, [0, 1, -1, -1])
+    with_graph = WGCNClassifier(teacher=0, self_training=0).fit(x, [0, 1, -1, -1])
     assert with_graph.predict(new).tolist() == [0, 1]
-    without = WGCNClassifier(alpha=0, teacher=0).fit(x, [0, 1, -1, -1])
+    without = WGCNClassifier(alpha=0, teacher=0, self_training=0).fit(x, [0, 1, -1, -1])
     assert np.ptp(without.decision_function(new)) == 0
 
 

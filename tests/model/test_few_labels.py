@@ -83,24 +83,28 @@ def test_words_that_only_unlabelled_texts_tie_together_are_understood(seed: int,
     prepared = WGCNTextClassifier().prepare([*made.texts, *made.unlabeled])
     accuracy = []
     for share in (0.0, 1.0):
-        model = WGCNTextClassifier(classifier=WGCNClassifier(teacher=share)).fit_prepared(prepared, made.topics)
+        classifier = WGCNClassifier(teacher=share, self_training=0)
+        model = WGCNTextClassifier(classifier=classifier).fit_prepared(prepared, made.topics)
         accuracy.append(np.mean(model.predict(made.new) == made.new_topics))
     assert accuracy[1] > 0.95
     assert accuracy[1] > accuracy[0] + 0.1
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_unlabelled_documents_change_the_model_through_the_teacher_alone(n_classes: int) -> None:
+def test_unlabelled_documents_change_the_model_through_teacher_and_self_training_alone(n_classes: int) -> None:
     data = matrices(n_classes)
-    assert bits(fitted(data, unlabeled=data.unlabeled)) != bits(fitted(data))
-    assert bits(fitted(data, unlabeled=data.unlabeled, teacher=0)) == bits(fitted(data, teacher=0))
+    plain = bits(fitted(data))
+    for settings in ({}, {"teacher": 0}, {"self_training": 0}):
+        assert bits(fitted(data, unlabeled=data.unlabeled, **settings)) != plain
+    assert bits(fitted(data, unlabeled=data.unlabeled, teacher=0, self_training=0)) == plain
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_where_all_documents_are_labelled_there_is_no_teacher(n_classes: int) -> None:
+def test_where_all_documents_are_labelled_there_is_no_teacher_and_no_second_fit(n_classes: int) -> None:
     data = matrices(n_classes)
-    assert bits(fitted(data, teacher=1)) == bits(fitted(data, teacher=0))
-    assert bits(fitted(data, teacher=1, unlabeled=data.unlabeled[:0])) == bits(fitted(data, teacher=0))
+    plain = bits(fitted(data, teacher=0, self_training=0))
+    assert bits(fitted(data)) == plain
+    assert bits(fitted(data, unlabeled=data.unlabeled[:0])) == plain
 
 
 def test_a_label_of_minus_one_or_none_is_the_same_as_no_label() -> None:
@@ -124,7 +128,7 @@ def test_what_the_teacher_says_counts_by_its_weight_and_the_share_of_documents_w
     guide = Teacher(csr_array(vstack([data.x, data.unlabeled])), n_labelled, data.graph.adjacency)
     taught = guide.teach(np.eye(n_classes, dtype=np.float32)[data.y], np.arange(n_labelled))
     # With hardly any loss nothing else is learnt.
-    model = fitted(data, unlabeled=data.unlabeled, teacher=3.0, C=1e-7)
+    model = fitted(data, unlabeled=data.unlabeled, teacher=3.0, self_training=0, C=1e-7)
     expected = 3.0 * n_others / (n_others + n_labelled) * taught.word_scores
     np.testing.assert_allclose(model.word_embeddings_, expected, atol=1e-4)
 
@@ -159,12 +163,12 @@ def test_the_teacher_does_not_see_the_labels_of_held_out_documents(monkeypatch: 
     assert set(seen[0]) < set(seen[1])
 
 
-def test_several_labels_a_document_have_no_teacher_but_may_be_missing() -> None:
+def test_several_labels_a_document_have_neither_teacher_nor_second_fit_but_may_be_missing() -> None:
     data = matrices(2)
     labels = [[["a"], ["a", "b"], [], ["b"]][i % 4] for i in range(len(data.y))]
     with_them = fitted(data, y=labels, unlabeled=data.unlabeled)
     assert bits(with_them) == bits(fitted(data, y=labels))
-    assert bits(with_them) == bits(fitted(data, y=labels, unlabeled=data.unlabeled, teacher=0))
+    assert bits(with_them) == bits(fitted(data, y=labels, unlabeled=data.unlabeled, teacher=0, self_training=0))
     assert with_them.predict(data.unlabeled).shape == (data.unlabeled.shape[0], 2)
 
 

@@ -18,8 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
 from wgcn.errors import InputError, MissingDependencyError, WGCNWarning
-from wgcn.model import classifier as classifier_module
-from wgcn.model import tuning
+from wgcn.model import linear_training, tuning
 from wgcn.model.labels import read_labels
 from wgcn.model.teacher import Taught, Teacher
 from wgcn.model.tuning import Settings, Trial, Tuned, tune
@@ -301,7 +300,7 @@ def test_the_teacher_is_made_once_and_teaches_a_part_once(monkeypatch: pytest.Mo
             taught.append(labelled.tobytes())
             return super().teach(targets, labelled)
 
-    monkeypatch.setattr(classifier_module, "Teacher", Counting)
+    monkeypatch.setattr(linear_training, "Teacher", Counting)
     x, y = made(120)
     model = quick(validation_fraction=0).fit(x, np.where(np.arange(120) < 60, y, -1))
     assert model.tuned_ is not None

@@ -39,7 +39,7 @@ _TRAINING = (
     "n_models",
     "validation_fraction",
 )
-_LINEAR = ("alpha", "learn_alpha", "order", "naive_bayes", "teacher", "C", "loss", "tune")
+_LINEAR = ("alpha", "learn_alpha", "order", "naive_bayes", "teacher", "self_training", "C", "loss", "tune")
 _TEXT = ("tokenizer", "ngrams", "min_count", "stop_words", "sublinear", "norm")
 _EXTENSIONS = ("", "graph", "spelling", "both", "fit")
 _GRAPH = ("window", "weight", "threshold", "min_pairs", "top_k")
@@ -181,6 +181,7 @@ class LinearMethod(_TextMethod):
         "order": 1,
         "naive_bayes": 0.5,
         "teacher": 2.0,
+        "self_training": 0.3,
         "C": 0.5,
         "loss": "squared_hinge",
         "tune": False,

@@ -115,7 +115,17 @@ def fit(
             min=0.0,
             metavar="WEIGHT",
             default_factory=_Default("teacher"),
-            help="Weight of what texts without a label teach; 0: they shape the word graph and nothing else.",
+            help="Weight of what texts without a label teach; 0: no teacher.",
+        ),
+    ],
+    self_training: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            metavar="WEIGHT",
+            default_factory=_Default("self_training"),
+            help="Weight of a text without a label in a second fit, with the label that the first gave it; 0: no "
+            "second fit.",
         ),
     ],
     c: Annotated[
@@ -150,7 +160,7 @@ def fit(
         typer.Option(
             "--network",
             help="Train the paper's network, which needs torch, not the linear model. It has no use for --alpha, "
-            "--learn-alpha, --naive-bayes, --teacher and --C.",
+            "--learn-alpha, --naive-bayes, --teacher, --self-training and --C.",
         ),
     ] = False,
     hidden: Annotated[int, typer.Option(min=1, help="Hidden size of the network.")] = 250,
@@ -200,6 +210,7 @@ def fit(
             learn_alpha=learn_alpha,
             naive_bayes=naive_bayes,
             teacher=teacher,
+            self_training=self_training,
             C=c,
             class_weight="balanced" if balanced else None,
             tune=tune,

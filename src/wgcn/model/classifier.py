@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array, diags_array, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
@@ -23,17 +19,14 @@ from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.model.callbacks import Callback, TrialCallback
 from wgcn.model.labels import Labels, read_labels
-from wgcn.model.linear import LinearFit, LinearSettings, fit_linear, graph_scale
+from wgcn.model.linear import LinearSettings
+from wgcn.model.linear_training import LinearTraining, Tuning, train_linear
 from wgcn.model.settings import NetworkSettings, TrainingSettings
-from wgcn.model.teacher import Taught, Teacher
-from wgcn.model.tuning import Settings, Tuned, check_tuning, tune
+from wgcn.model.tuning import Tuned, check_tuning
 from wgcn.predict import Scorer
 from wgcn.text.vocabulary import Vocabulary
 
 __all__ = ["WGCNClassifier"]
-
-# Fewer labelled documents than this are all needed for fitting, and too few to learn much from if held out.
-_MIN_FOR_HOLDING_OUT = 100
 
 
 class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
@@ -66,6 +59,9 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     teacher : float, default=2.0
         Weight of what documents without a label teach, times their share of all documents; 0 leaves them out. Models
         of several labels a document have no teacher.
+    self_training : float, default=0.3
+        Weight of a document without a label, beside one with, in a second fit that takes the labels which the first
+        gave and does without the teacher; 0 leaves it out. Not for models of several labels a document.
     C : float, default=0.5
         Weight of the loss beside the L2 penalty.
     loss : {"squared_hinge", "softmax"}, default="squared_hinge"
@@ -136,6 +132,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         order: int = 1,
         naive_bayes: float = 0.5,
         teacher: float = 2.0,
+        self_training: float = 0.3,
         C: float = 0.5,
         loss: Literal["squared_hinge", "softmax"] = "squared_hinge",
         max_iter: int = 100,
@@ -159,6 +156,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.order = order
         self.naive_bayes = naive_bayes
         self.teacher = teacher
+        self.self_training = self_training
         self.C = C
         self.loss = loss
         self.max_iter = max_iter
@@ -224,17 +222,13 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             raise InputError(f"model must be 'linear' or 'network', got {self.model!r}.")
         if self.tune:
             check_tuning(self.model, self.tune_seconds, self.tune_trials)
-        if not 0 <= self.teacher < np.inf:
-            raise InputError(f"teacher must be at least 0, got {self.teacher}.")
         if unlabeled is not None and unlabeled.shape[1] != terms.shape[1]:
             raise InputError(f"unlabeled has {unlabeled.shape[1]:,} columns, but X has {terms.shape[1]:,}.")
         if word_vectors is not None:
             if self.model == "network":
                 raise InputError("word_vectors are for the linear model; the network has none.")
             word_vectors = _checked_vectors(word_vectors, terms.shape[1])
-        settings = LinearSettings(
-            self.alpha, self.order, self.naive_bayes, self.C, self.loss, self.max_iter, self.tol, self.learn_alpha
-        )
+        training = self._linear_training([callback for callback in callbacks if isinstance(callback, TrialCallback)])
         self.word_graph_ = self._graph(terms, weight, word_graph, document_graph)
         rows = terms[labels.labelled]
         weight = self._weighted_by_class(labels, weight[labels.labelled])
@@ -244,8 +238,10 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             others = terms[~labels.labelled]
             if unlabeled is not None:
                 others = csr_array(vstack([others, csr_array(unlabeled).astype(terms.dtype, copy=False)]))
-            watching = [callback for callback in callbacks if isinstance(callback, TrialCallback)]
-            self._fit_linear(rows, labels, weight, settings, others, word_vectors, watching)
+            trained = train_linear(rows, labels, weight, others, self.word_graph_.adjacency, training, word_vectors)
+            self.scorer_, self.history_, self.alpha_ = trained.scorer, trained.history, trained.alpha
+            self.tuned_, self.held_out_accuracy_ = trained.tuned, trained.held_out_accuracy
+            self.n_held_out_ = trained.n_held_out
         else:
             self._fit_network(
                 rows, labels, weight, [callback for callback in callbacks if isinstance(callback, Callback)]
@@ -256,6 +252,19 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.n_labelled_ = int(labels.labelled.sum())
         self.fit_seconds_ = time.perf_counter() - started
         return self
+
+    def _linear_training(self, callbacks: Sequence[TrialCallback]) -> LinearTraining:
+        return LinearTraining(
+            LinearSettings(
+                self.alpha, self.order, self.naive_bayes, self.C, self.loss, self.max_iter, self.tol, self.learn_alpha
+            ),
+            self.teacher,
+            self.self_training,
+            self.validation_fraction,
+            Tuning(self.tune_seconds, self.tune_trials, callbacks) if self.tune else None,
+            self.random_state,
+            self.n_jobs,
+        )
 
     def _graph(
         self,
@@ -320,112 +329,6 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.held_out_accuracy_ = None if best is None else best["validation_accuracy"]
         share = (self.training or TrainingSettings()).validation_fraction
         self.n_held_out_ = 0 if best is None else round(share * len(weight))
-
-    def _fit_linear(
-        self,
-        terms: csr_array,
-        labels: Labels,
-        weight: npt.NDArray[np.float64],
-        settings: LinearSettings,
-        others: csr_array,
-        word_vectors: npt.NDArray[Any] | None,
-        callbacks: Sequence[TrialCallback],
-    ) -> None:
-        """Fit twice: without the held-out documents, to learn how far the scores can be trusted; then with all."""
-        targets = labels.targets
-        adjacency = self.word_graph_.adjacency
-        scale = graph_scale(terms, adjacency, self.order, weight)
-        binary = len(labels.classes) == 2 and not labels.multilabel
-        teacher, share = None, others.shape[0] / max(others.shape[0] + len(targets), 1)
-        if (self.teacher > 0 or self.tune) and share > 0 and not labels.multilabel:
-            teacher = Teacher(csr_array(vstack([terms, others])), len(targets), adjacency, word_vectors)
-        strength = self.teacher
-        known: dict[bytes, Taught] = {}  # while settings are tried, the same documents teach again and again
-
-        def teach(rows: npt.NDArray[np.int64]) -> Taught | None:
-            if teacher is None or strength == 0:
-                return None
-            taught = known.get(rows.tobytes()) or teacher.teach(targets[rows], rows)
-            if self.tune:
-                known[rows.tobytes()] = taught
-            words, bias = (np.float32(strength * share) * part for part in taught)
-            return Taught(words[:, 1:], bias[1:]) if binary else Taught(words, bias)
-
-        def fit(rows: npt.NDArray[np.int64], start: LinearFit | None = None) -> tuple[Scorer, LinearFit]:
-            fitted = fit_linear(
-                terms[rows],
-                targets[rows, 1:] if binary else targets[rows],
-                adjacency,
-                settings,
-                multilabel=labels.multilabel,
-                sample_weight=weight[rows],
-                scale=scale,
-                taught=teach(rows),
-                start=start,
-                n_jobs=self.n_jobs,
-            )
-            table, bias = fitted.word_embeddings, fitted.bias
-            if binary:
-                table, bias = np.hstack([-table, table]), np.concatenate([-bias, bias])
-            prior = np.average(targets[rows], axis=0, weights=weight[rows]).astype(terms.dtype)
-            scorer = Scorer(table, None, bias, prior, 1.0 if self.loss == "softmax" else 2.0, labels.multilabel)
-            return scorer, fitted
-
-        def use(values: Settings) -> None:
-            nonlocal settings, strength
-            values = dict(values)
-            strength = values.pop("teacher", strength)
-            settings = replace(settings, **values)  # type: ignore[arg-type]
-
-        def attempt(rows: npt.NDArray[np.int64], values: Settings) -> Scorer:
-            use(values)
-            return fit(rows)[0]
-
-        if self.tune:
-            names = ["C", "naive_bayes"]
-            names += ["alpha"] if adjacency.nnz and self.order else []
-            names += ["teacher"] if teacher is not None else []
-            self.tuned_ = tune(
-                attempt,
-                terms,
-                labels,
-                weight,
-                {name: float(getattr(self, name)) for name in names},
-                seconds=self.tune_seconds,
-                trials=self.tune_trials,
-                random_state=self.random_state,
-                callbacks=callbacks,
-            )
-            use(self.tuned_.settings)
-            known.clear()
-        self.held_out_accuracy_, self.n_held_out_, sharpness, start = None, 0, None, None
-        held_out = self._held_out(targets, labels.multilabel)
-        if held_out.any():
-            first, start = fit(np.flatnonzero(~held_out))
-            rows = terms[held_out]
-            scores = first.scores(rows.data, rows.indices, rows.indptr)
-            self.held_out_accuracy_ = _accuracy(scores, targets[held_out], labels.multilabel)
-            self.n_held_out_ = int(held_out.sum())
-            sharpness = _sharpness(first, scores, targets[held_out])
-        final, fitted = fit(np.arange(len(targets)), start)
-        self.history_, self.alpha_ = fitted.history, fitted.alpha
-        if sharpness is not None:
-            final = Scorer(final.word_embeddings, None, final.bias, final.prior, sharpness, labels.multilabel)
-        self.scorer_ = final
-
-    def _held_out(self, targets: npt.NDArray[Any], multilabel: bool) -> npt.NDArray[np.bool_]:
-        if not 0 <= self.validation_fraction < 1:
-            raise InputError(f"validation_fraction must be at least 0 and below 1, got {self.validation_fraction}.")
-        held_out = np.zeros(len(targets), bool)
-        if self.validation_fraction > 0 and len(targets) >= _MIN_FOR_HOLDING_OUT:
-            codes = targets.argmax(axis=1)
-            # A class of one document stays in training; others are shared out in proportion where that is possible.
-            common = np.flatnonzero(multilabel | (np.bincount(codes)[codes] > 1))
-            size = round(self.validation_fraction * len(targets))
-            stratify = None if multilabel or size < len(np.unique(codes[common])) else codes[common]
-            seed = check_random_state(self.random_state)
-            held_out[train_test_split(common, test_size=size, stratify=stratify, random_state=seed)[1]] = True
-        return held_out
 
     def _rows(self, X: Any, document_graph: csr_array | None = None, documents: Any = None, hops: int = 1) -> csr_array:
         """Return the rows of X, averaged with what they cite."""
@@ -525,22 +428,3 @@ def _checked_vectors(given: Any, n_words: int) -> npt.NDArray[Any]:
     if not np.isfinite(vectors).all():
         raise InputError("word_vectors has values that are not finite.")
     return vectors
-
-
-def _accuracy(scores: npt.NDArray[Any], targets: npt.NDArray[Any], multilabel: bool) -> float:
-    if multilabel:
-        return float(np.mean(np.all((scores > 0) == targets, axis=1)))
-    return float(np.mean(scores.argmax(axis=1) == targets.argmax(axis=1)))
-
-
-def _sharpness(scorer: Scorer, scores: npt.NDArray[Any], targets: npt.NDArray[Any]) -> float:
-    """Find what to multiply scores by so that held-out documents are as likely as possible."""
-
-    def surprise(log_sharpness: float) -> float:
-        trial = Scorer(
-            scorer.word_embeddings, None, scorer.bias, scorer.prior, float(np.exp(log_sharpness)), scorer.multilabel
-        )
-        likely = np.clip(trial.probabilities(scores), 1e-12, 1 - 1e-12)
-        return float(-np.mean(np.log(np.where(targets > 0, likely, 1 - likely if scorer.multilabel else 1.0))))
-
-    return float(np.exp(minimize_scalar(surprise, bounds=(-2.0, 4.0), method="bounded").x))

@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from wgcn.model.labels import few_labels
 from wgcn.model.space import find_space, given_space
 
-__all__ = ["Taught", "Teacher"]
+__all__ = ["Taught", "Teacher", "evenly"]
 
 Floats = npt.NDArray[Any]
 
@@ -68,10 +68,7 @@ class Teacher:
     def __init__(
         self, terms: csr_array, n_labelled: int, adjacency: csr_array | None, vectors: Floats | None = None
     ) -> None:
-        room = max(_MOST_DOCUMENTS - n_labelled, 0)
-        others = np.arange(n_labelled, terms.shape[0])
-        if len(others) > room:
-            others = others[np.linspace(0, len(others) - 1, room).astype(int)] if room else others[:0]
+        others = n_labelled + evenly(terms.shape[0] - n_labelled, n_labelled)
         terms = terms[np.concatenate([np.arange(n_labelled), others])]
         self._n_words = terms.shape[1]
         self._words = np.arange(self._n_words)
@@ -125,6 +122,12 @@ class Teacher:
         everywhere = np.zeros((self._n_words, targets.shape[1]), np.float32)
         everywhere[self._words] = scores
         return Taught(everywhere, bias)
+
+
+def evenly(n_others: int, n_labelled: int) -> npt.NDArray[np.int64]:
+    """Return which documents without a label to use: as many as there is room for beside those with one."""
+    room = max(_MOST_DOCUMENTS - n_labelled, 0)
+    return np.arange(n_others) if n_others <= room else np.linspace(0, n_others - 1, room).astype(np.int64)
 
 
 def _regression(rows: Floats, targets: Floats, labelled: npt.NDArray[np.int64]) -> tuple[Floats, Floats] | None:

@@ -1,0 +1,277 @@
+"""How the linear model is trained: choose settings, fit, label the documents without a label, fit again.
+
+1. If asked, settings are chosen by documents that are held out in turn (`wgcn.model.tuning`).
+2. The linear model (`wgcn.model.linear`) is fitted to the documents with a label, beside what a teacher says
+   (`wgcn.model.teacher`), which knows those without.
+3. Self-training: it labels the documents without a label, all of them, and is fitted again to all, without the teacher.
+   Words and n-grams that no labelled document has are learnt only here.
+
+To learn how far the scores can be trusted, 2 and 3 are done without some of the documents with a label first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize_scalar
+from scipy.sparse import csr_array, vstack
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+
+from wgcn.errors import InputError
+from wgcn.model.callbacks import TrialCallback
+from wgcn.model.labels import Labels
+from wgcn.model.linear import LinearFit, LinearSettings, fit_linear, graph_scale
+from wgcn.model.teacher import Taught, Teacher, evenly
+from wgcn.model.tuning import Settings, Tuned, tune
+from wgcn.predict import Scorer
+
+__all__ = ["LinearTrained", "LinearTraining", "Tuning", "train_linear"]
+
+Floats = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+
+# Fewer labelled documents than this are all needed for fitting, and too few to learn much from if held out.
+_MIN_FOR_HOLDING_OUT = 100
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How long settings are chosen: see `wgcn.model.tuning`."""
+
+    seconds: float
+    trials: int
+    callbacks: Sequence[TrialCallback] = ()
+
+
+@dataclass(frozen=True)
+class LinearTraining:
+    """How the linear model is trained.
+
+    Parameters
+    ----------
+    settings : LinearSettings
+    teacher : float
+        Weight of what the teacher says, times the share of the documents without a label.
+    self_training : float
+        Weight of a document without a label in the second fit, beside one with; 0 for no second fit.
+    validation_fraction : float
+        Share of the documents with a label that are left out at first.
+    tuning : Tuning, optional
+    random_state : int, RandomState or None
+    n_jobs : int, optional
+    """
+
+    settings: LinearSettings
+    teacher: float
+    self_training: float
+    validation_fraction: float
+    tuning: Tuning | None = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("teacher", "self_training"):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise InputError(f"{name} must be at least 0, got {getattr(self, name)}.")
+        if not 0 <= self.validation_fraction < 1:
+            raise InputError(f"validation_fraction must be at least 0 and below 1, got {self.validation_fraction}.")
+
+
+class LinearTrained(NamedTuple):
+    """What training leaves."""
+
+    scorer: Scorer
+    history: list[dict[str, float]]  # objective after each iteration of the last fit
+    alpha: float | Floats
+    tuned: Tuned | None
+    held_out_accuracy: float | None
+    n_held_out: int
+
+
+def train_linear(
+    terms: csr_array,
+    labels: Labels,
+    weight: npt.NDArray[np.float64],
+    others: csr_array,
+    adjacency: csr_array,
+    training: LinearTraining,
+    word_vectors: Floats | None = None,
+) -> LinearTrained:
+    """Train the linear model.
+
+    Parameters
+    ----------
+    terms : csr_array of shape (documents, words)
+        Documents with a label.
+    labels : Labels
+    weight : array of shape (documents,)
+    others : csr_array of shape (more documents, words)
+        Documents without one. Where a document may have several classes, they are not used.
+    adjacency : csr_array of shape (words, words)
+        A_vv.
+    training : LinearTraining
+    word_vectors : array of shape (words, values), optional
+    """
+    trainer = _Trainer(terms, labels, weight, others, adjacency, training, word_vectors)
+    tuned = trainer.tune(training.tuning) if training.tuning is not None else None
+    accuracy, sharpness, start = None, None, None
+    held_out = _held_out(labels, training)
+    if held_out.any():
+        first, start = trainer.train(np.flatnonzero(~held_out))
+        rows = terms[held_out]
+        scores = first.scores(rows.data, rows.indices, rows.indptr)
+        accuracy = _accuracy(scores, labels.targets[held_out], labels.multilabel)
+        sharpness = _sharpness(first, scores, labels.targets[held_out])
+    scorer, fits = trainer.train(np.arange(len(labels.targets)), start)
+    if sharpness is not None:
+        scorer = replace(scorer, sharpness=sharpness)
+    return LinearTrained(scorer, fits[-1].history, fits[-1].alpha, tuned, accuracy, int(held_out.sum()))
+
+
+class _Trainer:
+    """The documents, and the settings that are in use."""
+
+    def __init__(
+        self,
+        terms: csr_array,
+        labels: Labels,
+        weight: npt.NDArray[np.float64],
+        others: csr_array,
+        adjacency: csr_array,
+        training: LinearTraining,
+        word_vectors: Floats | None,
+    ) -> None:
+        self.terms, self.labels, self.weight, self.adjacency = terms, labels, weight, adjacency
+        self.training, self.settings, self.strength = training, training.settings, training.teacher
+        self.binary = len(labels.classes) == 2 and not labels.multilabel
+        self.scale = graph_scale(terms, adjacency, self.settings.order, weight)
+        n_labelled, n_others = len(labels.targets), 0 if labels.multilabel else others.shape[0]
+        self.share = n_others / max(n_others + n_labelled, 1)
+        self.others = others[evenly(n_others, n_labelled)]
+        self.teacher: Teacher | None = None
+        if n_others and (training.teacher > 0 or training.tuning is not None):
+            everything = csr_array(vstack([terms, self.others]))
+            self.teacher = Teacher(everything, n_labelled, adjacency, word_vectors)
+        self.known: dict[bytes, Taught] = {}  # while settings are tried, the same documents teach again and again
+
+    def tune(self, tuning: Tuning) -> Tuned:
+        """Choose settings, and use them from now on. A trial has no second fit, which would cost the most."""
+        defaults = {"C": self.settings.C, "naive_bayes": self.settings.naive_bayes}
+        if self.adjacency.nnz and self.settings.order:
+            defaults["alpha"] = self.settings.alpha
+        if self.teacher is not None:
+            defaults["teacher"] = self.strength
+
+        def attempt(rows: Rows, values: Settings) -> Scorer:
+            self._use(values)
+            return self._scorer(self._first_fit(rows, None, keep=True), rows)
+
+        tuned = tune(
+            attempt,
+            self.terms,
+            self.labels,
+            self.weight,
+            {name: float(value) for name, value in defaults.items()},
+            seconds=tuning.seconds,
+            trials=tuning.trials,
+            random_state=self.training.random_state,
+            callbacks=tuning.callbacks,
+        )
+        self._use(tuned.settings)
+        self.known.clear()
+        return tuned
+
+    def _use(self, values: Settings) -> None:
+        values = dict(values)
+        self.strength = values.pop("teacher", self.strength)
+        self.settings = replace(self.settings, **values)  # type: ignore[arg-type]
+
+    def train(self, rows: Rows, start: Sequence[LinearFit] | None = None) -> tuple[Scorer, list[LinearFit]]:
+        """Fit to some of the documents with a label, and then to those without too; each fit may have its start."""
+        begin = iter(start or ())
+        fits = [self._first_fit(rows, next(begin, None))]
+        scorer = self._scorer(fits[0], rows)
+        if self.training.self_training > 0 and self.others.shape[0]:
+            fits.append(self._second_fit(rows, scorer, next(begin, None)))
+            scorer = self._scorer(fits[1], rows)
+        return scorer, fits
+
+    def _first_fit(self, rows: Rows, start: LinearFit | None, *, keep: bool = False) -> LinearFit:
+        taught = self._teach(rows, keep)
+        return self._fit(self.terms[rows], self.labels.targets[rows], self.weight[rows], taught, start)
+
+    def _second_fit(self, rows: Rows, scorer: Scorer, start: LinearFit | None) -> LinearFit:
+        others, known, weight = self.others, self.labels.targets[rows], self.weight[rows]
+        codes = scorer.scores(others.data, others.indices, others.indptr).argmax(axis=1)
+        targets = np.vstack([known, np.eye(known.shape[1], dtype=known.dtype)[codes]])
+        # A document weighs as much as those with a label of its class do, on average.
+        each = (weight @ known) / np.maximum(known.sum(axis=0), 1)
+        weight = np.concatenate([weight, self.training.self_training * each[codes]])
+        return self._fit(csr_array(vstack([self.terms[rows], others])), targets, weight, None, start)
+
+    def _teach(self, rows: Rows, keep: bool) -> Taught | None:
+        if self.teacher is None or self.strength == 0:
+            return None
+        taught = self.known.get(rows.tobytes()) or self.teacher.teach(self.labels.targets[rows], rows)
+        if keep:
+            self.known[rows.tobytes()] = taught
+        words, bias = (np.float32(self.strength * self.share) * part for part in taught)
+        return Taught(words[:, 1:], bias[1:]) if self.binary else Taught(words, bias)
+
+    def _fit(
+        self, terms: csr_array, targets: Floats, weight: Floats, taught: Taught | None, start: LinearFit | None
+    ) -> LinearFit:
+        return fit_linear(
+            terms,
+            targets[:, 1:] if self.binary else targets,
+            self.adjacency,
+            self.settings,
+            multilabel=self.labels.multilabel,
+            sample_weight=weight,
+            scale=self.scale,
+            taught=taught,
+            start=start,
+            n_jobs=self.training.n_jobs,
+        )
+
+    def _scorer(self, fitted: LinearFit, rows: Rows) -> Scorer:
+        table, bias = fitted.word_embeddings, fitted.bias
+        if self.binary:
+            table, bias = np.hstack([-table, table]), np.concatenate([-bias, bias])
+        prior = np.average(self.labels.targets[rows], axis=0, weights=self.weight[rows]).astype(self.terms.dtype)
+        return Scorer(table, None, bias, prior, 1.0 if self.settings.loss == "softmax" else 2.0, self.labels.multilabel)
+
+
+def _held_out(labels: Labels, training: LinearTraining) -> npt.NDArray[np.bool_]:
+    held_out = np.zeros(len(labels.targets), bool)
+    if training.validation_fraction > 0 and len(held_out) >= _MIN_FOR_HOLDING_OUT:
+        codes = labels.targets.argmax(axis=1)
+        # A class of one document stays in training; others are shared out in proportion where that is possible.
+        common = np.flatnonzero(labels.multilabel | (np.bincount(codes)[codes] > 1))
+        size = round(training.validation_fraction * len(held_out))
+        stratify = None if labels.multilabel or size < len(np.unique(codes[common])) else codes[common]
+        seed = check_random_state(training.random_state)
+        held_out[train_test_split(common, test_size=size, stratify=stratify, random_state=seed)[1]] = True
+    return held_out
+
+
+def _accuracy(scores: Floats, targets: Floats, multilabel: bool) -> float:
+    if multilabel:
+        return float(np.mean(np.all((scores > 0) == targets, axis=1)))
+    return float(np.mean(scores.argmax(axis=1) == targets.argmax(axis=1)))
+
+
+def _sharpness(scorer: Scorer, scores: Floats, targets: Floats) -> float:
+    """Find what to multiply scores by so that held-out documents are as likely as possible."""
+
+    def surprise(log_sharpness: float) -> float:
+        trial = replace(scorer, sharpness=float(np.exp(log_sharpness)))
+        likely = np.clip(trial.probabilities(scores), 1e-12, 1 - 1e-12)
+        return float(-np.mean(np.log(np.where(targets > 0, likely, 1 - likely if scorer.multilabel else 1.0))))
+
+    return float(np.exp(minimize_scalar(surprise, bounds=(-2.0, 4.0), method="bounded").x))

@@ -1,0 +1,141 @@
+"""The two fits of the linear model: to what has a label, and to what the first has labelled."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, vstack
+
+from wgcn.errors import InputError
+from wgcn.model import linear_training, teacher
+from wgcn.model.labels import Labels, read_labels
+from wgcn.model.linear import LinearSettings, fit_linear, graph_scale
+from wgcn.model.linear_training import LinearTrained, LinearTraining, train_linear
+
+SETTINGS = LinearSettings(tol=1e-8, max_iter=500)
+
+
+def documents(n: int, n_classes: int, seed: int) -> tuple[csr_array, np.ndarray]:
+    """Return documents of three words out of the eight of their class, and of one of any; and their classes."""
+    rng = np.random.default_rng(seed)
+    classes = np.arange(n) % n_classes
+    x = np.zeros((n, 8 * n_classes), np.float64)
+    for row, own in zip(x, classes, strict=True):
+        row[8 * own + rng.choice(8, 3, replace=False)] = 1
+        row[rng.integers(len(row))] += 1
+    return csr_array(x / np.linalg.norm(x, axis=1, keepdims=True)), classes
+
+
+def graph(x: csr_array) -> csr_array:
+    shared = (x.T @ x).toarray()
+    np.fill_diagonal(shared, 1)
+    scale = 1 / np.sqrt(shared.sum(axis=1))
+    return csr_array(scale[:, None] * shared * scale)
+
+
+def training(**changes: Any) -> LinearTraining:
+    return LinearTraining(
+        **{"settings": SETTINGS, "teacher": 2.0, "self_training": 0.3, "validation_fraction": 0, **changes}
+    )
+
+
+def trained(n_classes: int = 3, n: int = 12, weight: np.ndarray | None = None, **changes: Any) -> LinearTrained:
+    x, classes = documents(n + 90, n_classes, 0)
+    weight = np.ones(n) if weight is None else weight
+    return train_linear(x[:n], read_labels(classes[:n]), weight, x[n:], graph(x), training(**changes))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("strength", [0.0, 2.0])
+def test_the_second_fit_is_one_to_all_documents_with_the_labels_of_the_first(n_classes: int, strength: float) -> None:
+    n = 12
+    x, classes = documents(n + 90, n_classes, 0)
+    weight = np.linspace(0.5, 2, n)
+    first = trained(n_classes, n, weight, teacher=strength, self_training=0).scorer
+    others = x[n:]
+    guessed = np.asarray(others @ first.word_embeddings + first.bias).argmax(axis=1)
+    own_weight = np.array([weight[classes[:n] == c].mean() for c in range(n_classes)])
+    targets = np.eye(n_classes)[np.concatenate([classes[:n], guessed])]
+    expected = fit_linear(
+        csr_array(vstack([x[:n], others])),
+        targets[:, 1:] if n_classes == 2 else targets,
+        graph(x),
+        SETTINGS,
+        sample_weight=np.concatenate([weight, 0.3 * own_weight[guessed]]),
+        scale=graph_scale(x[:n], graph(x), 1, weight),
+    )
+    found = trained(n_classes, n, weight, teacher=strength)
+    table = found.scorer.word_embeddings
+    np.testing.assert_allclose(table[:, 1:] if n_classes == 2 else table, expected.word_embeddings, atol=1e-6)
+    np.testing.assert_allclose(found.scorer.prior, np.average(np.eye(n_classes)[classes[:n]], axis=0, weights=weight))
+    assert found.history == expected.history
+
+
+def test_a_word_that_no_labelled_document_has_is_learnt_from_the_others() -> None:
+    x = np.zeros((24, 4))
+    x[:2, :2] = np.eye(2)
+    x[2:13, [0, 2]] = x[13:, [1, 3]] = 1  # word 2 goes with word 0, word 3 with word 1
+    terms, empty = csr_array(x), csr_array((4, 4))
+    tables = [
+        train_linear(
+            terms[:2], read_labels(["a", "b"]), np.ones(2), terms[2:], empty, training(teacher=0, self_training=w)
+        )
+        for w in (0.0, 0.3)
+    ]
+    first, second = (each.scorer.word_embeddings for each in tables)
+    assert not first[2:].any()
+    assert second[2, 0] > 0.1 > -0.1 > second[2, 1]
+    assert second[3, 1] > 0.1 > -0.1 > second[3, 0]
+
+
+def test_a_heavier_document_without_a_label_counts_more_and_none_counts_nothing() -> None:
+    plain = trained(self_training=0).scorer.word_embeddings
+    light, heavy = (trained(self_training=share).scorer.word_embeddings for share in (1e-9, 1.0))
+    fitted_alone = trained(self_training=0, teacher=0).scorer.word_embeddings
+    np.testing.assert_allclose(light, fitted_alone, atol=1e-4)  # the second fit has no teacher
+    assert np.abs(heavy - light).max() > 0.05
+    assert np.abs(plain - light).max() > 0.05
+
+
+def test_documents_that_are_held_out_have_no_label_in_either_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 120
+    x, classes = documents(n + 90, 3, 0)
+    sizes = []
+
+    def watched(terms: csr_array, targets: np.ndarray, *given: Any, **named: Any) -> Any:
+        sizes.append(terms.shape[0])
+        return fit_linear(terms, targets, *given, **named)
+
+    monkeypatch.setattr(linear_training, "fit_linear", watched)
+    labels = read_labels(classes[:n])
+    found = train_linear(x[:n], labels, np.ones(n), x[n:], graph(x), training(validation_fraction=0.1))
+    assert sizes == [108, 108 + 90, 120, 120 + 90]
+    assert found.n_held_out == 12
+    assert found.held_out_accuracy is not None
+    assert found.held_out_accuracy > 0.8
+
+
+def test_of_very_many_documents_some_are_taken_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(teacher, "_MOST_DOCUMENTS", 30)
+    n = 12
+    x, classes = documents(n + 90, 3, 0)
+    labels = read_labels(classes[:n])
+    found = train_linear(x[:n], labels, np.ones(n), x[n:], graph(x), training(teacher=0))
+    some = x[n + np.linspace(0, 89, 18).astype(int)]
+    monkeypatch.undo()
+    fewer = train_linear(x[:n], labels, np.ones(n), some, graph(x), training(teacher=0))
+    assert np.array_equal(found.scorer.word_embeddings, fewer.scorer.word_embeddings)
+
+
+@pytest.mark.parametrize("name", ["teacher", "self_training"])
+@pytest.mark.parametrize("value", [-1.0, float("inf"), float("nan")])
+def test_senseless_weights_are_refused(name: str, value: float) -> None:
+    with pytest.raises(InputError, match=f"{name} must be at least 0, got"):
+        training(**{name: value})
+
+
+def test_several_classes_a_document_leave_the_others_out() -> None:
+    x, _ = documents(30, 3, 0)
+    labels: Labels = read_labels([["a"], ["a", "b"], ["b"], []] * 3)
+    found = [train_linear(x[:12], labels, np.ones(12), others, graph(x), training()) for others in (x[12:], x[12:12])]
+    assert np.array_equal(found[0].scorer.word_embeddings, found[1].scorer.word_embeddings)
