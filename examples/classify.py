@@ -24,7 +24,7 @@ def main() -> None:
         places = np.flatnonzero(labels == name)
         labels[np.setdiff1d(places, places[::20])] = None
 
-    # Texts without labels shape vocabulary and word graph; those with labels train the model.
+    # Texts without labels shape vocabulary and word graph, and teach: the model labels them and learns from all.
     model = WGCNTextClassifier(min_count=2).fit(texts[docs.train].tolist(), labels)
     accuracy = np.mean(model.predict(texts[docs.test].tolist()) == docs.labels[docs.test])
     print(f"{sum(label is not None for label in labels)} labels: {accuracy:.1%} of the test documents right")

@@ -33,7 +33,8 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     """Word grounded graph convolutional network for document-term matrices.
 
     The default is the model of the paper made linear, with a residual, X (I + a A) W + b: convex (unless a is learnt
-    too), quick to train, and in no need of torch. Documents without a label teach it too: see `wgcn.model.teacher`.
+    too), quick to train, and in no need of torch. Documents without a label teach it too: see
+    `wgcn.model.teacher` and `wgcn.model.linear_training`.
 
     Parameters
     ----------
@@ -57,8 +58,8 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     naive_bayes : float, default=0.5
         How much freer words are that the classes use differently, from 0 to 1.
     teacher : float, default=2.0
-        Weight of what documents without a label teach, times their share of all documents; 0 leaves them out. Models
-        of several labels a document have no teacher.
+        Weight of what documents without a label teach, times their share of all documents; 0 for no teacher. Models of
+        several labels a document have none.
     self_training : float, default=0.3
         Weight of a document without a label, beside one with, in a second fit that takes the labels which the first
         gave and does without the teacher; 0 leaves it out. Not for models of several labels a document.
@@ -198,7 +199,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         document_graph : csr_array of shape (n_documents, n_documents), optional
             Citations between the documents of X.
         unlabeled : csr_array of shape (n_more, n_features), optional
-            More documents without a label, for the teacher alone.
+            More documents without a label, for the teacher and self-training.
         word_vectors : array of shape (n_features, n_values), optional
             Vectors of the words from elsewhere, zeros for a word without one: more for the teacher to go by. Of use
             where most documents have no label.

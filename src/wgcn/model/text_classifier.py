@@ -162,7 +162,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             A label a text, None (or -1) for a text without; or a list of labels a text.
         sample_weight : array of shape (n_texts,), optional
         unlabeled : iterable of str, optional
-            More texts without labels, for vocabulary and graph.
+            More texts without labels: for vocabulary and graph, the teacher and self-training.
         document_graph : csr_array of shape (n_texts, n_texts), optional
             Citations between the texts of X: the word graph is then made from them (eq. 4), not from windows.
         callbacks : sequence of Callback or TrialCallback, optional
