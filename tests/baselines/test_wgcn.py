@@ -62,6 +62,7 @@ LINEAR = {
     "order": 3,
     "naive_bayes": 0.7,
     "teacher": 0.7,
+    "self_training": 0.7,
     "C": 0.7,
     "loss": "softmax",
     "tune": True,

@@ -4,7 +4,7 @@
 2. The linear model (`wgcn.model.linear`) is fitted to the documents with a label, beside what a teacher says
    (`wgcn.model.teacher`), which knows those without.
 3. Self-training: it labels the documents without a label, all of them, and is fitted again to all, without the teacher.
-   Words and n-grams that no labelled document has are learnt only here.
+   N-grams that no labelled document has are learnt only here; words have the graph and the teacher before.
 
 To learn how far the scores can be trusted, 2 and 3 are done without some of the documents with a label first.
 """
