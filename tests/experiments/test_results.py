@@ -34,6 +34,15 @@ def test_a_setting_that_a_method_got_later_has_its_default(tmp_path: Path) -> No
     assert results.find(make_cell("r8", "corpus", "linear-svc", {})) is None
 
 
+def test_a_run_from_before_self_training_counts_as_one_without(tmp_path: Path) -> None:
+    settings = make_cell("r8", "few-label:1%", "wgcn-linear", {}).settings
+    del settings["self_training"]
+    ResultFile(tmp_path, "accuracy").add([replace(made(), cell=Cell("r8", "few-label:1%", "wgcn-linear", settings))])
+    results = ResultFile(tmp_path, "accuracy")
+    assert results.find(make_cell("r8", "few-label:1%", "wgcn-linear", {})) is None
+    assert results.find(make_cell("r8", "few-label:1%", "wgcn-linear", {"self_training": 0.0})) is not None
+
+
 def test_changed_settings_replace_only_their_own_place(tmp_path: Path) -> None:
     results = ResultFile(tmp_path, "accuracy")
     results.add([made(0), made(1), made(0, "other")])

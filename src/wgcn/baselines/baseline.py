@@ -73,8 +73,8 @@ class Baseline(ABC):
     Parameters
     ----------
     settings : mapping
-        Values for some or all of the keys of `defaults`; any other key is an error. A setting that is added to a method
-        needs a default that changes nothing, because results from before are taken to have it.
+        Values for some or all of the keys of `defaults`; any other key is an error. Results from before a setting are
+        taken to have its default; if that changes anything, `earlier` says what they had.
     seed : int
     device : str
         "cpu", "cuda" or "auto"; of no meaning to methods that know no GPU.
@@ -85,6 +85,7 @@ class Baseline(ABC):
     why_not: ClassVar[str] = ""  # for a method that cannot run under all protocols: why
     seeded: ClassVar[bool] = True  # whether another seed gives another model
     defaults: ClassVar[Mapping[str, Any]] = {}
+    earlier: ClassVar[Mapping[str, Any]] = {}  # values of results from before a setting, where not the default
 
     def __init__(self, settings: Mapping[str, Any] | None = None, seed: int = 0, device: str = "auto") -> None:
         given = dict(settings or {})

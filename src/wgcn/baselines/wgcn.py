@@ -187,6 +187,7 @@ class LinearMethod(_TextMethod):
         "tune": False,
         "extend": "",
     }
+    earlier: ClassVar = {"self_training": 0.0}
 
     def __init__(self, settings: Mapping[str, Any] | None = None, seed: int = 0, device: str = "auto") -> None:
         super().__init__(settings, seed, device)

@@ -92,9 +92,9 @@ def _read(path: Path, needed: bool = True) -> list[Run]:
 
 
 def _completed(run: Run) -> Run:
-    """Return a run with the settings that its method has got since: their defaults leave it as it was."""
+    """Return a run with the settings that its method has got since, at the values that leave it as it was."""
     try:
-        defaults = method_class(run.cell.method).defaults
+        method = method_class(run.cell.method)
     except WGCNError:  # a method that is gone, or that cannot be loaded here
         return run
-    return replace(run, cell=replace(run.cell, settings={**defaults, **run.cell.settings}))
+    return replace(run, cell=replace(run.cell, settings={**method.defaults, **method.earlier, **run.cell.settings}))
