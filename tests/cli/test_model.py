@@ -95,8 +95,10 @@ def test_help_of_fit_says_the_defaults_of_the_estimators(run: Run, monkeypatch: 
         (["--naive-bayes", 0], {"naive_bayes": 0.0}),
         (["--naive-bayes", 1], {"naive_bayes": 1.0}),
         (["--teacher", 0], {"teacher": 0.0}),
+        (["--self-training", 0], {"self_training": 0.0}),
         (["--alpha", 0.25, "--C", 2], {"alpha": 0.25, "C": 2.0}),
         (["--window", 2], {"window": 2}),
+        (["--top-k", 3], {"top_k": 3}),
         (["--window", 50, "--window", 2], {"window": [2, 50]}),
         (["--learn-alpha", "shared"], {"learn_alpha": "shared", "alpha": 0.5}),
         (["--learn-alpha", "word", "--alpha", 1], {"learn_alpha": "word", "alpha": 1.0}),
@@ -108,9 +110,16 @@ def test_options_reach_the_model(run: Run, train: Path, options: list[object], s
     assert run("fit", train, "--model", train.parent / "m", *options)[0] == 0
     model = TextModel.load(train.parent / "m")
     assert {name: model.settings[name] for name in settings} == settings
-    values = {name: model.settings[name] for name in ("alpha", "learn_alpha", "naive_bayes", "teacher", "C")}
+    values = {
+        name: model.settings[name] for name in ("alpha", "learn_alpha", "naive_bayes", "teacher", "self_training", "C")
+    }
     window = model.settings["window"]
-    estimator = WGCNTextClassifier(ngram_range=model.ngram_range, window=window, classifier=WGCNClassifier(**values))
+    estimator = WGCNTextClassifier(
+        ngram_range=model.ngram_range,
+        window=window,
+        top_k=model.settings["top_k"],
+        classifier=WGCNClassifier(**values),
+    )
     texts, labels = [*TEXTS, "fast slow red car"], [*LABELS, "drive"]
     estimator.fit(texts, labels, unlabeled=["white wine", "slow red car"])
     assert model.vocabulary == estimator.model_.vocabulary

@@ -264,6 +264,9 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as JSON can hold them, for the model card."""
         parameters = {**self.get_params(deep=False), **self.classifier_.get_params(deep=False)}
+        parameters["top_k"] = self.word_graph_.settings[
+            "top_k"
+        ]  # both have it; that of windows or of citations counted
         del parameters["classifier"], parameters["checkpoint"], parameters["resume"]
         if parameters["model"] == "linear":
             del parameters["network"], parameters["training"]
