@@ -46,7 +46,7 @@ def model_card(model: TextModel) -> str:
         f"| made | {report.get('date', 'unknown')}, wgcn {report.get('version', 'unknown')} |",
         "",
         "Held-out documents were left out of a first fit and joined the final one. A word that is not among these is",
-        "ignored; a text with no known word gets the shares of the classes in training.",
+        "ignored; a text with no known word gets the shares of the classes that follow.",
         "",
         "## Classes",
         "",

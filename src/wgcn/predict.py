@@ -7,7 +7,7 @@ of eq. 7. Neither graph nor torch is needed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -75,6 +75,12 @@ class Scorer:
         prior = np.clip(self.prior.astype(np.float64), 1e-12, 1 - 1e-12)
         logits = np.log(prior) - np.log1p(-prior) if self.multilabel else np.log(prior)
         return (logits / self.sharpness).astype(self.bias.dtype)
+
+    def with_prior(self, prior: Floats) -> Scorer:
+        """Return the scorer for documents among which the classes have other shares than in training."""
+        shift = (np.log(prior) - np.log(np.clip(self.prior.astype(np.float64), 1e-12, None))) / self.sharpness
+        dtype = self.bias.dtype
+        return replace(self, bias=(self.bias + shift).astype(dtype), prior=np.asarray(prior).astype(dtype))
 
     def probabilities(self, scores: Floats) -> npt.NDArray[np.float64]:
         """Return probabilities of shape (documents, classes): eq. 7's softmax, or a sigmoid a class if multilabel."""

@@ -127,6 +127,16 @@ def test_options_reach_the_model(run: Run, train: Path, options: list[object], s
     assert sum(" " in word for word in model.vocabulary) == {1: 0, 2: 6, 3: 7}[model.ngram_range[1]]
 
 
+def test_shares_of_classes_are_those_of_texts_without_a_word(run: Run, train: Path) -> None:
+    shares = ("--class-prior", "drink=1", "--class-prior", "drive=3")
+    assert run("fit", train, "--model", train.parent / "m", *shares)[0] == 0
+    model = TextModel.load(train.parent / "m")
+    np.testing.assert_allclose(model.predict_proba(["zzz"]), [[0.25, 0.75]], rtol=1e-5)
+    code, _, err = run("fit", train, "--model", train.parent / "n", "--class-prior", "drink=1")
+    assert code == 2
+    assert "'drive'" in err
+
+
 def test_a_file_of_word_vectors_is_used_and_named_on_the_card(run: Run, train: Path) -> None:
     vectors = train.parent / "vectors.txt"
     vectors.write_text("wine 1 0\ncar 0 1\nbeer 1 0\n")
@@ -151,6 +161,9 @@ def test_a_file_of_word_vectors_is_used_and_named_on_the_card(run: Run, train: P
         ["--teacher", -1],
         ["--alpha", -1],
         ["--learn-alpha", "each"],
+        ["--class-prior", "half"],
+        ["--class-prior", "=0.5"],
+        ["--class-prior", "drink=much"],
     ],
 )
 def test_values_out_of_range_are_refused_before_any_work(run: Run, train: Path, options: list[object]) -> None:

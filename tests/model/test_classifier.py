@@ -1,4 +1,4 @@
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from wgcn.datasets import Dataset
 from wgcn.errors import InputError
 from wgcn.features import document_terms
 from wgcn.graph.citations import attach_citations
+from wgcn.model.settings import TrainingSettings
 
 
 @parametrize_with_checks(
@@ -121,6 +122,25 @@ def test_an_empty_document_gets_the_class_shares() -> None:
     x = np.array([[1, 0], [1, 0], [1, 0], [0, 1]], float)
     model = WGCNClassifier().fit(x, ["a", "a", "a", "b"])
     np.testing.assert_allclose(model.predict_proba(np.zeros((1, 2))), [[0.75, 0.25]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("model", ["linear", "network"])
+def test_class_prior_multiplies_the_odds(model: Literal["linear", "network"]) -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [20, 30, 10])
+    x = csr_array(np.where(rng.random((60, 12)) < 0.2 + 0.3 * (np.arange(12) % 3 == y[:, None]), 1.0, 0))
+    x = x[x.sum(axis=1) > 0]
+    y = y[: x.shape[0]]
+    options: dict[str, Any] = {"model": model, "training": TrainingSettings(max_epochs=5), "validation_fraction": 0}
+    plain = WGCNClassifier(**options).fit(x, y)
+    shares = np.bincount(y) / len(y)
+    given = np.arange(1, len(shares) + 1) / np.arange(1, len(shares) + 1).sum()
+    shifted = WGCNClassifier(**options, class_prior=dict(enumerate(given))).fit(x, y)
+    expected = plain.predict_proba(x) * given / shares
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(shifted.predict_proba(x), expected, rtol=1e-3, atol=1e-6)
+    nothing = csr_array((1, x.shape[1]), dtype=x.dtype)
+    np.testing.assert_allclose(shifted.predict_proba(nothing), [given], rtol=1e-4)
 
 
 def test_class_weight_moves_the_border() -> None:

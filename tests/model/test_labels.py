@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from wgcn.errors import InputError
-from wgcn.model.labels import read_labels
+from wgcn.model.labels import read_class_prior, read_labels
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,33 @@ def test_unusable_labels_are_explained(y: object, message: str | None) -> None:
         return
     with pytest.raises(InputError, match=message):
         read_labels(y)
+
+
+def test_shares_of_classes_are_in_their_order_and_sum_to_one() -> None:
+    labels = read_labels(["b", "a", "c"])
+    assert read_class_prior(None, labels) is None
+    np.testing.assert_allclose(read_class_prior("uniform", labels), [1 / 3] * 3)
+    np.testing.assert_allclose(read_class_prior({"c": 6, "a": 1, "b": 3}, labels), [0.1, 0.3, 0.6])
+    np.testing.assert_allclose(read_class_prior({0: 1, 1: 3}, read_labels([0, 1])), [0.25, 0.75])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("balanced", "'uniform', or a dict.*'balanced'"),
+        ([0.5, 0.5], "a dict with a share for each class"),
+        ({"a": 1}, "see 'b'"),
+        ({"a": 1, "b": 1, "c": 1}, "see 'c'"),
+        ({"a": 0, "b": 1}, "above 0"),
+        ({"a": float("nan"), "b": 1}, "above 0"),
+        ({"a": "many", "b": 1}, "must be numbers"),
+    ],
+)
+def test_unusable_shares_are_explained(given: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_class_prior(given, read_labels(["a", "b"]))
+
+
+def test_several_classes_a_document_have_no_shares() -> None:
+    with pytest.raises(InputError, match="one class each"):
+        read_class_prior("uniform", read_labels([["a", "b"], ["a"]]))

@@ -47,11 +47,16 @@ def trained(n_classes: int = 3, n: int = 12, weight: np.ndarray | None = None, *
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("strength", [0.0, 2.0])
-def test_the_second_fit_is_one_to_all_documents_with_the_labels_of_the_first(n_classes: int, strength: float) -> None:
+@pytest.mark.parametrize("skewed", [False, True])
+def test_the_second_fit_is_one_to_all_documents_with_the_labels_of_the_first(
+    n_classes: int, strength: float, skewed: bool
+) -> None:
     n = 12
     x, classes = documents(n + 90, n_classes, 0)
     weight = np.linspace(0.5, 2, n)
-    first = trained(n_classes, n, weight, teacher=strength, self_training=0).scorer
+    shares = np.average(np.eye(n_classes)[classes[:n]], axis=0, weights=weight)
+    prior = np.arange(1.0, n_classes + 1) / np.arange(1, n_classes + 1).sum() if skewed else None
+    first = trained(n_classes, n, weight, teacher=strength, self_training=0, class_prior=prior).scorer
     others = x[n:]
     guessed = np.asarray(others @ first.word_embeddings + first.bias).argmax(axis=1)
     own_weight = np.array([weight[classes[:n] == c].mean() for c in range(n_classes)])
@@ -61,13 +66,16 @@ def test_the_second_fit_is_one_to_all_documents_with_the_labels_of_the_first(n_c
         targets[:, 1:] if n_classes == 2 else targets,
         graph(x),
         SETTINGS,
-        sample_weight=np.concatenate([weight, 0.3 * own_weight[guessed]]),
+        sample_weight=(weights := np.concatenate([weight, 0.3 * own_weight[guessed]])),
         scale=graph_scale(x[:n], graph(x), 1, weight),
     )
-    found = trained(n_classes, n, weight, teacher=strength)
-    table = found.scorer.word_embeddings
+    found = trained(n_classes, n, weight, teacher=strength, class_prior=prior)
+    table, bias = found.scorer.word_embeddings, found.scorer.bias
     np.testing.assert_allclose(table[:, 1:] if n_classes == 2 else table, expected.word_embeddings, atol=1e-6)
-    np.testing.assert_allclose(found.scorer.prior, np.average(np.eye(n_classes)[classes[:n]], axis=0, weights=weight))
+    np.testing.assert_allclose(found.scorer.prior, shares if prior is None else prior)
+    if prior is not None:  # the scores are for other shares of the classes than the documents of the fit have
+        bias = bias - np.log(prior / np.average(targets, axis=0, weights=weights)) / found.scorer.sharpness
+    np.testing.assert_allclose(bias[1:] if n_classes == 2 else bias, expected.bias, atol=1e-6)
     assert found.history == expected.history
 
 

@@ -150,6 +150,18 @@ def test_a_class_of_more_labels_gets_more_of_the_documents_in_between() -> None:
     assert means[0] > 0.2 > means[1] > -0.2 > means[2]
 
 
+def test_a_class_that_is_said_to_be_frequent_gets_more_of_the_documents_in_between() -> None:
+    terms, _ = clusters()
+    rows = csr_array(terms.toarray() + np.float32(0.3) * np.roll(terms.toarray(), 12, axis=1))
+    known, teaching = classes([0, 1, 0, 1]), Teacher(rows, 4, None)
+    means = []
+    for prior in ([0.8, 0.2], [0.5, 0.5], [0.2, 0.8]):
+        taught = teaching.teach(known, np.arange(4), np.array(prior))
+        means.append(np.mean(rows @ taught.word_scores[:, 0] + taught.bias[0]))
+    assert means[0] > 0.2 > means[1] > -0.2 > means[2]
+    assert_alike(teaching.teach(known, np.arange(4), np.array([0.5, 0.5])), teaching.teach(known, np.arange(4)), 1e-6)
+
+
 def test_scores_of_one_class_and_the_rest_are_opposite_with_two_classes() -> None:
     taught = Teacher(documents(), 4, graph()).teach(classes([0, 1, 1, 0]), np.arange(4))
     np.testing.assert_allclose(taught.word_scores[:, 0], -taught.word_scores[:, 1], atol=1e-5)

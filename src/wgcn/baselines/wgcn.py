@@ -39,7 +39,18 @@ _TRAINING = (
     "n_models",
     "validation_fraction",
 )
-_LINEAR = ("alpha", "learn_alpha", "order", "naive_bayes", "teacher", "self_training", "C", "loss", "tune")
+_LINEAR = (
+    "alpha",
+    "learn_alpha",
+    "order",
+    "naive_bayes",
+    "teacher",
+    "self_training",
+    "C",
+    "loss",
+    "class_prior",
+    "tune",
+)
 _TEXT = ("tokenizer", "ngrams", "min_count", "stop_words", "sublinear", "norm")
 _EXTENSIONS = ("", "graph", "spelling", "both", "fit")
 _GRAPH = ("window", "weight", "threshold", "min_pairs", "top_k")
@@ -184,6 +195,7 @@ class LinearMethod(_TextMethod):
         "self_training": 0.3,
         "C": 0.5,
         "loss": "squared_hinge",
+        "class_prior": "",
         "tune": False,
         "extend": "",
     }
@@ -215,6 +227,7 @@ class LinearMethod(_TextMethod):
     def _classifier(self) -> WGCNClassifier:
         values = self._pick(_LINEAR)
         values["learn_alpha"] = values["learn_alpha"] or None
+        values["class_prior"] = values["class_prior"] or None
         classifier = WGCNClassifier(**values, random_state=self.seed)
         # The number of trials alone ends the choice of settings: a result must not depend on how fast the machine is.
         return classifier.set_params(tune_seconds=math.inf) if classifier.tune else classifier

@@ -9,7 +9,16 @@ import typer
 from rich.progress import Progress
 
 from wgcn.cli.console import say, steps, working
-from wgcn.cli.options import Header, LabelColumn, LabelSeparator, StopWords, TextColumn, read_stop_words, read_windows
+from wgcn.cli.options import (
+    Header,
+    LabelColumn,
+    LabelSeparator,
+    StopWords,
+    TextColumn,
+    read_class_shares,
+    read_stop_words,
+    read_windows,
+)
 
 if TYPE_CHECKING:
     from wgcn.model.tuning import Trial
@@ -143,6 +152,14 @@ def fit(
         ),
     ] = None,
     balanced: Annotated[bool, typer.Option("--balanced", help="Give every class the same weight.")] = False,
+    class_prior: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="uniform|LABEL=SHARE",
+            help="Shares of the classes among the texts to be predicted, if they are not those among the labels. "
+            "Repeat it for each class, or say 'uniform' once.",
+        ),
+    ] = None,
     tune: Annotated[
         bool,
         typer.Option(
@@ -213,6 +230,7 @@ def fit(
             self_training=self_training,
             C=c,
             class_weight="balanced" if balanced else None,
+            class_prior=read_class_shares(class_prior),
             tune=tune,
             tune_seconds=tune_seconds,
         ),

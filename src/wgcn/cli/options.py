@@ -1,7 +1,7 @@
 """Options that several commands share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -14,6 +14,7 @@ __all__ = [
     "ModelFolder",
     "StopWords",
     "TextColumn",
+    "read_class_shares",
     "read_stop_words",
     "read_windows",
 ]
@@ -40,6 +41,26 @@ def read_windows(given: list[int]) -> int | tuple[int, ...]:
 
     windows = checked_windows(given, "--window")
     return tuple(windows) if len(windows) > 1 else windows[0]
+
+
+def read_class_shares(given: list[str] | None) -> dict[str, float] | Literal["uniform"] | None:
+    """Return the shares of classes that an option gives; a label may have a "=" in it."""
+    if not given:
+        return None
+    if given == ["uniform"]:
+        return "uniform"
+    shares = {}
+    for part in given:
+        label, _, share = part.rpartition("=")
+        try:
+            shares[label] = float(share)
+        except ValueError:
+            label = ""
+        if not label:
+            raise InputError(
+                f"--class-prior is 'uniform' or LABEL=SHARE, such as --class-prior spam=0.1, got {part!r}."
+            )
+    return shares
 
 
 def read_stop_words(given: str | None) -> frozenset[str]:

@@ -18,7 +18,7 @@ from wgcn.errors import InputError, MissingDependencyError
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.model.callbacks import Callback, TrialCallback
-from wgcn.model.labels import Labels, read_labels
+from wgcn.model.labels import Labels, read_class_prior, read_labels
 from wgcn.model.linear import LinearSettings
 from wgcn.model.linear_training import LinearTraining, Tuning, train_linear
 from wgcn.model.settings import NetworkSettings, TrainingSettings
@@ -73,6 +73,10 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     top_k : int or None, default=100
         For a graph that is made from X: edges a word keeps.
     class_weight : dict, "balanced" or None, default=None
+    class_prior : dict, "uniform" or None, default=None
+        Shares of the classes among the documents to be predicted and those without a label, if they are other than
+        among the labels: after labelling as many documents of a rare class as of the others, say. Scores are shifted
+        by the logarithms of the shares. Not for models of several labels a document.
     tune : bool, default=False
         Whether to choose alpha, naive_bayes, C and, if there are documents without a label, teacher by documents with
         a label that are held out in turn, beginning with the values given. Needs Optuna; for the linear model. See
@@ -104,7 +108,8 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     interrupted_ : bool
         Of the network: whether Ctrl-C ended its training.
     held_out_accuracy_ : float or None
-        Share of the held-out documents that the first fit got right (multi-label: got wholly right).
+        Share of the held-out documents that the first fit got right (multi-label: got wholly right), with the shares
+        that the classes have among the labels.
     tuned_ : Tuned or None
         What `tune` chose, the accuracy of that and of the values given, the number of trials and the seconds.
     n_iter_ : int
@@ -140,6 +145,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         tol: float = 3e-4,
         top_k: int | None = 100,
         class_weight: dict[Any, float] | str | None = None,
+        class_prior: dict[Any, float] | Literal["uniform"] | None = None,
         tune: bool = False,
         tune_seconds: float = 120.0,
         tune_trials: int = 25,
@@ -164,6 +170,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.tol = tol
         self.top_k = top_k
         self.class_weight = class_weight
+        self.class_prior = class_prior
         self.tune = tune
         self.tune_seconds = tune_seconds
         self.tune_trials = tune_trials
@@ -229,7 +236,10 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             if self.model == "network":
                 raise InputError("word_vectors are for the linear model; the network has none.")
             word_vectors = _checked_vectors(word_vectors, terms.shape[1])
-        training = self._linear_training([callback for callback in callbacks if isinstance(callback, TrialCallback)])
+        class_prior = read_class_prior(self.class_prior, labels)
+        training = self._linear_training(
+            class_prior, [callback for callback in callbacks if isinstance(callback, TrialCallback)]
+        )
         self.word_graph_ = self._graph(terms, weight, word_graph, document_graph)
         rows = terms[labels.labelled]
         weight = self._weighted_by_class(labels, weight[labels.labelled])
@@ -247,6 +257,8 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             self._fit_network(
                 rows, labels, weight, [callback for callback in callbacks if isinstance(callback, Callback)]
             )
+            if class_prior is not None:
+                self.scorer_ = self.scorer_.with_prior(class_prior)
         self.word_embeddings_ = self.scorer_.word_embeddings
         self.n_iter_ = max(len(self.history_), 1)
         self.classes_ = labels.classes
@@ -254,7 +266,9 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.fit_seconds_ = time.perf_counter() - started
         return self
 
-    def _linear_training(self, callbacks: Sequence[TrialCallback]) -> LinearTraining:
+    def _linear_training(
+        self, class_prior: npt.NDArray[np.float64] | None, callbacks: Sequence[TrialCallback]
+    ) -> LinearTraining:
         return LinearTraining(
             LinearSettings(
                 self.alpha, self.order, self.naive_bayes, self.C, self.loss, self.max_iter, self.tol, self.learn_alpha
@@ -265,6 +279,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             Tuning(self.tune_seconds, self.tune_trials, callbacks) if self.tune else None,
             self.random_state,
             self.n_jobs,
+            class_prior,
         )
 
     def _graph(

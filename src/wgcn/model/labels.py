@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from wgcn.errors import InputError
 
-__all__ = ["Labels", "few_labels", "read_labels"]
+__all__ = ["Labels", "few_labels", "read_class_prior", "read_labels"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,36 @@ def read_labels(y: Any) -> Labels:
     if len(classes) < 2:
         raise InputError(f"All labels are of one class, {classes.tolist()[0]!r}: at least two classes are needed.")
     return Labels(classes, labelled, np.eye(len(classes), dtype=np.float32)[codes], False)
+
+
+def read_class_prior(given: Any, labels: Labels) -> npt.NDArray[np.float64] | None:
+    """Return the share of each class, or None if it is that among the labels.
+
+    Parameters
+    ----------
+    given : dict, "uniform" or None
+        A positive number for each class, in proportion to its share.
+    labels : Labels
+    """
+    if given is None:
+        return None
+    if labels.multilabel:
+        raise InputError("class_prior is for documents of one class each: with several, the shares have no sum.")
+    classes = labels.classes.tolist()
+    if given == "uniform":
+        return np.full(len(classes), 1 / len(classes))
+    if not isinstance(given, Mapping):
+        raise InputError(f"class_prior must be None, 'uniform', or a dict with a share for each class, got {given!r}.")
+    if set(given) != set(classes):
+        strange = ", ".join(map(repr, [c for c in given if c not in classes] or [c for c in classes if c not in given]))
+        raise InputError(f"class_prior must have a share for each class and for nothing else; see {strange}.")
+    try:
+        shares = np.array([given[name] for name in classes], np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError("The shares in class_prior must be numbers.") from error
+    if not (np.isfinite(shares).all() and (shares > 0).all()):
+        raise InputError("The shares in class_prior must be above 0. Leave out the labels of a class that never comes.")
+    return np.asarray(shares / shares.sum())
 
 
 @contextmanager

@@ -64,6 +64,9 @@ class LinearTraining:
     tuning : Tuning, optional
     random_state : int, RandomState or None
     n_jobs : int, optional
+    class_prior : array of shape (classes,), optional
+        Shares of the classes among the documents without a label and those to come, if they are not those among the
+        labels.
     """
 
     settings: LinearSettings
@@ -73,6 +76,7 @@ class LinearTraining:
     tuning: Tuning | None = None
     random_state: Any = 0
     n_jobs: int | None = None
+    class_prior: npt.NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         for name in ("teacher", "self_training"):
@@ -130,6 +134,8 @@ def train_linear(
     scorer, fits = trainer.train(np.arange(len(labels.targets)), start)
     if sharpness is not None:
         scorer = replace(scorer, sharpness=sharpness)
+    if training.class_prior is not None:
+        scorer = scorer.with_prior(training.class_prior)
     return LinearTrained(scorer, fits[-1].history, fits[-1].alpha, tuned, accuracy, int(held_out.sum()))
 
 
@@ -197,27 +203,36 @@ class _Trainer:
         fits = [self._first_fit(rows, next(begin, None))]
         scorer = self._scorer(fits[0], rows)
         if self.training.self_training > 0 and self.others.shape[0]:
-            fits.append(self._second_fit(rows, scorer, next(begin, None)))
-            scorer = self._scorer(fits[1], rows)
+            second, shares = self._second_fit(rows, scorer, next(begin, None))
+            fits.append(second)
+            scorer = self._scorer(second, rows)
+            if self.training.class_prior is not None:
+                scorer = replace(scorer, prior=shares)
         return scorer, fits
 
     def _first_fit(self, rows: Rows, start: LinearFit | None, *, keep: bool = False) -> LinearFit:
         taught = self._teach(rows, keep)
         return self._fit(self.terms[rows], self.labels.targets[rows], self.weight[rows], taught, start)
 
-    def _second_fit(self, rows: Rows, scorer: Scorer, start: LinearFit | None) -> LinearFit:
+    def _second_fit(self, rows: Rows, scorer: Scorer, start: LinearFit | None) -> tuple[LinearFit, Floats]:
+        """Return the fit, and the shares of the classes in it."""
         others, known, weight = self.others, self.labels.targets[rows], self.weight[rows]
+        if self.training.class_prior is not None:
+            scorer = scorer.with_prior(self.training.class_prior)
         codes = scorer.scores(others.data, others.indices, others.indptr).argmax(axis=1)
         targets = np.vstack([known, np.eye(known.shape[1], dtype=known.dtype)[codes]])
         # A document weighs as much as those with a label of its class do, on average.
         each = (weight @ known) / np.maximum(known.sum(axis=0), 1)
         weight = np.concatenate([weight, self.training.self_training * each[codes]])
-        return self._fit(csr_array(vstack([self.terms[rows], others])), targets, weight, None, start)
+        shares = np.average(targets, axis=0, weights=weight).astype(self.terms.dtype)
+        return self._fit(csr_array(vstack([self.terms[rows], others])), targets, weight, None, start), shares
 
     def _teach(self, rows: Rows, keep: bool) -> Taught | None:
         if self.teacher is None or self.strength == 0:
             return None
-        taught = self.known.get(rows.tobytes()) or self.teacher.teach(self.labels.targets[rows], rows)
+        taught = self.known.get(rows.tobytes()) or self.teacher.teach(
+            self.labels.targets[rows], rows, self.training.class_prior
+        )
         if keep:
             self.known[rows.tobytes()] = taught
         words, bias = (np.float32(self.strength * self.share) * part for part in taught)

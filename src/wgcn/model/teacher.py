@@ -89,7 +89,7 @@ class Teacher:
         self._near = _neighbours(near)
         self._rows = np.asarray(terms @ self._table)
 
-    def teach(self, targets: Floats, labelled: npt.NDArray[np.int64]) -> Taught:
+    def teach(self, targets: Floats, labelled: npt.NDArray[np.int64], class_prior: Floats | None = None) -> Taught:
         """Spread the labels and learn from all documents.
 
         Parameters
@@ -98,6 +98,8 @@ class Teacher:
             1 for the class of a document, else 0.
         labelled : int64 array
             Which of the documents these are.
+        class_prior : array of shape (classes,), optional
+            Shares of the classes among all documents; by default those among the labels.
         """
         known = np.zeros((len(self._rows), targets.shape[1]), np.float32)
         known[labelled] = targets
@@ -105,7 +107,8 @@ class Teacher:
         for _ in range(_STEPS):
             spread = np.float32(_SPREADING) * (self._near @ spread) + np.float32(1 - _SPREADING) * known
         # A class that spreads easily would get more documents than its share.
-        shares = spread * (targets.mean(axis=0) / np.maximum(spread.sum(axis=0), 1e-12))
+        expected = targets.mean(axis=0) if class_prior is None else class_prior.astype(np.float32)
+        shares = spread * (expected / np.maximum(spread.sum(axis=0), 1e-12))
         totals = shares.sum(axis=1, keepdims=True)
         shares = np.divide(shares, totals, out=np.zeros_like(shares), where=totals > 0)
         shares[labelled] = targets
