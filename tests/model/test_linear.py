@@ -1,5 +1,6 @@
 """The linear model against a dense reference in double precision."""
 
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from scipy.sparse import csr_array, random_array
 
 from wgcn.errors import InputError
 from wgcn.model import linear
-from wgcn.model.kernels import multiply
+from wgcn.model.kernels import add_product, multiply
 from wgcn.model.linear import LearnAlpha, LinearFit, LinearSettings, Loss, fit_linear, graph_scale, naive_bayes_scales
 from wgcn.model.teacher import Taught
 
@@ -547,6 +548,21 @@ def test_products_equal_those_of_scipy(dtype: type) -> None:
     x, _, _ = problem(50, 20)
     dense = np.random.default_rng(0).random((20, 7)).astype(dtype)
     np.testing.assert_allclose(multiply(x.astype(dtype), dense), x.astype(dtype) @ dense, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_product_is_added_to_rows_with_entries_and_to_rows_without(dtype: type, threads: int) -> None:
+    rng = np.random.default_rng(0)
+    x = csr_array(np.where(rng.random((50, 20)) < 0.1, rng.random((50, 20)), 0).astype(dtype))
+    assert 0 < (np.diff(x.indptr) == 0).sum() < 50
+    dense, base = rng.random((20, 7)).astype(dtype), rng.random((50, 7)).astype(dtype)
+    room = np.full_like(base, np.nan)
+    with ThreadPoolExecutor(threads) as pool:
+        total = add_product(base, 0.3, x, dense, pool, room)
+    assert total is room
+    np.testing.assert_allclose(total, base + 0.3 * (x @ dense), rtol=1e-5)
+    assert np.array_equal(add_product(base, 0.3, x, dense), total)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 Each row is added up by one thread in a fixed order, so the result does not depend on the number of threads.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
@@ -15,7 +16,7 @@ from scipy.sparse import csr_array
 
 from wgcn.text.corpus import available_cores
 
-__all__ = ["multiply"]
+__all__ = ["add_product", "multiply"]
 
 
 @njit(cache=True, nogil=True)
@@ -31,7 +32,31 @@ def _multiply_rows(indptr, columns, values, dense, product, first, last):  # typ
                 product[row, j] += value * dense[column, j]
 
 
-def multiply(sparse: csr_array, dense: npt.NDArray[Any], pool: ThreadPoolExecutor | None = None) -> npt.NDArray[Any]:
+@njit(cache=True, nogil=True)
+def _add_rows(indptr, columns, values, dense, base, factor, total, first, last):  # type: ignore[no-untyped-def]
+    width = dense.shape[1]
+    for row in range(first, last):
+        if indptr[row] == indptr[row + 1]:
+            for j in range(width):
+                total[row, j] = base[row, j]
+            continue
+        for j in range(width):
+            total[row, j] = 0
+        for k in range(indptr[row], indptr[row + 1]):
+            value = values[k]
+            column = columns[k]
+            for j in range(width):
+                total[row, j] += value * dense[column, j]
+        for j in range(width):
+            total[row, j] = base[row, j] + factor * total[row, j]
+
+
+def multiply(
+    sparse: csr_array,
+    dense: npt.NDArray[Any],
+    pool: ThreadPoolExecutor | None = None,
+    out: npt.NDArray[Any] | None = None,
+) -> npt.NDArray[Any]:
     """Return sparse @ dense.
 
     Parameters
@@ -40,9 +65,40 @@ def multiply(sparse: csr_array, dense: npt.NDArray[Any], pool: ThreadPoolExecuto
     dense : array of shape (n, k), C-contiguous
     pool : ThreadPoolExecutor, optional
         Threads to work on.
+    out : array of shape (m, k), optional
+        Where to put it: new memory costs as much as filling it.
     """
-    product = np.empty((sparse.shape[0], dense.shape[1]), dense.dtype)
-    work = partial(_multiply_rows, sparse.indptr, sparse.indices, sparse.data, dense, product)
+    product = np.empty((sparse.shape[0], dense.shape[1]), dense.dtype) if out is None else out
+    _by_rows(partial(_multiply_rows, sparse.indptr, sparse.indices, sparse.data, dense, product), sparse, pool)
+    return product
+
+
+def add_product(
+    base: npt.NDArray[Any],
+    factor: float,
+    sparse: csr_array,
+    dense: npt.NDArray[Any],
+    pool: ThreadPoolExecutor | None = None,
+    out: npt.NDArray[Any] | None = None,
+) -> npt.NDArray[Any]:
+    """Return base + factor * (sparse @ dense), in one go.
+
+    Parameters
+    ----------
+    base : array of shape (m, k)
+    factor : float
+    sparse, dense, pool
+        As for `multiply`.
+    out : array of shape (m, k), optional
+        Where to put it; neither base nor dense.
+    """
+    total = np.empty_like(base) if out is None else out
+    rows = partial(_add_rows, sparse.indptr, sparse.indices, sparse.data, dense, base, dense.dtype.type(factor), total)
+    _by_rows(rows, sparse, pool)
+    return total
+
+
+def _by_rows(work: Callable[[int, int], None], sparse: csr_array, pool: ThreadPoolExecutor | None) -> None:
     if pool is None:
         work(0, sparse.shape[0])
     else:
@@ -50,4 +106,3 @@ def multiply(sparse: csr_array, dense: npt.NDArray[Any], pool: ThreadPoolExecuto
         shares = np.linspace(0, sparse.nnz, 4 * available_cores() + 1)[1:-1]
         edges = [0, *np.searchsorted(sparse.indptr, shares).tolist(), sparse.shape[0]]
         list(pool.map(lambda rows: work(*rows), pairwise(edges)))
-    return product

@@ -46,7 +46,8 @@ def minimize(
     Parameters
     ----------
     objective : callable
-        Gives value and gradient at a point; the gradient has the type and shape of the point.
+        Gives value and gradient at a point; the gradient has the type and shape of the point, and is a new array each
+        time.
     start : array
     max_iter : int
     tol : float
@@ -72,14 +73,13 @@ def minimize(
         found = _search(objective, point, value, direction, slope, length)
         if found is None:
             break
-        length, new_value, new_gradient = found
-        step, change = direction.dtype.type(length) * direction, new_gradient - gradient
+        step, new_point, new_value, new_gradient = found
+        change = np.subtract(new_gradient, gradient, out=gradient)  # the old one is not needed any more
         product = _dot(step, change)
         if product > 1e-10 * _dot(change, change):
             pairs.append(_Pair(step, change, 1 / product))
-        point = point + step
         decrease = (value - new_value) / max(abs(value), abs(new_value), 1.0)
-        value, gradient = new_value, new_gradient
+        point, value, gradient = new_point, new_value, new_gradient
         if callback is not None:
             callback(value)
         in_vain = in_vain + 1 if decrease <= tol else 0
@@ -106,12 +106,14 @@ def _direction(gradient: Floats, pairs: deque[_Pair]) -> Floats:
 
 def _search(
     objective: Objective, point: Floats, value: float, direction: Floats, slope: float, length: float
-) -> tuple[float, float, Floats] | None:
-    """Return how far to go, with value and gradient there; None if no step lowers the value, for rounding."""
+) -> tuple[Floats, Floats, float, Floats] | None:
+    """Return a step and where it leads, with value and gradient there; None if none lowers the value, for rounding."""
     for _ in range(_MOST_TRIALS):
-        trial, gradient = objective(point + direction.dtype.type(length) * direction)
+        step = direction if length == 1 else direction.dtype.type(length) * direction
+        reached = point + step
+        trial, gradient = objective(reached)
         if trial <= value + _ENOUGH * length * slope:
-            return length, trial, gradient
+            return step, reached, trial, gradient
         # The least value of the parabola through what is known, but neither too near nor too far.
         bend = trial - value - length * slope
         best = -slope * length**2 / (2 * bend) if np.isfinite(bend) and bend > 0 else 0.0

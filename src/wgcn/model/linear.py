@@ -31,7 +31,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from wgcn.errors import InputError
-from wgcn.model.kernels import multiply
+from wgcn.model.kernels import add_product, multiply
 from wgcn.model.lbfgs import minimize
 from wgcn.model.teacher import Taught
 from wgcn.text.corpus import available_cores
@@ -221,52 +221,56 @@ def fit_linear(
 
     with ThreadPoolExecutor(n_jobs or available_cores()) as pool:
 
-        def through(w: Floats) -> Floats:
+        def through(w: Floats, times: int = settings.order) -> Floats:
             """Return A^n w; A is symmetric, so this is also its transpose."""
-            for _ in range(settings.order):
+            for _ in range(times):
                 w = multiply(adjacency, w, pool)
             return w
 
-        fixed = dtype.type(factor)
-
-        def spread(w: Floats, strength: Any) -> Floats:
-            """Return (I + diag(a) A^n) w. If a is one number, this is also its transpose."""
-            return np.asarray(w + strength * through(w)) if factor != 0 else w
+        def spread(w: Floats, out: Floats | None = None) -> Floats:
+            """Return (I + a A^n) w, where a is one number; this is also its transpose."""
+            if factor == 0:
+                return w
+            assert adjacency is not None
+            return add_product(w, factor, adjacency, through(w, settings.order - 1), pool, out)
 
         inside = factor != 0
         dense = None
         if inside and learns is None and _small(document_terms, adjacency):
             # So few documents that X (I + a A^n) costs less to hold than A costs to apply in every iteration.
-            dense = np.ascontiguousarray(spread(document_terms.toarray().T.copy(), fixed).T)
+            dense = np.ascontiguousarray(spread(document_terms.toarray().T.copy()).T)
             inside = False
         transposed = csr_array(document_terms.T) if dense is None else None
 
         def forward(w: Floats) -> Floats:
             return dense @ w if dense is not None else multiply(document_terms, w, pool)
 
-        def backward(slope: Floats) -> Floats:
-            return dense.T @ slope if dense is not None else multiply(transposed, slope, pool)
+        def backward(slope: Floats, out: Floats) -> Floats:
+            return dense.T @ slope if dense is not None else multiply(transposed, slope, pool, out)
 
         given = None
         if taught is not None:
             given = multiply(document_terms, taught.word_scores.astype(dtype), pool) + taught.bias.astype(dtype)
 
+        # Room for what each evaluation works out, beside the gradient, which the solver keeps.
+        room = [np.empty((n_words, n_columns), dtype) for _ in range(2)]
+
         def objective(parameters: Floats) -> tuple[float, Floats]:
             w, bias, theta = parts(parameters)
             gradient = np.empty_like(parameters)
             w_slope, bias_slope, theta_slope = parts(gradient)
-            scaled = w if scales is None else scales * w
+            scaled = w if scales is None else np.multiply(scales, w, out=room[0])
             if learns is not None:
                 times, times_slope = _times_alpha(theta, learns)
                 strength, near = (factor * times)[:, None], through(scaled)
                 table = scaled + strength * near
             else:
-                table = spread(scaled, fixed) if inside else scaled
+                table = spread(scaled, room[1]) if inside else scaled
             scores = forward(table) + bias  # (documents, columns)
             if given is not None:
                 scores += given
             value, slope = loss(scores, targets, weight)
-            back = backward(slope)  # (words, columns)
+            back = backward(slope, room[0])  # (words, columns)
             if learns is not None:
                 gain = np.einsum("wc,wc->w", back, near)
                 if learns == "shared":
@@ -274,8 +278,8 @@ def fit_linear(
                 theta_slope[:] = factor * times_slope * gain + theta
                 back += through(strength * back)
             elif inside:
-                back = spread(back, fixed)
-            np.add(back if scales is None else scales * back, w, out=w_slope)
+                back = spread(back, room[1])
+            np.add(back if scales is None else np.multiply(scales, back, out=w_slope), w, out=w_slope)
             bias_slope[:] = slope.sum(axis=0, dtype=np.float64)
             return value + 0.5 * float(np.vdot(w, w)) + 0.5 * float(np.vdot(theta, theta)), gradient
 
@@ -295,7 +299,8 @@ def fit_linear(
         word_weights, own_bias, theta = parts(parameters)
         scaled = word_weights if scales is None else scales * word_weights
         times = np.ones(1, dtype) if learns is None else _times_alpha(theta, learns)[0]
-        table, bias = spread(scaled, (factor * times)[:, None]), own_bias
+        bias = own_bias
+        table = spread(scaled) if learns is None else scaled + (factor * times)[:, None] * through(scaled)
         if taught is not None:
             table, bias = table + taught.word_scores.astype(dtype), bias + taught.bias.astype(dtype)
         alpha: float | Floats = float(settings.alpha)
