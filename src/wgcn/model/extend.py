@@ -351,4 +351,4 @@ class _Vectors:
         # Those that are as near as the last of the nearest count too: no order among the words decides.
         nearest = -min(_NEAREST, cosines.shape[1])
         least = np.partition(cosines, nearest, axis=1)[:, nearest, None]
-        return csr_array(np.where(cosines >= np.maximum(least, _NEAR), cosines, 0).astype(np.float64))
+        return csr_array(np.where(cosines >= np.maximum(least, _NEAR), cosines, 0)).astype(np.float64)
