@@ -139,7 +139,12 @@ class TextModel(TextTerms):
         return (scores > 0).astype(np.int64) if self.scorer.multilabel else self.classes[scores.argmax(axis=1)]
 
     def extend(
-        self, texts: Iterable[str], how: Literal["graph", "spelling"] = "graph", *, min_count: int | None = None
+        self,
+        texts: Iterable[str],
+        how: Literal["graph", "spelling", "vectors"] = "graph",
+        *,
+        vectors: str | Path | None = None,
+        min_count: int | None = None,
     ) -> TextModel:
         """Return the model with rows for words that it does not know. Nothing is trained, and no label is needed.
 
@@ -149,12 +154,16 @@ class TextModel(TextTerms):
         ----------
         texts : iterable of str
             Texts that have the words.
-        how : {"graph", "spelling"}
+        how : {"graph", "spelling", "vectors"}
             "graph": a word gets what the known words say that it shares texts with, so the texts should be many, and
             like those to be classified. "spelling": it gets what the known words say that are spelt like it, whatever
-            texts it stands in; a word that is spelt like no other stays unknown.
+            texts it stands in; a word that is spelt like no other stays unknown. "vectors": it gets what the known
+            words say whose vectors are nearest to its own; one without a vector, or with none near it, stays unknown.
+        vectors : str or path, optional
+            For "vectors", and needed there: "distilled", what a sentence encoder makes of each word (it needs
+            ``wgcn[vectors]``), or the path of a file, such as GloVe's: see docs/word-vectors.md.
         min_count : int, optional
-            Leave out words that occur less often than this in the texts. By default 2 for "graph", 1 for "spelling".
+            Leave out words that occur less often than this in the texts. By default 2 for "graph", else 1.
 
         Examples
         --------
@@ -168,7 +177,7 @@ class TextModel(TextTerms):
             from wgcn.model.extend import extend
         except ImportError as error:
             raise MissingDependencyError(error.name or "scipy", "graph", "Adding words to a model") from error
-        return extend(self, texts, how, min_count=min_count)
+        return extend(self, texts, how, vectors=vectors, min_count=min_count)
 
     @property
     def extensions(self) -> list[dict[str, Any]]:

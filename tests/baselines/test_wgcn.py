@@ -1,9 +1,11 @@
 """The methods of our own: every setting counts, and nothing that is kept from one fit gets into another."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from scipy.sparse import csr_array
 
@@ -177,8 +179,23 @@ def test_new_words_are_added_as_the_setting_says() -> None:
     assert np.array_equal(method.model.scorer.word_embeddings, fitted.scorer.word_embeddings)
 
 
-def test_a_text_is_answered_alike_in_every_company() -> None:
-    method = LinearMethod({"extend": "spelling"})
+def test_new_words_are_added_by_the_vectors_of_the_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wgcn.text.encoder.encode_cached", first_letters)
+    plain, method = LinearMethod(), LinearMethod({"extend": "vectors"})
+    assert plain.fit(TASK).digest == method.fit(TASK).digest
+    query = Query(("winemaker wining", "cars", "zzz"), None, None)
+    assert method.predict(query).tolist() == ["drink", "drive", plain.predict(query)[2]]
+
+
+def first_letters(words: Sequence[str], kind: str) -> npt.NDArray[np.float32]:
+    """Stand in for the encoder: words that begin as those of one class are near each other."""
+    return np.array([[word[:2] in ("wi", "re", "wh"), word[:2] in ("ca", "fa", "sl")] for word in words], np.float32)
+
+
+@pytest.mark.parametrize("extend", ["spelling", "vectors"])
+def test_a_text_is_answered_alike_in_every_company(extend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wgcn.text.encoder.encode_cached", first_letters)
+    method = LinearMethod({"extend": extend})
     method.fit(replace(TASK, texts=tuple(f"{text}s {text}" for text in TEXTS)))
     texts = ("wining", "", "slowly", "fasts", "zzz", "carss")
     together = method.predict(Query(texts, None, None)).tolist()

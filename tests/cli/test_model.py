@@ -383,12 +383,25 @@ def test_extend_by_spelling_and_with_nothing(run: Run, model: Path, tmp_path: Pa
         assert TextModel.load(tmp_path / how).vocabulary == TextModel.load(model).vocabulary
 
 
+def test_extend_by_vectors(run: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "more.txt").write_text("merlot\nturbo\n")
+    sides = {"wine": [1, 0, 0], "red": [1, 0, 0], "car": [0, 1, 0], "fast": [0, 1, 0]}
+    given = {"merlot": [1, 0, 0], "turbo": [0, 1, 0], **sides}
+    (tmp_path / "vectors.txt").write_text("".join(f"{word} {' '.join(map(str, v))}\n" for word, v in given.items()))
+    how = ("--how", "vectors", "--vectors", tmp_path / "vectors.txt")
+    code, out, _ = run("extend", model, tmp_path / "more.txt", *how, "-o", tmp_path / "larger")
+    assert (code, out) == (0, "words added  2 from 2 texts\n")
+    assert TextModel.load(tmp_path / "larger").predict(["merlot", "turbo"]).tolist() == ["drink", "drive"]
+
+
 def test_extend_says_what_it_cannot_use(run: Run, model: Path, tmp_path: Path) -> None:
     (tmp_path / "more.txt").write_text("red wine\n")
     for arguments, message in (
         ((model, tmp_path / "none.txt", "-o", tmp_path / "m"), "none.txt"),
         ((tmp_path / "none", tmp_path / "more.txt", "-o", tmp_path / "m"), "no model folder"),
         ((model, tmp_path / "more.txt", "--how", "magic", "-o", tmp_path / "m"), "magic"),
+        ((model, tmp_path / "more.txt", "--how", "vectors", "-o", tmp_path / "m"), "needs vectors"),
+        ((model, tmp_path / "more.txt", "--vectors", "distilled", "-o", tmp_path / "m"), "vectors are for"),
     ):
         code, _, err = run("extend", *arguments)
         assert code == 2

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier
-from wgcn.errors import InputError
+from wgcn.errors import InputError, WGCNWarning
 from wgcn.model import extend as module
 from wgcn.model.settings import NetworkSettings, TrainingSettings
 from wgcn.text.tokenize import words
@@ -50,6 +50,30 @@ def network() -> TextModel:
 
 def row(model: TextModel, word: str) -> np.ndarray:
     return model.scorer.word_embeddings[model.vocabulary.id_of(word)]
+
+
+HOWS: tuple[Any, ...] = ("graph", "spelling", "vectors")
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write vectors of known and new words, each near those of its class, all far from the origin."""
+    rng = np.random.default_rng(0)
+    sides = [[*KNOWN[side], *NEW[side], *(f"{stem}{end}" for stem in STEMS[i::2] for end in ("", "s", "ing"))]
+             for i, side in enumerate(SIDES)]  # fmt: skip
+    groups = [*sides, [f"word{i}" for i in range(20)]]
+    path = tmp_path_factory.mktemp("vectors") / "vectors.txt"
+    write_vectors(path, {word: 3 + 2 * (np.arange(6) == i) + rng.normal(0, 0.5, 6) for i, group in enumerate(groups)
+                         for word in group})  # fmt: skip
+    return path
+
+
+def write_vectors(path: Path, vectors: dict[str, Any]) -> None:
+    path.write_text("".join(f"{word} {' '.join(map(str, vector))}\n" for word, vector in vectors.items()))
+
+
+def extended(model: TextModel, texts: list[str], how: Any, vectors: Path, **given: Any) -> TextModel:
+    return model.extend(texts, how, vectors=vectors if how == "vectors" else None, **given)
 
 
 # By texts
@@ -122,10 +146,10 @@ def test_what_was_known_stays_as_it_was(model: TextModel) -> None:
     assert len(model.vocabulary) == n
 
 
-@pytest.mark.parametrize("how", ["graph", "spelling"])
+@pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("texts", [[], [""], ["", " .", "!"], TEXTS[:3], ["word1 drink2"]])
-def test_texts_without_a_new_word_change_nothing(model: TextModel, texts: list[str], how: Any) -> None:
-    same = model.extend(texts, how, min_count=1)
+def test_texts_without_a_new_word_change_nothing(model: TextModel, texts: list[str], how: Any, vectors: Path) -> None:
+    same = extended(model, texts, how, vectors, min_count=1)
     assert same.vocabulary == model.vocabulary
     assert same.report == model.report
     assert np.array_equal(same.scorer.word_embeddings, model.scorer.word_embeddings)
@@ -160,11 +184,13 @@ def test_added_words_have_no_say_in_how_long_rows_are(model: TextModel) -> None:
 
 
 @pytest.mark.parametrize("name", ["_BLOCK_VALUES", "_BLOCK_WORDS"])
-def test_the_size_of_blocks_does_not_show(spelt: TextModel, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_blocks_does_not_show(
+    spelt: TextModel, vectors: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     texts = [f"{stem}s {stem}ing {stem}ing" for stem in STEMS]
-    before = [spelt.extend(texts, how) for how in ("graph", "spelling")]  # type: ignore[arg-type]
+    before = [extended(spelt, texts, how, vectors) for how in HOWS]
     monkeypatch.setattr(module, name, 3)
-    after = [spelt.extend(texts, how) for how in ("graph", "spelling")]  # type: ignore[arg-type]
+    after = [extended(spelt, texts, how, vectors) for how in HOWS]
     for one, other in zip(before, after, strict=True):
         assert one.vocabulary == other.vocabulary
         np.testing.assert_allclose(one.scorer.word_embeddings, other.scorer.word_embeddings, rtol=1e-5, atol=1e-7)
@@ -243,14 +269,144 @@ def test_spelling_depends_on_the_word_alone(spelt: TextModel, documents: list[li
     assert np.array_equal(larger.predict_proba([text]), alone.predict_proba([text]))
 
 
+# By vectors
+
+
+@pytest.mark.parametrize("kind", ["model", "network"])
+def test_words_whose_vectors_are_near_say_the_same(kind: str, vectors: Path, request: pytest.FixtureRequest) -> None:
+    model: TextModel = request.getfixturevalue(kind)
+    larger = model.extend([" ".join(NEW["drink"]), " ".join(NEW["drive"]), "zzzz"], "vectors", vectors=vectors)
+    for side in SIDES:
+        assert larger.predict(NEW[side]).tolist() == [side] * 6
+    assert "zzzz" not in larger.vocabulary
+    assert larger.weighting.idf[-1] == pytest.approx(model.weighting.idf.max() / 2)
+    assert np.array_equal(larger.predict_proba(TEXTS), model.predict_proba(TEXTS))
+    assert larger.extensions == [{"how": "vectors", "words": 12, "texts": 3}]
+
+
+@pytest.mark.parametrize("nearest", [3, 10, 1000])
+def test_rows_by_vectors_are_those_of_a_plain_reference(
+    model: TextModel, nearest: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_NEAREST", nearest)
+    rng = np.random.default_rng(1)
+    learnt = [word for word in model.vocabulary.words if " " not in word]
+    new = [f"neu{i}" for i in range(20)]
+    given = {word: rng.normal(2, 1, 4) for word in [*learnt[3:], *new[2:]]}
+    write_vectors(tmp_path / "vectors.txt", given)
+    table = np.array([row(model, word) for word in learnt], float)
+    weights = np.sqrt(
+        1.0 + np.array([model.vocabulary.document_counts[model.vocabulary.id_of(word)] for word in learnt])
+    )
+    mean = weights @ table / weights.sum()
+    table -= mean
+    middle_vector = np.mean([given[word] for word in learnt[3:]], axis=0)
+
+    def cosine(one: str, other: str) -> float:
+        if one not in given or other not in given or one == other:
+            return 0.0
+        a, b = given[one] - middle_vector, given[other] - middle_vector
+        return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+
+    def nearby(word: str) -> np.ndarray | None:
+        near = sorted(((cosine(word, other), i) for i, other in enumerate(learnt)), reverse=True)[:nearest]
+        near = [(value, i) for value, i in near if value >= 0.1]
+        return sum(v * table[i] for v, i in near) / sum(v for v, _ in near) if near else None  # type: ignore[return-value]
+
+    found = [(i, near) for i, word in enumerate(learnt) if (near := nearby(word)) is not None]
+    places, rows = np.array([i for i, _ in found]), np.array([near for _, near in found])
+    middle = weights[places] @ rows / weights[places].sum()
+    lengths = [(weights[places] @ np.square(part)).sum() for part in (table[places], rows - middle)]
+    expected = {word: near for word in new if (near := nearby(word)) is not None}
+    larger = model.extend([" ".join(new)], "vectors", vectors=str(tmp_path / "vectors.txt"))
+    assert set(larger.vocabulary.words[len(model.vocabulary) :]) == set(expected)
+    assert len(expected) == 18
+    for word, near in expected.items():
+        own = np.sqrt(lengths[0] / lengths[1]) * (near - middle)
+        own *= min(1, np.linalg.norm(table[places], axis=1).max() / np.linalg.norm(own))
+        np.testing.assert_allclose(row(larger, word), 2 * (mean + own), rtol=1e-3, atol=1e-5)
+
+
+def test_no_order_decides_among_words_that_are_equally_near(
+    model: TextModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sides = {"drink": [1, 0, 0], "drive": [0, 1, 0], "word": [0, 0, 1]}
+    write_vectors(tmp_path / "vectors.txt", {"new": [1, 0, 0], **{
+        word: vector for word in model.vocabulary.words for side, vector in sides.items() if word.startswith(side)
+    }})  # fmt: skip
+    all_of_them = model.extend(["new"], "vectors", vectors=tmp_path / "vectors.txt")
+    monkeypatch.setattr(module, "_NEAREST", 1)
+    some = model.extend(["new"], "vectors", vectors=tmp_path / "vectors.txt")
+    np.testing.assert_allclose(row(some, "new"), row(all_of_them, "new"), rtol=1e-5)
+
+
+@given(st.lists(st.lists(st.sampled_from(["drink0", *NEW["drink"][1:], *NEW["drive"], "zzz"]), max_size=4), max_size=4))
+def test_a_row_by_vectors_depends_on_the_word_alone(
+    model: TextModel, vectors: Path, documents: list[list[str]]
+) -> None:
+    new = NEW["drink"][0]
+    alone = model.extend([new], "vectors", vectors=vectors)
+    larger = model.extend([new, *map(" ".join, documents)], "vectors", vectors=vectors)
+    np.testing.assert_allclose(row(larger, new), row(alone, new), rtol=1e-3, atol=1e-5)
+
+
+def test_distilled_vectors_come_from_the_encoder(model: TextModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[str] = []
+
+    def encode(words: Any, kind: str) -> np.ndarray:
+        assert kind == "words"
+        encoded.extend(words)
+        return np.array([[word.startswith(("drink", "neunk")), word.startswith(("drive", "neuve"))] for word in words],
+                        np.float32)  # fmt: skip
+
+    monkeypatch.setattr("wgcn.text.encoder.encode_cached", encode)
+    larger = model.extend(POOL, "vectors", vectors="distilled")
+    assert set(encoded) == {word for word in larger.vocabulary.words if " " not in word}
+    assert len(encoded) == len(set(encoded))
+    assert larger.predict([" ".join(NEW[side]) for side in SIDES]).tolist() == list(SIDES)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda word: [0, 0],
+        lambda word: [1, 1],
+        lambda word: [3e38, -3e38] if word.startswith("d") else [-3e38, 3e38],
+        lambda word: [1e-45, 0] if word.startswith("d") else [0, 1e-45],
+        lambda word: [0, 0] if word.startswith("neu") else [1, len(word)],
+        lambda word: [0, 0] if word.startswith("d") else [1, len(word)],
+    ],
+)
+def test_odd_vectors_do_no_harm(model: TextModel, made: Any, tmp_path: Path) -> None:
+    known = [word for word in model.vocabulary.words if " " not in word]
+    write_vectors(tmp_path / "vectors.txt", {word: made(word) for word in [*known, *NEW["drink"], *NEW["drive"]]})
+    larger = model.extend(POOL, "vectors", vectors=tmp_path / "vectors.txt")
+    assert np.isfinite(larger.scorer.word_embeddings).all()
+    assert np.isfinite(larger.predict_proba(POOL)).all()
+    table = model.scorer.word_embeddings
+    assert np.abs(larger.scorer.word_embeddings).max() < 5 * np.linalg.norm(table, axis=1).max()
+
+
+@pytest.mark.parametrize("words", [["neunk0", "neuve0"], ["drink0", "drive0"], ["drink0", "neunk0"]])
+def test_with_few_vectors_words_stay_unknown(model: TextModel, words: list[str], tmp_path: Path) -> None:
+    write_vectors(tmp_path / "vectors.txt", {word: [i, 1] for i, word in enumerate(words)})
+    assert model.extend(POOL, "vectors", vectors=tmp_path / "vectors.txt") is model
+
+
+def test_vectors_of_another_language_are_a_warning(model: TextModel, tmp_path: Path) -> None:
+    write_vectors(tmp_path / "vectors.txt", {"Hund": [1, 2]})
+    with pytest.warns(WGCNWarning, match=r"words is among the word vectors of vectors\.txt"):
+        assert model.extend(POOL, "vectors", vectors=tmp_path / "vectors.txt") is model
+
+
 # All kinds of models and texts
 
 
-@pytest.mark.parametrize("how", ["graph", "spelling"])
-def test_a_loaded_model_is_extended_alike(spelt: TextModel, how: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", HOWS)
+def test_a_loaded_model_is_extended_alike(spelt: TextModel, how: Any, vectors: Path, tmp_path: Path) -> None:
     spelt.save(tmp_path / "model")
     texts = [f"{stem}s {stem}ing {stem}ing" for stem in STEMS]
-    here, there = spelt.extend(texts, how), TextModel.load(tmp_path / "model").extend(texts, how)
+    here, there = (extended(each, texts, how, vectors) for each in (spelt, TextModel.load(tmp_path / "model")))
     assert here.save(tmp_path / "here") == there.save(tmp_path / "there")
     again = TextModel.load(tmp_path / "here")
     assert again.extensions == [{"how": how, "words": 30, "texts": 30}]
@@ -276,6 +432,13 @@ def test_the_estimator_predicts_with_the_new_words(model: TextModel, tmp_path: P
         estimator.extend("one text")
 
 
+def test_the_estimator_takes_vectors_too(model: TextModel, vectors: Path) -> None:
+    estimator = WGCNTextClassifier().fit(TEXTS, LABELS).extend(POOL, "vectors", vectors=vectors)
+    expected = model.extend(POOL, "vectors", vectors=vectors)
+    assert len(expected.vocabulary) > len(model.vocabulary)
+    assert np.array_equal(estimator.predict_proba(POOL), expected.predict_proba(POOL))
+
+
 def test_models_of_several_labels_are_extended_too() -> None:
     labels = [[label] if i % 5 else list(SIDES) for i, label in enumerate(LABELS)]
     model = WGCNTextClassifier().fit(TEXTS, labels).model_
@@ -289,9 +452,9 @@ def test_other_tokenisers(tokenizer: Any) -> None:
     assert model.extend(POOL).predict(NEW["drive"]).tolist() == ["drive"] * 6
 
 
-@given(st.lists(st.text(max_size=30), max_size=5), st.sampled_from(["graph", "spelling"]))
-def test_no_text_breaks_it(spelt: TextModel, texts: list[str], how: Any) -> None:
-    larger = spelt.extend([*texts, *(f"{STEMS[0]} {text}" for text in texts)], how, min_count=1)
+@given(st.lists(st.text(max_size=30), max_size=5), st.sampled_from(HOWS))
+def test_no_text_breaks_it(spelt: TextModel, vectors: Path, texts: list[str], how: Any) -> None:
+    larger = extended(spelt, [*texts, *(f"{STEMS[0]} {text}" for text in texts)], how, vectors, min_count=1)
     assert np.isfinite(larger.scorer.word_embeddings).all()
     assert np.isfinite(larger.weighting.idf).all()
     assert (larger.weighting.idf > 0).all()
@@ -311,7 +474,12 @@ def test_long_and_broken_words_are_words_too(spelt: TextModel, tmp_path: Path) -
     [
         ({"texts": "one text"}, "not one text"),
         ({"texts": [1]}, "must be a str"),
-        ({"how": "magic"}, "'graph' or 'spelling', got 'magic'"),
+        ({"how": "magic"}, "'graph', 'spelling' or 'vectors', got 'magic'"),
+        ({"how": "vectors"}, "how='vectors' needs vectors: 'distilled', or the path of a file"),
+        ({"vectors": "distilled"}, "vectors are for how='vectors', got how='graph'"),
+        ({"how": "spelling", "vectors": "distilled"}, "vectors are for how='vectors', got how='spelling'"),
+        ({"how": "vectors", "vectors": "nowhere.txt"}, r"There are no word vectors 'nowhere\.txt'"),
+        ({"how": "vectors", "vectors": ""}, "There are no word vectors ''"),
         ({"min_count": 0}, "min_count must be at least 1"),
     ],
 )

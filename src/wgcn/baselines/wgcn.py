@@ -20,6 +20,7 @@ from wgcn.model.classifier import WGCNClassifier
 from wgcn.model.preparation import Prepared
 from wgcn.model.settings import NetworkSettings, TrainingSettings
 from wgcn.model.text_classifier import WGCNTextClassifier
+from wgcn.text.word_vectors import DISTILLED
 
 if TYPE_CHECKING:
     from wgcn.predict import TextModel
@@ -52,7 +53,7 @@ _LINEAR = (
     "tune",
 )
 _TEXT = ("tokenizer", "ngrams", "min_count", "stop_words", "sublinear", "norm")
-_EXTENSIONS = ("", "graph", "spelling", "both", "fit")
+_EXTENSIONS = ("", "graph", "spelling", "both", "vectors", "fit")
 _GRAPH = ("window", "weight", "threshold", "min_pairs", "top_k")
 
 # Vocabulary and graph depend on no label and no seed, so cells that follow each other share them.
@@ -169,7 +170,8 @@ class LinearMethod(_TextMethod):
     `learn_alpha`, where it is not convex, lead to another answer.
 
     `extend` says what becomes of words that fitting does not see: nothing; rows from the texts of the pool ("graph"),
-    from their spelling, or from both; or "fit", if the texts of the pool are to be seen by fitting after all.
+    from their spelling, or from both; from what a sentence encoder makes of them ("vectors"); or "fit", if the texts of
+    the pool are to be seen by fitting after all.
     """
 
     name = "wgcn-linear"
@@ -214,11 +216,13 @@ class LinearMethod(_TextMethod):
         return super().fit(task)
 
     def predict(self, query: Query) -> npt.NDArray[Any]:
-        """Return a label a text. Words are looked up by their spelling one by one, whatever else is asked for."""
+        """Return a label a text. Words are looked up by spelling or vectors one by one, whatever else is asked for."""
         assert query.texts is not None
         model = self.model
         if self.settings["extend"] in ("spelling", "both"):
             model = model.extend(query.texts, "spelling")
+        elif self.settings["extend"] == "vectors":
+            model = model.extend(query.texts, "vectors", vectors=DISTILLED)
         return model.predict(query.texts)
 
     def _extended(self, model: TextModel, task: Task) -> TextModel:

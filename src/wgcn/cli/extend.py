@@ -20,14 +20,25 @@ def extend(
     *,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write the new model to.")],
     how: Annotated[
-        Literal["graph", "spelling"],
-        typer.Option(help="'graph': by the known words in the same texts; 'spelling': by known words spelt alike."),
+        Literal["graph", "spelling", "vectors"],
+        typer.Option(
+            help="'graph': by the known words in the same texts; 'spelling': by known words spelt alike; 'vectors': by "
+            "known words whose vectors are near (--vectors)."
+        ),
     ] = "graph",
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            metavar="distilled|FILE",
+            help="Word vectors for --how vectors: 'distilled' asks a sentence encoder about each word (wgcn[vectors]); "
+            "or a file as of GloVe. Prediction needs neither.",
+        ),
+    ] = None,
     min_count: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Add words that occur at least this often in the texts. Default: 2, or 1 with --how spelling.",
+            help="Add words that occur at least this often in the texts. Default: 2 with --how graph, else 1.",
         ),
     ] = None,
     text_column: TextColumn = None,
@@ -43,7 +54,7 @@ def extend(
     model = TextModel.load(folder)
     readers = [read_texts(path, text_column=text_column, header=header) for path in texts]
     with working("Adding words"):
-        larger = model.extend(chain.from_iterable(readers), how, min_count=min_count)
+        larger = model.extend(chain.from_iterable(readers), how, vectors=vectors, min_count=min_count)
     larger.save(output)
     added = larger.extensions[len(model.extensions) :]
     n_texts = f" from {added[0]['texts']:,} texts" if added else ": the texts have none that can be added"

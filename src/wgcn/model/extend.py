@@ -5,17 +5,19 @@ By the graph of words that share texts (eq. 2), from texts without labels that h
     E = X H                     what the known words of a text say, H: the table, with its mean taken away
     N = mean of E over the texts that have a word, without the word's own part
 
-By spelling, from the word alone: N is the mean row of the known words that have the same groups of letters.
+By spelling or by word vectors, from the word alone: N is the mean row of the known words that have the same groups of
+letters, or whose vectors are nearest.
 
-Both end alike. N is also worked out for words that were learnt, which tells how long it has to be: it is centred and
+All end alike. N is also worked out for words that were learnt, which tells how long it has to be: it is centred and
 scaled so that its rows are as long, on average, as those that were learnt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -27,12 +29,15 @@ from wgcn.features import document_terms
 from wgcn.predict import TextModel
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
+from wgcn.text.word_vectors import DISTILLED, word_vectors
 
 __all__ = ["How", "extend"]
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
-How = Literal["graph", "spelling"]
+How = Literal["graph", "spelling", "vectors"]
+# From words, and the place of each among the learnt ones or -1, to the learnt words that each is like, and how much.
+Likeness = Callable[[Sequence[str], Ids], csr_array]
 
 # A new word counts half in the length of a text, since less is known of it: its weight is halved, its row doubled.
 _TRUST = 0.5
@@ -41,20 +46,38 @@ _DOUBT = 2
 _ROUNDING = 1e-9  # a length below this, beside another, is 0
 _BLOCK_VALUES = 1 << 23  # of what texts say, at a time
 
+_SAMPLE = 3000  # learnt words that tell how long a row by like words has to be
+_BLOCK_WORDS = 128  # whose like words are sought at a time
+
 _LETTERS = (3, 4, 5)  # in a group
 _LONGEST = 64  # letters of a word that are looked at
 _COMMON = 1000  # a group of letters that more known words have tells nothing
-_NEAR = 0.4  # least cosine between the groups of two words
-_SAMPLE = 3000  # learnt words that tell how long a row by spelling has to be
-_BLOCK_WORDS = 128  # whose neighbours are sought at a time
+_SPELT_ALIKE = 0.4  # least cosine between the groups of two words
+
+_NEAREST = 50  # learnt words that a row by vectors is the mean of
+_NEAR = 0.1  # least cosine between the vectors of two words
+_DECIMALS = 5  # of a cosine: the rest differs with the words beside it
 
 _NOTHING = Vocabulary([]), np.empty((0, 0)), np.empty(0)
 
 
-def extend(model: TextModel, texts: Iterable[str], how: How = "graph", *, min_count: int | None = None) -> TextModel:
+def extend(
+    model: TextModel,
+    texts: Iterable[str],
+    how: How = "graph",
+    *,
+    vectors: str | Path | None = None,
+    min_count: int | None = None,
+) -> TextModel:
     """Return the model with rows for words of the texts that it does not know: see `TextModel.extend`."""
     if how not in get_args(How):
-        raise InputError(f"how must be 'graph' or 'spelling', got {how!r}.")
+        raise InputError(f"how must be 'graph', 'spelling' or 'vectors', got {how!r}.")
+    if (how == "vectors") != (vectors is not None):
+        raise InputError(
+            f"vectors are for how='vectors', got how={how!r}."
+            if vectors is not None
+            else f"how='vectors' needs vectors: {DISTILLED!r}, or the path of a file of word vectors."
+        )
     if min_count is None:
         min_count = 2 if how == "graph" else 1
     if min_count < 1:
@@ -75,7 +98,7 @@ def extend(model: TextModel, texts: Iterable[str], how: How = "graph", *, min_co
         kept = new | (places >= 0)
         words, rows, idf = _by_graph(model, corpus.with_words(kept), places[kept])
     else:
-        words, rows, idf = _by_spelling(model, corpus.with_words(new).vocabulary)
+        words, rows, idf = _by_like_words(model, corpus.with_words(new).vocabulary, vectors)
     return _with_rows(model, words, rows, idf, {"how": how, "words": len(words), "texts": len(corpus)})
 
 
@@ -198,11 +221,13 @@ def _part(vocabulary: Vocabulary, places: Ids) -> Vocabulary:
     return Vocabulary(words, vocabulary.counts[places], vocabulary.document_counts[places])
 
 
-# By spelling
+# By learnt words that are like it
 
 
-def _by_spelling(model: TextModel, words: Vocabulary) -> tuple[Vocabulary, Floats, Floats]:
-    """Return those of the words that are spelt like learnt ones, their rows and idf."""
+def _by_like_words(
+    model: TextModel, words: Vocabulary, vectors: str | Path | None
+) -> tuple[Vocabulary, Floats, Floats]:
+    """Return those of the words that are like learnt ones, by their vectors or else by spelling; their rows and idf."""
     vocabulary = model.vocabulary
     learnt = np.flatnonzero(~vocabulary.are_ngrams[: _learnt(model)])
     if not len(words) or not len(learnt):
@@ -211,15 +236,39 @@ def _by_spelling(model: TextModel, words: Vocabulary) -> tuple[Vocabulary, Float
     table = model.scorer.word_embeddings[learnt].astype(np.float64)
     mean = np.average(table, axis=0, weights=weights)
     table -= mean
-    spelling = _Spelling([vocabulary.words[i] for i in learnt])
+    known = [vocabulary.words[i] for i in learnt]
+    likeness = _Spelling(known).likeness if vectors is None else _Vectors(known, words.words, str(vectors)).likeness
     sample = np.unique(np.linspace(0, len(learnt) - 1, _SAMPLE).astype(int))
-    nearby, found = spelling.near(table, [spelling.words[i] for i in sample], sample)
+    nearby, found = _mean_of_like(likeness, table, [known[i] for i in sample], sample)
     sample, nearby = sample[found], nearby[found]
-    rows, found = spelling.near(table, words.words)
+    rows, found = _mean_of_like(likeness, table, words.words, np.full(len(words), -1))
     if not len(sample) or not found.any():
         return _NOTHING
     rows = mean + _as_long(nearby, table[sample], weights[sample], rows[found])
     return _part(words, np.flatnonzero(found)), rows, np.full(len(rows), model.weighting.idf.max(), float)
+
+
+def _mean_of_like(
+    likeness: Likeness, table: Floats, words: Sequence[str], own: Ids
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return the mean of the rows of learnt words that are like a word, and for which words there are such.
+
+    Parameters
+    ----------
+    likeness : callable
+    table : array of shape (learnt words, columns)
+    words : sequence of str
+    own : int64 array of shape (words,)
+        The place of each among the learnt words, or -1.
+    """
+    rows, found = np.zeros((len(words), table.shape[1])), np.zeros(len(words), bool)
+    for first in range(0, len(words), _BLOCK_WORDS):
+        block = slice(first, first + _BLOCK_WORDS)
+        near = likeness(words[block], own[block])
+        total = np.asarray(near.sum(axis=1)).ravel()
+        found[block] = total > 0
+        rows[block] = (near @ table) / np.where(total > 0, total, 1)[:, None]
+    return rows, found
 
 
 class _Spelling:
@@ -238,27 +287,12 @@ class _Spelling:
         self._weights = np.where(counts > _COMMON, 0, np.log((1 + len(words)) / (1 + counts)))
         self._by_group = csr_array(self._rows(groups, np.zeros(len(words))).T)
 
-    def near(self, table: Floats, words: Sequence[str], own: Ids | None = None) -> tuple[Floats, Any]:
-        """Return the mean of the rows of words that are spelt alike, and for which words there are such.
-
-        Parameters
-        ----------
-        table : array of shape (own words, columns)
-        words : sequence of str
-        own : int64 array, optional
-            The place of each of the words, if they are own ones: a word is not near itself.
-        """
-        rows, found = np.zeros((len(words), table.shape[1])), np.zeros(len(words), bool)
-        for first in range(0, len(words), _BLOCK_WORDS):
-            block = slice(first, first + _BLOCK_WORDS)
-            near = self._cosines(words[block])
-            near.data[near.data < _NEAR] = 0
-            if own is not None:
-                near.data[near.indices == np.repeat(own[block], np.diff(near.indptr))] = 0
-            total = np.asarray(near.sum(axis=1)).ravel()
-            found[block] = total > 0
-            rows[block] = (near @ table) / np.where(total > 0, total, 1)[:, None]
-        return rows, found
+    def likeness(self, words: Sequence[str], own: Ids) -> csr_array:
+        """Return the cosines of words with those of these words that are spelt alike; none is like itself."""
+        near = self._cosines(words)
+        near.data[near.data < _SPELT_ALIKE] = 0
+        near.data[near.indices == np.repeat(own, np.diff(near.indptr))] = 0
+        return near
 
     def _cosines(self, words: Sequence[str]) -> csr_array:
         groups = [_groups(word) for word in words]
@@ -287,3 +321,34 @@ def _groups(word: str) -> list[str]:
     """
     marked = f" {word[:_LONGEST]} "
     return list(dict.fromkeys(marked[i : i + n] for n in _LETTERS for i in range(len(marked) - n + 1)))
+
+
+class _Vectors:
+    """Words by vectors that others have trained, with the mean vector of the learnt ones taken away.
+
+    Parameters
+    ----------
+    learnt, new : sequence of str
+    source : str
+        What `word_vectors` takes.
+    """
+
+    def __init__(self, learnt: Sequence[str], new: Sequence[str], source: str) -> None:
+        words = (*learnt, *new)
+        vectors = word_vectors(words, source)[0].astype(np.float64)
+        known = np.asarray(vectors.any(axis=1))
+        vectors[known] -= vectors[: len(learnt)].sum(axis=0) / max(known[: len(learnt)].sum(), 1)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors /= np.where(lengths > 0, lengths, 1)
+        self._vectors = vectors.astype(np.float32)
+        self._learnt = self._vectors[: len(learnt)].T
+        self._index = {word: i for i, word in enumerate(words)}
+
+    def likeness(self, words: Sequence[str], own: Ids) -> csr_array:
+        """Return the cosines of words with the nearest of the learnt words; none is near itself."""
+        cosines = np.round(self._vectors[[self._index[word] for word in words]] @ self._learnt, _DECIMALS)
+        cosines[own >= 0, own[own >= 0]] = 0
+        # Those that are as near as the last of the nearest count too: no order among the words decides.
+        nearest = -min(_NEAREST, cosines.shape[1])
+        least = np.partition(cosines, nearest, axis=1)[:, nearest, None]
+        return csr_array(np.where(cosines >= np.maximum(least, _NEAR), cosines, 0)).astype(np.float64)

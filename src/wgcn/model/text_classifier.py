@@ -403,7 +403,12 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         return csr_array((terms.weights, terms.words, terms.offsets), shape=shape)
 
     def extend(
-        self, texts: Iterable[str], how: Literal["graph", "spelling"] = "graph", *, min_count: int | None = None
+        self,
+        texts: Iterable[str],
+        how: Literal["graph", "spelling", "vectors"] = "graph",
+        *,
+        vectors: str | Path | None = None,
+        min_count: int | None = None,
     ) -> WGCNTextClassifier:
         """Give rows to words that training did not see: see `TextModel.extend`.
 
@@ -413,10 +418,11 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         ----------
         texts : iterable of str
             Texts that have the words.
-        how : {"graph", "spelling"}
+        how : {"graph", "spelling", "vectors"}
+        vectors : str or path, optional
         min_count : int, optional
         """
-        self.model_ = self._fitted.extend(checked_texts(texts), how, min_count=min_count)
+        self.model_ = self._fitted.extend(checked_texts(texts), how, vectors=vectors, min_count=min_count)
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
