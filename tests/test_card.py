@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from wgcn import TextModel, WGCNClassifier, WGCNEmbedder, WGCNTextClassifier
+from wgcn.model.settings import NetworkSettings, TrainingSettings
 
 TEXTS = ["red wine", "white wine", "fast car", "slow car"]
 LABELS = ["drink", "drink", "drive", "drive"]
@@ -33,6 +35,22 @@ def test_cards_name_all_windows(tmp_path: Path) -> None:
     for folder in ("m", "e"):
         assert "- `window`: `[5, 50]`" in (tmp_path / folder / "README.md").read_text()
     assert TextModel.load(tmp_path / "m").settings["window"] == [5, 50]
+
+
+def test_model_card_says_of_an_average_what_was_held_out_of_what(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="the network needs torch")
+    settings = {"network": NetworkSettings(hidden=4), "training": TrainingSettings(max_epochs=2, device="cpu")}
+    for kind in ("network", "average"):
+        model = WGCNTextClassifier(classifier=WGCNClassifier(model=kind, **settings)).fit(TEXTS * 30, LABELS * 30)
+        model.save(tmp_path / "m")
+        card = (tmp_path / "m" / "README.md").read_text()
+        accuracy = f"{model.classifier_.held_out_accuracy_:.2%} of 12"
+        assert ("| model | the mean of the scores of the paper's network and of the linear model |" in card) == (
+            kind == "average"
+        )
+        whose = ", of the linear model alone" if kind == "average" else ""
+        assert f"| accuracy on held-out training documents{whose} | {accuracy} |" in card
+        assert '- `network`: `"NetworkSettings(hidden=4' in card
 
 
 def test_embedder_card_says_what_it_was_fitted_to(tmp_path: Path) -> None:

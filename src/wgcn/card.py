@@ -17,6 +17,7 @@ def model_card(model: TextModel) -> str:
     report = model.report
     accuracy = report.get("held_out_accuracy")
     n_ngrams = int(model.vocabulary.are_ngrams.sum())
+    average = model.settings.get("model") == "average"
     lines = [
         "# A wgcn text classifier",
         "",
@@ -38,7 +39,8 @@ def model_card(model: TextModel) -> str:
             for added in model.extensions
         ),
         f"| edges of the word graph | {report.get('n_edges', 0):,} |",
-        "| accuracy on held-out training documents | "
+        *(["| model | the mean of the scores of the paper's network and of the linear model |"] if average else []),
+        f"| accuracy on held-out training documents{', of the linear model alone' if average else ''} | "
         + (f"{accuracy:.2%} of {report['n_held_out']:,} |" if accuracy is not None else "not measured |"),
         *_tuned(report.get("tuned")),
         *_learnt_alpha(report.get("learnt_alpha")),

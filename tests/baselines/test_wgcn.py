@@ -16,6 +16,7 @@ from wgcn.datasets import Dataset
 from wgcn.errors import InputError
 from wgcn.graph.citations import attach_citations
 from wgcn.model.classifier import WGCNClassifier
+from wgcn.model.settings import NetworkSettings, TrainingSettings
 from wgcn.model.text_classifier import WGCNTextClassifier
 from wgcn.protocol import Protocol, Query, Task
 
@@ -67,6 +68,7 @@ LINEAR = {
     "self_training": 0.7,
     "C": 0.7,
     "loss": "softmax",
+    "class_prior": "uniform",
     "tune": True,
 }
 
@@ -130,7 +132,7 @@ def test_no_two_fits_of_several_networks_share_a_seed() -> None:
 
 
 def test_every_setting_of_the_linear_model_is_used() -> None:
-    assert set(LinearMethod.defaults) == {*TEXT, *LINEAR, "extend", "vectors"}
+    assert set(LinearMethod.defaults) == {*TEXT, *LINEAR, "average", "extend", "vectors"}
     assert LinearMethod()._estimator().vectors is None
     assert LinearMethod({"vectors": "encoder"})._estimator().vectors == "encoder"
     before = LinearMethod()._classifier().get_params()
@@ -152,6 +154,27 @@ def test_a_tuned_linear_model_is_a_model_of_its_own() -> None:
     digest = method.fit(task).digest
     assert method.model.report["tuned"]["n_trials"] == 25
     assert LinearMethod({"tune": True, "C": 1e-4}).fit(task).digest == digest
+
+
+def test_a_linear_model_averaged_with_the_network_has_the_defaults_of_both() -> None:
+    method = LinearMethod({"average": True, "C": 2.0}, seed=4, device="cpu")
+    before, found = LinearMethod({"C": 2.0}, seed=4)._classifier().get_params(), method._classifier().get_params()
+    assert {name for name in found if found[name] != before[name]} == {"model", "network", "training"}
+    assert found["model"] == "average"
+    assert vars(found["network"]) == vars(NetworkSettings())
+    assert found["training"] == TrainingSettings(seed=4, device="cpu")
+
+
+def test_an_average_tells_of_its_training_and_depends_on_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wgcn, "NetworkSettings", lambda: NetworkSettings(hidden=4))
+    methods = [LinearMethod({"average": True}, seed=seed, device="cpu") for seed in (0, 0, 1)]
+    many = replace(TASK, texts=TEXTS * 6, labels=np.tile(LABELS, 6))
+    fits = [method.fit(many) for method in methods]
+    assert fits[0].epochs is not None
+    assert fits[0].epochs > 1
+    assert fits[0].validation_accuracy == LinearMethod().fit(many).validation_accuracy
+    assert fits[0].digest == fits[1].digest != fits[2].digest
+    assert methods[0].predict(Query(TEXTS, None, None)).tolist() == LABELS.tolist()
 
 
 def test_new_words_are_added_as_the_setting_says() -> None:

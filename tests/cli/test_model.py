@@ -326,6 +326,27 @@ def test_ngrams_count_in_the_network(run: Run, train: Path) -> None:
     assert np.abs(model.scorer.word_embeddings).max(axis=1).min() > 0
 
 
+def test_the_average_of_both_models_can_be_fitted(run: Run, train: Path) -> None:
+    arguments = ["--average", "--hidden", 4, "--device", "cpu", "--epochs", 2]
+    code, out, _ = run("fit", train, "--model", train.parent / "m", *arguments)
+    assert code == 0
+    assert "accuracy" not in out  # too few texts to hold any out
+    model = TextModel.load(train.parent / "m")
+    assert model.settings["model"] == "average"
+    assert model.ngram_range == (1, 2)
+    assert model.scorer.word_embeddings.shape[1] == 4 + 2 * 2
+    assert model.predict(TEXTS).tolist() == LABELS
+    train.write_text(train.read_text() + "".join(f"{row}\n" for row in train.read_text().splitlines()[1:] * 30))
+    assert "by the linear model alone" in run("fit", train, "--model", train.parent / "m", *arguments)[1]
+
+
+def test_the_average_is_not_asked_for_with_the_network_alone(run: Run, train: Path) -> None:
+    code, out, err = run("fit", train, "--model", train.parent / "m", "--average", "--network")
+    assert (code, out) == (2, "")
+    assert "give one of the two" in err
+    assert not (train.parent / "m").exists()
+
+
 def test_fit_chooses_settings(run: Run, train: Path) -> None:
     pytest.importorskip("optuna", reason="--tune needs Optuna")
     code, out, err = run("fit", train, "--model", train.parent / "m", "--tune", "--tune-seconds", 1000)

@@ -124,8 +124,8 @@ def test_an_empty_document_gets_the_class_shares() -> None:
     np.testing.assert_allclose(model.predict_proba(np.zeros((1, 2))), [[0.75, 0.25]], rtol=1e-6)
 
 
-@pytest.mark.parametrize("model", ["linear", "network"])
-def test_class_prior_multiplies_the_odds(model: Literal["linear", "network"]) -> None:
+@pytest.mark.parametrize("model", ["linear", "network", "average"])
+def test_class_prior_multiplies_the_odds(model: Literal["linear", "network", "average"]) -> None:
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [20, 30, 10])
     x = csr_array(np.where(rng.random((60, 12)) < 0.2 + 0.3 * (np.arange(12) % 3 == y[:, None]), 1.0, 0))

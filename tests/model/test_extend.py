@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -40,12 +40,21 @@ def model() -> TextModel:
     return WGCNTextClassifier().fit(TEXTS, LABELS).model_
 
 
+def trained(kind: Literal["network", "average"], texts: list[str], labels: list[str]) -> TextModel:
+    classifier = WGCNClassifier(
+        model=kind, network=NetworkSettings(hidden=8), training=TrainingSettings(max_epochs=20, device="cpu")
+    )
+    return WGCNTextClassifier(ngram_range=(1, 1), classifier=classifier).fit(texts, labels).model_
+
+
 @pytest.fixture(scope="module")
 def network() -> TextModel:
-    classifier = WGCNClassifier(
-        model="network", network=NetworkSettings(hidden=8), training=TrainingSettings(max_epochs=20, device="cpu")
-    )
-    return WGCNTextClassifier(ngram_range=(1, 1), classifier=classifier).fit(TEXTS, LABELS).model_
+    return trained("network", TEXTS, LABELS)
+
+
+@pytest.fixture(scope="module")
+def average() -> TextModel:
+    return trained("average", TEXTS, LABELS)
 
 
 def row(model: TextModel, word: str) -> np.ndarray:
@@ -79,7 +88,7 @@ def extended(model: TextModel, texts: list[str], how: Any, vectors: Path, **give
 # By texts
 
 
-@pytest.mark.parametrize("kind", ["model", "network"])
+@pytest.mark.parametrize("kind", ["model", "network", "average"])
 def test_new_words_say_what_the_words_beside_them_say(kind: str, request: pytest.FixtureRequest) -> None:
     model: TextModel = request.getfixturevalue(kind)
     larger = model.extend(POOL)
@@ -214,6 +223,19 @@ def test_words_that_are_spelt_alike_say_the_same(spelt: TextModel) -> None:
     assert larger.predict(new).tolist() == list(SIDES) * 15
     assert "zzzz" not in larger.vocabulary
     assert larger.weighting.idf[-1] == pytest.approx(spelt.weighting.idf.max() / 2)
+
+
+@pytest.mark.parametrize("how", ["graph", "spelling"])
+def test_the_halves_of_an_average_stay_in_step(how: Literal["graph", "spelling"]) -> None:
+    model = trained("average", ENDED, list(SIDES) * 15)
+    new = [f"{stem}ing" for stem in STEMS]
+    larger = model.extend([f"{stem} {stem}ing {stem}ing" for stem in STEMS], how)
+    assert larger.predict(new).tolist() == list(SIDES) * 15
+    # The columns of the linear model are there twice, once with the other sign.
+    table = larger.scorer.word_embeddings[len(model.vocabulary) :]
+    assert table.shape == (30, 8 + 2 * 2)
+    np.testing.assert_allclose(table[:, 8:10], -table[:, 10:], atol=1e-6)
+    np.testing.assert_array_equal(larger.predict_proba(ENDED), model.predict_proba(ENDED))
 
 
 def test_rows_by_spelling_are_those_of_a_plain_reference(spelt: TextModel) -> None:

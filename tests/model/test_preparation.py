@@ -92,7 +92,7 @@ def test_defaults_are_those_of_the_classifier_and_names_that_it_has_not_are_left
     assert Preparation.of(parameters) == Preparation(ngram_range=(1, 1), window=7, min_count=3)
 
 
-@pytest.mark.parametrize("model", ["linear", "network"])
+@pytest.mark.parametrize("model", ["linear", "network", "average"])
 def test_ngrams_have_edges_in_the_graph_of_the_network_alone(model: str) -> None:
     given = WGCNTextClassifier(classifier=WGCNClassifier(model=model)).prepare(SENTENCES).word_graph  # type: ignore[arg-type]
     expected = Preparation(ngram_edges=model == "network").prepare(SENTENCES).word_graph

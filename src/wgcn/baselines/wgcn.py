@@ -166,8 +166,9 @@ class LinearMethod(_TextMethod):
     """The linear model with a residual, as `WGCNTextClassifier` has it by default.
 
     The problem is convex. Another seed holds other documents out, and so leads the solver to another point within its
-    tolerance, which is not worth ten runs. With `tune`, another seed may also choose other settings, and with
-    `learn_alpha`, where it is not convex, lead to another answer.
+    tolerance, which is not worth ten runs. With `tune`, another seed may also choose other settings, with
+    `learn_alpha`, where it is not convex, lead to another answer, and with `average`, which adds the network with its
+    default settings, it is the seed of that too.
 
     `extend` says what becomes of words that fitting does not see: nothing; rows from the texts of the pool ("graph"),
     from their spelling, or from both; from what a sentence encoder makes of them ("vectors"); or "fit", if the texts of
@@ -199,6 +200,7 @@ class LinearMethod(_TextMethod):
         "loss": "squared_hinge",
         "class_prior": "",
         "tune": False,
+        "average": False,
         "extend": "",
     }
     earlier: ClassVar = {"self_training": 0.0}
@@ -233,5 +235,11 @@ class LinearMethod(_TextMethod):
         values["learn_alpha"] = values["learn_alpha"] or None
         values["class_prior"] = values["class_prior"] or None
         classifier = WGCNClassifier(**values, random_state=self.seed)
+        if self.settings["average"]:
+            training = TrainingSettings(seed=self.seed, device=self.device)
+            classifier.set_params(model="average", network=NetworkSettings(), training=training)
         # The number of trials alone ends the choice of settings: a result must not depend on how fast the machine is.
         return classifier.set_params(tune_seconds=math.inf) if classifier.tune else classifier
+
+    def _told(self, classifier: WGCNClassifier) -> Fit:
+        return told(classifier) if self.settings["average"] else super()._told(classifier)

@@ -19,6 +19,7 @@ from wgcn.cli.options import (
     read_stop_words,
     read_windows,
 )
+from wgcn.errors import InputError
 
 if TYPE_CHECKING:
     from wgcn.model.tuning import Trial
@@ -180,6 +181,14 @@ def fit(
             "--learn-alpha, --naive-bayes, --teacher, --self-training and --C.",
         ),
     ] = False,
+    average: Annotated[
+        bool,
+        typer.Option(
+            "--average",
+            help="Train both the linear model and, on single words, the network, which needs torch; the mean of their "
+            "scores counts. Takes longer, and the model is larger.",
+        ),
+    ] = False,
     hidden: Annotated[int, typer.Option(min=1, help="Hidden size of the network.")] = 250,
     epochs: Annotated[int, typer.Option(min=1, help="Most epochs of the network; it stops earlier by itself.")] = 800,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the network.")] = 0,
@@ -198,6 +207,9 @@ def fit(
     from wgcn.model.text_classifier import WGCNTextClassifier
     from wgcn.text.read import read_texts
 
+    if network and average:
+        raise InputError("--network trains the network alone, --average both models: give one of the two.")
+    kind: Literal["linear", "network", "average"] = "network" if network else "average" if average else "linear"
     words = read_stop_words(stop_words)
     if ngrams is None:
         ngrams = 1 if network else WGCNTextClassifier().ngram_range[1]
@@ -218,7 +230,7 @@ def fit(
         top_k=top_k,
         vectors=vectors,
         classifier=WGCNClassifier(
-            model="network" if network else "linear",
+            model=kind,
             network=NetworkSettings(hidden=hidden),
             training=TrainingSettings(max_epochs=epochs, seed=seed, device=device, refit=True),
             checkpoint=checkpoint,
@@ -235,7 +247,7 @@ def fit(
             tune_seconds=tune_seconds,
         ),
     )
-    with _progress(network, epochs, tune) as callbacks:
+    with _progress(kind, epochs, tune) as callbacks:
         unlabelled = (text for part in more for text in part) if more else ()
         estimator.fit(texts, labels, unlabeled=unlabelled, callbacks=callbacks)
     estimator.save(model)
@@ -255,6 +267,7 @@ def fit(
         )
     if report["held_out_accuracy"] is not None:
         held_out = f"{report['held_out_accuracy']:.2%} of {report['n_held_out']:,} texts that a first fit left out"
+        held_out += ", by the linear model alone" if average else ""
         typer.echo(f"accuracy  {held_out}")
     typer.echo(f"seconds   {report['seconds']:.1f}")
     say(f"The model is in {model}. Use it: wgcn predict {model} FILE")
@@ -275,12 +288,12 @@ class _Trials:
 
 
 @contextmanager
-def _progress(network: bool, epochs: int, tune: bool) -> Iterator[list[Any]]:
-    """Show epochs for the network, trials while settings are chosen, and else only that work goes on."""
-    if tune and not network:
+def _progress(kind: str, epochs: int, tune: bool) -> Iterator[list[Any]]:
+    """Show trials while settings are chosen, or epochs for the network, and else only that work goes on."""
+    if tune and kind != "network":
         with steps() as bars:
             yield [_Trials(bars)]
-    elif network:
+    elif kind != "linear":
         from wgcn.model.callbacks import ProgressBar
 
         with ProgressBar(epochs) as bar:

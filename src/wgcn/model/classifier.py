@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from wgcn.errors import InputError, MissingDependencyError
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.citations import attach_citations
+from wgcn.model.average import averaged, columns_with_edges, features_of
 from wgcn.model.callbacks import Callback, TrialCallback
 from wgcn.model.labels import Labels, read_class_prior, read_labels
 from wgcn.model.linear import LinearSettings
@@ -38,12 +39,15 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
 
     Parameters
     ----------
-    model : {"linear", "network"}, default="linear"
-        The linear model, or the paper's network (eq. 5 to 7), for which the settings up to `tol` do not count.
+    model : {"linear", "network", "average"}, default="linear"
+        The linear model; the paper's network (eq. 5 to 7), for which the settings from `alpha` to `tol` do not count;
+        or both, each trained by its own settings on the same documents and graph, and the mean of their scores: see
+        `wgcn.model.average`. There the network learns only the columns that have an edge in the graph.
     network : NetworkSettings or None, default=None
         Hidden size, order, dropout and so on of the network: see `wgcn.model.settings`.
     training : TrainingSettings or None, default=None
-        How the network is trained; its validation takes the place of `validation_fraction`.
+        How the network is trained; its validation takes the place of `validation_fraction`, which in an average is that
+        of the linear model.
     checkpoint : path or None, default=None
         File in which the training of the network is kept.
     resume : bool, default=False
@@ -79,8 +83,8 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         by the logarithms of the shares. Not for models of several labels a document.
     tune : bool, default=False
         Whether to choose alpha, naive_bayes, C and, if there are documents without a label, teacher by documents with
-        a label that are held out in turn, beginning with the values given. Needs Optuna; for the linear model. See
-        `wgcn.model.tuning`.
+        a label that are held out in turn, beginning with the values given. Needs Optuna; for the linear model, alone or
+        in an average. See `wgcn.model.tuning`.
     tune_seconds : float, default=120.0
         Time for that. A fit that runs when it is over is ended first.
     tune_trials : int, default=25
@@ -99,17 +103,20 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     word_graph_ : WordGraph
         A_vv.
     word_embeddings_ : array of shape (n_features, n_embedding)
-        H_vm of eq. 5.
+        H_vm of eq. 5; of an average, the columns of the network, those of the linear model, and the latter times -1.
     alpha_ : float, array of shape (n_features,) or None
         Weight of the word graph: as given, as tuned or as learnt, an array if there is one for each word; None for the
         network. A word without an edge has that of the beginning, and no use for it.
     history_ : list of dict
-        Objective after each iteration of the final fit; of the network, a record an epoch.
+        Objective after each iteration of the final fit; of the network and of an average, a record an epoch of the
+        network.
     interrupted_ : bool
-        Of the network: whether Ctrl-C ended its training.
+        Of the network and of an average: whether Ctrl-C ended the network's training. What it had learnt is kept; an
+        average goes on to the linear model.
     held_out_accuracy_ : float or None
         Share of the held-out documents that the first fit got right (multi-label: got wholly right), with the shares
-        that the classes have among the labels.
+        that the classes have among the labels. Of an average, it is that of the linear model alone: the two do not hold
+        out the same documents.
     tuned_ : Tuned or None
         What `tune` chose, the accuracy of that and of the values given, the number of trials and the seconds.
     n_iter_ : int
@@ -128,7 +135,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     def __init__(
         self,
         *,
-        model: Literal["linear", "network"] = "linear",
+        model: Literal["linear", "network", "average"] = "linear",
         network: NetworkSettings | None = None,
         training: TrainingSettings | None = None,
         checkpoint: str | Path | None = None,
@@ -226,8 +233,8 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         labels = read_labels(y)
         check_consistent_length(terms, labels.labelled)
         weight = _check_sample_weight(sample_weight, terms, dtype=np.float64)
-        if self.model not in ("linear", "network"):
-            raise InputError(f"model must be 'linear' or 'network', got {self.model!r}.")
+        if self.model not in ("linear", "network", "average"):
+            raise InputError(f"model must be 'linear', 'network' or 'average', got {self.model!r}.")
         if self.tune:
             check_tuning(self.model, self.tune_seconds, self.tune_trials)
         if unlabeled is not None and unlabeled.shape[1] != terms.shape[1]:
@@ -245,20 +252,24 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         weight = self._weighted_by_class(labels, weight[labels.labelled])
         self.tuned_: Tuned | None = None
         self.alpha_: float | npt.NDArray[Any] | None = None
-        if self.model == "linear":
+        watching = [callback for callback in callbacks if isinstance(callback, Callback)]
+        # Of an average the network comes first: it can be interrupted, and finds out sooner what cannot be done.
+        network = None if self.model == "linear" else self._fit_network(rows, labels, weight, watching)
+        if network is not None and class_prior is not None:
+            network = network.with_prior(class_prior)
+        if self.model == "network":
+            assert network is not None
+            self.scorer_ = network
+        else:
             others = terms[~labels.labelled]
             if unlabeled is not None:
                 others = csr_array(vstack([others, csr_array(unlabeled).astype(terms.dtype, copy=False)]))
             trained = train_linear(rows, labels, weight, others, self.word_graph_.adjacency, training, word_vectors)
-            self.scorer_, self.history_, self.alpha_ = trained.scorer, trained.history, trained.alpha
-            self.tuned_, self.held_out_accuracy_ = trained.tuned, trained.held_out_accuracy
-            self.n_held_out_ = trained.n_held_out
-        else:
-            self._fit_network(
-                rows, labels, weight, [callback for callback in callbacks if isinstance(callback, Callback)]
-            )
-            if class_prior is not None:
-                self.scorer_ = self.scorer_.with_prior(class_prior)
+            self.scorer_ = trained.scorer if network is None else averaged(network, trained.scorer)
+            if network is None:
+                self.history_ = trained.history
+            self.alpha_, self.tuned_ = trained.alpha, trained.tuned
+            self.held_out_accuracy_, self.n_held_out_ = trained.held_out_accuracy, trained.n_held_out
         self.word_embeddings_ = self.scorer_.word_embeddings
         self.n_iter_ = max(len(self.history_), 1)
         self.classes_ = labels.classes
@@ -316,16 +327,21 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
 
     def _fit_network(
         self, terms: csr_array, labels: Labels, weight: npt.NDArray[np.float64], callbacks: Sequence[Callback]
-    ) -> None:
+    ) -> Scorer:
         try:
             from wgcn.model.training import train
         except ImportError as error:
             raise MissingDependencyError("torch", "train", "The network") from error
+        adjacency, settings, n_words = self.word_graph_.adjacency, self.network, terms.shape[1]
+        columns = columns_with_edges(adjacency) if self.model == "average" else np.arange(n_words)
+        if len(columns) < n_words:
+            adjacency, terms = adjacency[columns][:, columns], terms[:, columns]
+            settings = features_of(settings, columns, n_words)
         trained = train(
-            self.word_graph_.adjacency,
+            adjacency,
             terms,
             labels.targets if labels.multilabel else labels.targets.argmax(axis=1),
-            network=self.network,
+            network=settings,
             settings=self.training,
             sample_weight=weight,
             callbacks=callbacks,
@@ -333,9 +349,6 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             resume=self.resume,
         )
         prior = np.average(labels.targets, axis=0, weights=weight).astype(np.float32)
-        self.scorer_ = Scorer(
-            trained.word_table, trained.class_weights, trained.bias, prior, multilabel=labels.multilabel
-        )
         self.history_ = [record._asdict() for record in trained.history.records]
         self.interrupted_ = trained.history.interrupted
         validated = [record for record in self.history_ if record["validation_loss"] is not None]
@@ -345,6 +358,11 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.held_out_accuracy_ = None if best is None else best["validation_accuracy"]
         share = (self.training or TrainingSettings()).validation_fraction
         self.n_held_out_ = 0 if best is None else round(share * len(weight))
+        table = trained.word_table
+        if len(columns) < n_words:
+            table = np.zeros((n_words, table.shape[1]), table.dtype)
+            table[columns] = trained.word_table
+        return Scorer(table, trained.class_weights, trained.bias, prior, multilabel=labels.multilabel)
 
     def _rows(self, X: Any, document_graph: csr_array | None = None, documents: Any = None, hops: int = 1) -> csr_array:
         """Return the rows of X, averaged with what they cite."""

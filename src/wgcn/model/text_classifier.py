@@ -45,8 +45,9 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         Shortest and longest word n-gram.
     ngram_edges : bool or None, default=None
         Whether n-grams of two words and more have edges in the word graph, whose windows then count them as tokens.
-        None gives them to the network, in which a word without edges says nothing, and not to the linear model. If
-        there are no single words, n-grams have edges anyway.
+        None gives them to the network, in which a word without edges says nothing, and not to the linear model, nor to
+        an average, whose network then learns single words alone. If there are no single words, n-grams have edges
+        anyway.
     min_count : int or None, default=None
         Keep words and n-grams that occur at least this often. None keeps n-grams that occur twice, and all words, or,
         if these are more than 100,000, those that occur twice: most words of a large collection occur once, and make
@@ -296,7 +297,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def history_(self) -> list[dict[str, float]]:
-        """Objective after each iteration of the final fit."""
+        """Objective after each iteration of the final fit, or a record an epoch: see `WGCNClassifier`."""
         return list(self.classifier_.history_)
 
     @property

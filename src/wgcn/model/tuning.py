@@ -67,7 +67,7 @@ class Trial(NamedTuple):
 
 def check_tuning(model: str, seconds: float, trials: int) -> Any:
     """Return Optuna; raise what the user should know before anything takes long."""
-    if model != "linear":
+    if model not in ("linear", "average"):
         raise InputError(f"tune is for the linear model, got model={model!r}. Leave tune out, or use model='linear'.")
     if not seconds > 0:
         raise InputError(f"tune_seconds must be above 0, got {seconds}.")
