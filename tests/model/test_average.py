@@ -247,7 +247,7 @@ def test_a_saved_average_says_the_same(tmp_path: Path) -> None:
     loaded = TextModel.load(tmp_path / "m")
     texts = ["a red wine", "my fast car", "", "unknown"]
     assert np.array_equal(loaded.predict_proba(texts), model.predict_proba(texts))
-    assert loaded.predict(texts).tolist()[:2] == ["drink", "drive"]
+    assert loaded.predict(texts).tolist() == model.predict(texts).tolist()
     assert loaded.scorer.class_weights is not None
     assert loaded.settings["model"] == "average"
     assert "hidden=6" in loaded.settings["network"]

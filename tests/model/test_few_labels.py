@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
 from wgcn.errors import InputError
+from wgcn.model import linear_training
 from wgcn.model.teacher import Taught, Teacher
 
 N_TOPICS = 4
@@ -144,23 +145,26 @@ def test_the_same_bits_come_out_twice_and_out_of_a_saved_model(tmp_path: Path) -
     assert models[0].model_.report["n_documents"] == len(made.texts) + len(made.unlabeled)
 
 
-def test_the_teacher_does_not_see_the_labels_of_held_out_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("few", [False, True])
+def test_the_teacher_does_not_see_the_labels_of_held_out_documents(few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear_training, "_MIN_BESIDE_A_TEACHER", 121 if few else 120)
     rng = np.random.default_rng(0)
     x = csr_array((rng.random((140, 20)) < 0.3).astype(np.float32))
     y = np.append(np.arange(120) % 3, np.full(20, -1))
     seen: list[np.ndarray] = []
     teach = Teacher.teach
 
-    def watched(self: Teacher, targets: np.ndarray, labelled: np.ndarray) -> Taught:
+    def watched(self: Teacher, targets: np.ndarray, labelled: np.ndarray, *prior: Any) -> Taught:
         assert np.array_equal(targets.argmax(axis=1), labelled % 3)
         seen.append(labelled)
-        return teach(self, targets, labelled)
+        return teach(self, targets, labelled, *prior)
 
     monkeypatch.setattr(Teacher, "teach", watched)
     model = WGCNClassifier().fit(x, y)
-    assert model.n_held_out_ == 12
-    assert [len(rows) for rows in seen] == [108, 120]
-    assert set(seen[0]) < set(seen[1])
+    assert model.n_held_out_ == (120 if few else 12)
+    assert [len(rows) for rows in seen] == ([120, *[96] * 5, 120] if few else [108, 120])
+    held_out = [set(range(120)) - set(rows) for rows in seen if len(rows) < 120]
+    assert sum(map(len, held_out)) == len(set.union(*held_out)) == model.n_held_out_
 
 
 def test_several_labels_a_document_have_neither_teacher_nor_second_fit_but_may_be_missing() -> None:

@@ -1,5 +1,6 @@
 """The two fits of the linear model: to what has a label, and to what the first has labelled."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from wgcn.model import linear_training, teacher
 from wgcn.model.labels import Labels, read_labels
 from wgcn.model.linear import LinearSettings, fit_linear, graph_scale
 from wgcn.model.linear_training import LinearTrained, LinearTraining, train_linear
+from wgcn.predict import Scorer
 
 SETTINGS = LinearSettings(tol=1e-8, max_iter=500)
 
@@ -106,6 +108,7 @@ def test_a_heavier_document_without_a_label_counts_more_and_none_counts_nothing(
 
 
 def test_documents_that_are_held_out_have_no_label_in_either_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear_training, "_MIN_BESIDE_A_TEACHER", 0)
     n = 120
     x, classes = documents(n + 90, 3, 0)
     sizes = []
@@ -121,6 +124,60 @@ def test_documents_that_are_held_out_have_no_label_in_either_fit(monkeypatch: py
     assert found.n_held_out == 12
     assert found.held_out_accuracy is not None
     assert found.held_out_accuracy > 0.8
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_few_labels_are_all_fitted_and_the_teacher_tells_how_good_it_is(n_classes: int) -> None:
+    asked, not_asked = (trained(n_classes, 20, validation_fraction=share) for share in (0.1, 0))
+    assert np.array_equal(asked.scorer.word_embeddings, not_asked.scorer.word_embeddings)
+    assert (not_asked.held_out_accuracy, not_asked.n_held_out) == (None, 0)
+    assert asked.n_held_out == 20
+    assert asked.held_out_accuracy is not None
+    assert asked.held_out_accuracy > 0.8
+    x, classes = documents(400, n_classes, 1)
+    truth = np.eye(n_classes)[classes]
+    losses = []
+    for found in (asked, not_asked):
+        scores = found.scorer.scores(x.data, x.indices, x.indptr)
+        losses.append(-np.mean(np.log((found.scorer.probabilities(scores) * truth).sum(axis=1))))
+    assert losses[0] < losses[1] + 0.05
+
+
+def test_labels_that_say_nothing_make_the_model_doubt() -> None:
+    x, _ = documents(200, 3, 0)
+    random = read_labels(np.random.default_rng(0).permutation(np.arange(60) % 3))
+    found = train_linear(x[:60], random, np.ones(60), x[60:], graph(x), training(validation_fraction=0.1))
+    assert found.held_out_accuracy is not None
+    assert found.held_out_accuracy < 0.6
+    scores = found.scorer.scores(*((others := x[60:]).data, others.indices, others.indptr))
+    assert found.scorer.probabilities(scores).max(axis=1).mean() < 0.6
+
+
+def test_a_few_documents_that_are_all_right_do_not_make_the_model_certain() -> None:
+    scorer = Scorer(np.zeros((1, 3)), None, np.zeros(3), np.full(3, 1 / 3), 2.0)
+    for n in (1, 10, 100, 10_000):
+        targets = np.eye(3)[np.arange(n) % 3]
+        sharpness = linear_training._sharpness(scorer, 2 * targets - 1, targets, n)
+        assert 2 <= sharpness < 8
+    wrong = linear_training._sharpness(scorer, 1 - 2 * targets, targets, 10_000)
+    assert wrong < 0.1
+
+
+@pytest.mark.parametrize("n", [200, 20_000])
+def test_sharpness_is_found_where_the_documents_tell(n: int) -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(n, 4))
+    scorer = Scorer(np.zeros((1, 4)), None, np.zeros(4), np.full(4, 1 / 4), 2.0)
+    likely = replace(scorer, sharpness=5.0).probabilities(scores)
+    codes = (likely.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    found = linear_training._sharpness(scorer, scores, np.eye(4)[codes], n)
+    assert found == pytest.approx(5, rel=0.3 if n == 200 else 0.05)
+
+
+def test_classes_of_one_document_each_tell_nothing() -> None:
+    x, _ = documents(40, 3, 0)
+    found = train_linear(x[:3], read_labels([0, 1, 2]), np.ones(3), x[3:], graph(x), training(validation_fraction=0.1))
+    assert (found.held_out_accuracy, found.n_held_out, found.scorer.sharpness) == (None, 0, 2.0)
 
 
 def test_of_very_many_documents_some_are_taken_evenly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,7 +197,7 @@ def test_callbacks_see_the_trials_and_may_end_them() -> None:
 def test_parts_leave_something_of_each_class(counts: list[int], seed: int) -> None:
     codes = np.repeat(np.arange(len(counts)), counts)
     labels = read_labels(codes)
-    parts = tuning._deal_out(labels, np.random.RandomState(seed))
+    parts = tuning.deal_out(labels, np.random.RandomState(seed))
     if np.mean(np.array(counts) < 2) >= 0.5:
         assert parts == []
         return
@@ -213,9 +213,9 @@ def test_parts_leave_something_of_each_class(counts: list[int], seed: int) -> No
 
 
 def test_of_many_documents_a_part_is_enough() -> None:
-    parts = tuning._deal_out(read_labels(balanced(30_000)), np.random.RandomState(0))
+    parts = tuning.deal_out(read_labels(balanced(30_000)), np.random.RandomState(0))
     assert [len(part) for part in parts] == [6000]
-    parts = tuning._deal_out(read_labels(balanced(5000)), np.random.RandomState(0))
+    parts = tuning.deal_out(read_labels(balanced(5000)), np.random.RandomState(0))
     assert [len(part) for part in parts] == [1000, 1000]
 
 
@@ -296,9 +296,9 @@ def test_the_teacher_is_made_once_and_teaches_a_part_once(monkeypatch: pytest.Mo
             super().__init__(*arguments)
             made_teachers.append(self)
 
-        def teach(self, targets: np.ndarray, labelled: np.ndarray) -> Taught:
+        def teach(self, targets: np.ndarray, labelled: np.ndarray, *prior: Any) -> Taught:
             taught.append(labelled.tobytes())
-            return super().teach(targets, labelled)
+            return super().teach(targets, labelled, *prior)
 
     monkeypatch.setattr(linear_training, "Teacher", Counting)
     x, y = made(120)

@@ -6,7 +6,8 @@
 3. Self-training: it labels the documents without a label, all of them, and is fitted again to all, without the teacher.
    N-grams that no labelled document has are learnt only here; words have the graph and the teacher before.
 
-To learn how far the scores can be trusted, 2 and 3 are done without some of the documents with a label first.
+To learn how far the scores can be trusted, 2 and 3 are done without some of the documents with a label first. If they
+are few, a tenth of them would say little: then the teacher alone learns without parts of them in turn.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from wgcn.model.callbacks import TrialCallback
 from wgcn.model.labels import Labels
 from wgcn.model.linear import LinearFit, LinearSettings, fit_linear, graph_scale
 from wgcn.model.teacher import Taught, Teacher, evenly
-from wgcn.model.tuning import Settings, Tuned, tune
+from wgcn.model.tuning import Settings, Tuned, deal_out, tune
 from wgcn.predict import Scorer
 
 __all__ = ["LinearTrained", "LinearTraining", "Tuning", "train_linear"]
@@ -37,6 +38,11 @@ Rows = npt.NDArray[np.int64]
 
 # Fewer labelled documents than this are all needed for fitting, and too few to learn much from if held out.
 _MIN_FOR_HOLDING_OUT = 100
+# With fewer than this, and a teacher, it is quicker and more certain to ask the teacher about each of them.
+_MIN_BESIDE_A_TEACHER = 500
+# How far the logarithm of what scores are multiplied by is from the usual, before any document is looked at. Without
+# this, a few documents that are all right would make the model certain of everything. Chosen on training documents.
+_DOUBT = 0.7
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,10 @@ def train_linear(
     """
     trainer = _Trainer(terms, labels, weight, others, adjacency, training, word_vectors)
     tuned = trainer.tune(training.tuning) if training.tuning is not None else None
+    if trainer.learns_most_from_its_teacher:
+        scorer, fits = trainer.train(np.arange(len(labels.targets)))
+        sharpness, accuracy, n_held_out = trainer.ask_the_teacher(scorer)
+        return _trained(scorer, fits, sharpness, training, tuned, accuracy, n_held_out)
     accuracy, sharpness, start = None, None, None
     held_out = _held_out(labels, training)
     if held_out.any():
@@ -130,13 +140,25 @@ def train_linear(
         rows = terms[held_out]
         scores = first.scores(rows.data, rows.indices, rows.indptr)
         accuracy = _accuracy(scores, labels.targets[held_out], labels.multilabel)
-        sharpness = _sharpness(first, scores, labels.targets[held_out])
+        sharpness = _sharpness(first, scores, labels.targets[held_out], len(scores))
     scorer, fits = trainer.train(np.arange(len(labels.targets)), start)
+    return _trained(scorer, fits, sharpness, training, tuned, accuracy, int(held_out.sum()))
+
+
+def _trained(
+    scorer: Scorer,
+    fits: Sequence[LinearFit],
+    sharpness: float | None,
+    training: LinearTraining,
+    tuned: Tuned | None,
+    accuracy: float | None,
+    n_held_out: int,
+) -> LinearTrained:
     if sharpness is not None:
         scorer = replace(scorer, sharpness=sharpness)
     if training.class_prior is not None:
         scorer = scorer.with_prior(training.class_prior)
-    return LinearTrained(scorer, fits[-1].history, fits[-1].alpha, tuned, accuracy, int(held_out.sum()))
+    return LinearTrained(scorer, fits[-1].history, fits[-1].alpha, tuned, accuracy, n_held_out)
 
 
 class _Trainer:
@@ -210,6 +232,36 @@ class _Trainer:
                 scorer = replace(scorer, prior=shares)
         return scorer, fits
 
+    @property
+    def learns_most_from_its_teacher(self) -> bool:
+        """Whether there are few labels, a teacher, and a wish to know how good the model is."""
+        few = len(self.labels.targets) < _MIN_BESIDE_A_TEACHER
+        return few and self.training.validation_fraction > 0 and self.teacher is not None and self.strength > 0
+
+    def ask_the_teacher(self, scorer: Scorer) -> tuple[float | None, float | None, int]:
+        """Return a sharpness for the scorer, and how often the teacher is right, by documents it has no labels of.
+
+        Its scores are of another size than those of the scorer: what both say of the documents without a label tells.
+        """
+        assert self.teacher is not None
+        targets = self.labels.targets
+        parts = deal_out(self.labels, check_random_state(self.training.random_state))
+        if not parts:
+            return None, None, 0
+        scores = []
+        for part in parts:
+            rest = np.setdiff1d(np.arange(len(targets)), part)
+            scores.append(_said(self.teacher.teach(targets[rest], rest), self.terms[part]))
+        places, said = np.concatenate(parts), np.vstack(scores)
+        n_documents = len(np.unique(places))
+        sharpness = _sharpness(scorer, said, targets[places], n_documents)
+        others = self.others
+        own = _size(scorer.scores(others.data, others.indices, others.indptr))
+        taught = _size(_said(self.teacher.teach(targets, np.arange(len(targets))), others))
+        if own > 0 and taught > 0:
+            sharpness *= taught / own
+        return sharpness, _accuracy(said, targets[places], multilabel=False), n_documents
+
     def _first_fit(self, rows: Rows, start: LinearFit | None, *, keep: bool = False) -> LinearFit:
         taught = self._teach(rows, keep)
         return self._fit(self.terms[rows], self.labels.targets[rows], self.weight[rows], taught, start)
@@ -281,12 +333,23 @@ def _accuracy(scores: Floats, targets: Floats, multilabel: bool) -> float:
     return float(np.mean(scores.argmax(axis=1) == targets.argmax(axis=1)))
 
 
-def _sharpness(scorer: Scorer, scores: Floats, targets: Floats) -> float:
-    """Find what to multiply scores by so that held-out documents are as likely as possible."""
+def _said(taught: Taught, terms: csr_array) -> Floats:
+    return np.asarray(terms @ taught.word_scores + taught.bias)
+
+
+def _size(scores: Floats) -> float:
+    """Return how far the scores of a document are apart, as the root of a mean square."""
+    return float(np.std(scores - scores.mean(axis=1, keepdims=True)))
+
+
+def _sharpness(scorer: Scorer, scores: Floats, targets: Floats, n_documents: int) -> float:
+    """Find what to multiply scores by so that held-out documents, and the factor itself, are as likely as possible."""
+    usual = float(np.log(scorer.sharpness))
 
     def surprise(log_sharpness: float) -> float:
         trial = replace(scorer, sharpness=float(np.exp(log_sharpness)))
         likely = np.clip(trial.probabilities(scores), 1e-12, 1 - 1e-12)
-        return float(-np.mean(np.log(np.where(targets > 0, likely, 1 - likely if scorer.multilabel else 1.0))))
+        each = -np.log(np.where(targets > 0, likely, 1 - likely if scorer.multilabel else 1.0)).sum(axis=1)
+        return float(np.mean(each) + ((log_sharpness - usual) / _DOUBT) ** 2 / (2 * n_documents))
 
-    return float(np.exp(minimize_scalar(surprise, bounds=(-2.0, 4.0), method="bounded").x))
+    return float(np.exp(minimize_scalar(surprise, bounds=(-4.0, 4.0), method="bounded").x))

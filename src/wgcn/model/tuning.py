@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wgcn.model.labels import Labels
     from wgcn.predict import Scorer
 
-__all__ = ["Trial", "Tuned", "check_tuning", "tune"]
+__all__ = ["Trial", "Tuned", "check_tuning", "deal_out", "tune"]
 
 Floats = npt.NDArray[Any]
 Places = npt.NDArray[np.int64]
@@ -116,7 +116,7 @@ def tune(
     optuna = check_tuning("linear", seconds, trials)
     started = time.perf_counter()
     random = check_random_state(random_state)
-    parts = _deal_out(labels, random)
+    parts = deal_out(labels, random)
     if not parts:
         _tell("tune has nothing to choose settings by: half of the classes or more have but one document with a label.")
         return Tuned(default, None, None, 0, time.perf_counter() - started)
@@ -240,7 +240,7 @@ class _Race:
         return total / np.maximum(times, 1), np.where(times > 0, self._weight, 0.0)
 
 
-def _deal_out(labels: Labels, random: np.random.RandomState) -> list[Places]:
+def deal_out(labels: Labels, random: np.random.RandomState) -> list[Places]:
     """Return parts of the documents to hold out in turn, class by class, so that of each class some are always left.
 
     The only document of a class is in no part. Without classes enough of which two documents are known, there are none.
