@@ -266,7 +266,7 @@ def fit(
             f"first; {tuned.n_trials} trials, {tuned.seconds:.1f} s"
         )
     if report["held_out_accuracy"] is not None:
-        held_out = f"{report['held_out_accuracy']:.2%} of {report['n_held_out']:,} texts that a first fit left out"
+        held_out = f"{report['held_out_accuracy']:.2%} of {report['n_held_out']:,} texts that were held out"
         held_out += ", by the linear model alone" if average else ""
         typer.echo(f"accuracy  {held_out}")
     typer.echo(f"seconds   {report['seconds']:.1f}")

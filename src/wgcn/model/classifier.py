@@ -91,7 +91,8 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         Most settings to try. If the time suffices for all, the choice depends on `random_state` alone.
     validation_fraction : float, default=0.1
         Share of the labelled documents that a first fit leaves out, to measure accuracy and to set the probabilities;
-        the final fit has all. 0, or fewer than 100 labelled documents, skips this.
+        the final fit has all. With fewer than 500 labels and a teacher, that is asked about all of them in turn
+        instead. 0, or fewer than 100 labelled documents without a teacher, skips this.
     n_jobs : int or None, default=None
         Threads; None for as many as there are cores.
     random_state : int, RandomState or None, default=0
@@ -114,9 +115,9 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         Of the network and of an average: whether Ctrl-C ended the network's training. What it had learnt is kept; an
         average goes on to the linear model.
     held_out_accuracy_ : float or None
-        Share of the held-out documents that the first fit got right (multi-label: got wholly right), with the shares
-        that the classes have among the labels. Of an average, it is that of the linear model alone: the two do not hold
-        out the same documents.
+        Share of the held-out documents that the first fit, or the teacher, got right (multi-label: got wholly right),
+        with the shares that the classes have among the labels. Of an average, it is that of the linear model alone: the
+        two do not hold out the same documents.
     tuned_ : Tuned or None
         What `tune` chose, the accuracy of that and of the values given, the number of trials and the seconds.
     n_iter_ : int
