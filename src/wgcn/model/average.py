@@ -20,7 +20,7 @@ from wgcn.errors import InputError
 from wgcn.model.settings import NetworkSettings
 from wgcn.predict import Scorer
 
-__all__ = ["averaged", "columns_with_edges", "features_of"]
+__all__ = ["averaged", "columns_with_edges", "settings_of_columns"]
 
 
 def averaged(network: Scorer, linear: Scorer) -> Scorer:
@@ -56,7 +56,7 @@ def columns_with_edges(adjacency: csr_array) -> npt.NDArray[np.int64]:
     return found if len(found) else np.arange(adjacency.shape[0])
 
 
-def features_of(
+def settings_of_columns(
     network: NetworkSettings | None, columns: npt.NDArray[np.int64], n_words: int
 ) -> NetworkSettings | None:
     """Return the settings of a network of some of the words, whose features are fewer too."""

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from wgcn.errors import InputError, MissingDependencyError
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.citations import attach_citations
-from wgcn.model.average import averaged, columns_with_edges, features_of
+from wgcn.model.average import averaged, columns_with_edges, settings_of_columns
 from wgcn.model.callbacks import Callback, TrialCallback
 from wgcn.model.labels import Labels, read_class_prior, read_labels
 from wgcn.model.linear import LinearSettings
@@ -337,7 +337,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         columns = columns_with_edges(adjacency) if self.model == "average" else np.arange(n_words)
         if len(columns) < n_words:
             adjacency, terms = adjacency[columns][:, columns], terms[:, columns]
-            settings = features_of(settings, columns, n_words)
+            settings = settings_of_columns(settings, columns, n_words)
         trained = train(
             adjacency,
             terms,

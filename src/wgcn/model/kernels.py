@@ -20,34 +20,28 @@ __all__ = ["add_product", "multiply"]
 
 
 @njit(cache=True, nogil=True)
-def _multiply_rows(indptr, columns, values, dense, product, first, last):  # type: ignore[no-untyped-def]
+def _multiply_row(indptr, columns, values, dense, product, row):  # type: ignore[no-untyped-def]
     width = dense.shape[1]
-    for row in range(first, last):
+    for j in range(width):
+        product[row, j] = 0
+    for k in range(indptr[row], indptr[row + 1]):
+        value = values[k]
+        column = columns[k]
         for j in range(width):
-            product[row, j] = 0
-        for k in range(indptr[row], indptr[row + 1]):
-            value = values[k]
-            column = columns[k]
-            for j in range(width):
-                product[row, j] += value * dense[column, j]
+            product[row, j] += value * dense[column, j]
+
+
+@njit(cache=True, nogil=True)
+def _multiply_rows(indptr, columns, values, dense, product, first, last):  # type: ignore[no-untyped-def]
+    for row in range(first, last):
+        _multiply_row(indptr, columns, values, dense, product, row)
 
 
 @njit(cache=True, nogil=True)
 def _add_rows(indptr, columns, values, dense, base, factor, total, first, last):  # type: ignore[no-untyped-def]
-    width = dense.shape[1]
     for row in range(first, last):
-        if indptr[row] == indptr[row + 1]:
-            for j in range(width):
-                total[row, j] = base[row, j]
-            continue
-        for j in range(width):
-            total[row, j] = 0
-        for k in range(indptr[row], indptr[row + 1]):
-            value = values[k]
-            column = columns[k]
-            for j in range(width):
-                total[row, j] += value * dense[column, j]
-        for j in range(width):
+        _multiply_row(indptr, columns, values, dense, total, row)
+        for j in range(dense.shape[1]):
             total[row, j] = base[row, j] + factor * total[row, j]
 
 

@@ -129,31 +129,18 @@ def train_linear(
     """
     trainer = _Trainer(terms, labels, weight, others, adjacency, training, word_vectors)
     tuned = trainer.tune(training.tuning) if training.tuning is not None else None
-    if trainer.learns_most_from_its_teacher:
-        scorer, fits = trainer.train(np.arange(len(labels.targets)))
-        sharpness, accuracy, n_held_out = trainer.ask_the_teacher(scorer)
-        return _trained(scorer, fits, sharpness, training, tuned, accuracy, n_held_out)
     accuracy, sharpness, start = None, None, None
-    held_out = _held_out(labels, training)
-    if held_out.any():
+    held_out = np.zeros(len(labels.targets), bool) if trainer.asks_its_teacher else _held_out(labels, training)
+    n_held_out = int(held_out.sum())
+    if n_held_out:
         first, start = trainer.train(np.flatnonzero(~held_out))
         rows = terms[held_out]
         scores = first.scores(rows.data, rows.indices, rows.indptr)
         accuracy = _accuracy(scores, labels.targets[held_out], labels.multilabel)
-        sharpness = _sharpness(first, scores, labels.targets[held_out], len(scores))
+        sharpness = _sharpness(first, scores, labels.targets[held_out], n_held_out)
     scorer, fits = trainer.train(np.arange(len(labels.targets)), start)
-    return _trained(scorer, fits, sharpness, training, tuned, accuracy, int(held_out.sum()))
-
-
-def _trained(
-    scorer: Scorer,
-    fits: Sequence[LinearFit],
-    sharpness: float | None,
-    training: LinearTraining,
-    tuned: Tuned | None,
-    accuracy: float | None,
-    n_held_out: int,
-) -> LinearTrained:
+    if trainer.asks_its_teacher:
+        sharpness, accuracy, n_held_out = trainer.ask_the_teacher(scorer)
     if sharpness is not None:
         scorer = replace(scorer, sharpness=sharpness)
     if training.class_prior is not None:
@@ -233,7 +220,7 @@ class _Trainer:
         return scorer, fits
 
     @property
-    def learns_most_from_its_teacher(self) -> bool:
+    def asks_its_teacher(self) -> bool:
         """Whether there are few labels, a teacher, and a wish to know how good the model is."""
         few = len(self.labels.targets) < _MIN_BESIDE_A_TEACHER
         return few and self.training.validation_fraction > 0 and self.teacher is not None and self.strength > 0
