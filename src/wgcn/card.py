@@ -16,7 +16,7 @@ def model_card(model: TextModel) -> str:
     """Return the README.md of a model folder."""
     report = model.report
     accuracy = report.get("held_out_accuracy")
-    n_ngrams = int(model.vocabulary.are_ngrams.sum())
+    n_ngrams, n_background = int(model.vocabulary.are_ngrams.sum()), report.get("n_background", 0)
     average = model.settings.get("model") == "average"
     lines = [
         "# A wgcn text classifier",
@@ -30,6 +30,7 @@ def model_card(model: TextModel) -> str:
         "|---|---|",
         f"| documents in training | {report.get('n_documents', 0):,} |",
         f"| of these with labels | {report.get('n_labelled', 0):,} |",
+        *([f"| more texts, for vocabulary and word graph alone | {n_background:,} |"] if n_background else []),
         f"| classes | {len(model.classes)}{' (a document may have several)' if model.scorer.multilabel else ''} |",
         f"| words | {len(model.vocabulary) - n_ngrams:,} |",
         *([f"| n-grams | {n_ngrams:,} |"] if n_ngrams else []),

@@ -38,6 +38,7 @@ TEXT = {
     "threshold": 0.7,
     "min_pairs": 7,
     "top_k": 7,
+    "smoothing": 0.7,
 }
 NETWORK = {
     "hidden": 7,
@@ -132,7 +133,9 @@ def test_no_two_fits_of_several_networks_share_a_seed() -> None:
 
 
 def test_every_setting_of_the_linear_model_is_used() -> None:
-    assert set(LinearMethod.defaults) == {*TEXT, *LINEAR, "average", "extend", "vectors"}
+    assert set(LinearMethod.defaults) == {*TEXT, *LINEAR, "average", "background", "extend", "ngram_edges", "vectors"}
+    assert LinearMethod({"ngram_edges": True})._estimator().ngram_edges
+    assert not LinearMethod()._estimator().ngram_edges
     assert LinearMethod()._estimator().vectors is None
     assert LinearMethod({"vectors": "encoder"})._estimator().vectors == "encoder"
     before = LinearMethod()._classifier().get_params()
@@ -175,6 +178,25 @@ def test_an_average_tells_of_its_training_and_depends_on_the_seed(monkeypatch: p
     assert fits[0].validation_accuracy == LinearMethod().fit(many).validation_accuracy
     assert fits[0].digest == fits[1].digest != fits[2].digest
     assert methods[0].predict(Query(TEXTS, None, None)).tolist() == LABELS.tolist()
+
+
+def test_training_texts_of_other_sets_are_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ("old red merlot", "a fast merlot", "never seen", "old old car")
+    cellar = Dataset("cellar", texts, None, np.array(["a", "b"] * 2), np.array([0, 1, 3]), np.array([2]))
+    monkeypatch.setattr(
+        wgcn,
+        "load_dataset",
+        {"cellar": cellar, "bare": replace(cellar, texts=None, features=csr_array((4, 1)))}.__getitem__,
+    )
+    plain, method = LinearMethod(), LinearMethod({"background": ["cellar"]})
+    assert plain.fit(TASK).digest != method.fit(TASK).digest
+    expected = WGCNTextClassifier().fit(TEXTS, LABELS, background=[texts[i] for i in cellar.train]).model_
+    assert np.array_equal(method.model.scorer.word_embeddings, expected.scorer.word_embeddings)
+    assert set(expected.vocabulary) - set(plain.model.vocabulary) == {"old", "merlot", "a"}
+    assert method.model.report["n_background"] == 3
+    assert LinearMethod().fit(TASK).digest == plain.fit(TASK).digest
+    with pytest.raises(InputError, match="bare has no texts"):
+        LinearMethod({"background": ["bare"]}).fit(TASK)
 
 
 def test_new_words_are_added_as_the_setting_says() -> None:
@@ -294,6 +316,8 @@ OTHERS = [
     (TASK, {"min_count": 6}),
     (TASK, {"weight": "count"}),
     (TASK, {"threshold": 1.0}),
+    (TASK, {"smoothing": 0.5}),
+    (TASK, {"ngram_edges": True}),
     (TASK, {"tokenizer": "text_gcn"}),
 ]
 

@@ -84,6 +84,39 @@ def test_the_threshold_prunes_edges() -> None:
     assert weights[pruned.row != pruned.col].min() > 0.6 - 1e-5
 
 
+def test_smoothing_is_that_of_the_edge_rules() -> None:
+    found = Preparation(ngram_range=(1, 1), smoothing=0.75).prepare(SENTENCES).word_graph
+    corpus = Corpus.from_texts(SENTENCES)
+    expected, plain = (
+        WordGraph.from_corpus(corpus, window=20, weight="pmi", rules=EdgeRules(min_count=2, smoothing=smoothing))
+        for smoothing in (0.75, 1.0)
+    )
+    assert found is not None
+    assert np.array_equal(found.adjacency.toarray(), expected.adjacency.toarray())
+    assert not np.array_equal(found.adjacency.toarray(), plain.adjacency.toarray())
+
+
+@pytest.mark.parametrize("wrong", [{"smoothing": 1.1}, {"threshold": float("nan")}, {"top_k": 0}, {"min_pairs": 0}])
+def test_wrong_rules_of_edges_are_told_before_texts_are_read(wrong: dict[str, Any]) -> None:
+    texts = iter(SENTENCES)
+    with pytest.raises(InputError, match="must be"):
+        Preparation(**wrong).prepare(texts)
+    assert next(texts) == SENTENCES[0]
+
+
+def test_background_shapes_vocabulary_idf_and_graph_but_has_no_row() -> None:
+    together = Preparation().prepare(SENTENCES)
+    prepared = Preparation().prepare(iter(SENTENCES[:4]), background=iter(SENTENCES[4:]))
+    assert prepared.n_background == len(SENTENCES) - 4
+    assert together.n_background == 0
+    assert prepared.vocabulary == together.vocabulary
+    assert np.array_equal(prepared.weighting.idf, together.weighting.idf)
+    assert prepared.word_graph is not None
+    assert together.word_graph is not None
+    assert np.array_equal(prepared.word_graph.adjacency.toarray(), together.word_graph.adjacency.toarray())
+    assert np.array_equal(prepared.document_terms.toarray(), together.document_terms[:4].toarray())
+
+
 def test_defaults_are_those_of_the_classifier_and_names_that_it_has_not_are_left_out() -> None:
     assert Preparation.of(WGCNTextClassifier().get_params()) == Preparation()
     names = {item.name for item in fields(Preparation)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from wgcn.baselines.baseline import Baseline, Fit, array_digest
 from wgcn.baselines.preparation import Kept
-from wgcn.datasets import stop_words
+from wgcn.datasets import load_dataset, stop_words
 from wgcn.errors import InputError
 from wgcn.model.classifier import WGCNClassifier
 from wgcn.model.preparation import Prepared
@@ -54,7 +54,7 @@ _LINEAR = (
 )
 _TEXT = ("tokenizer", "ngrams", "min_count", "stop_words", "sublinear", "norm")
 _EXTENSIONS = ("", "graph", "spelling", "both", "vectors", "fit")
-_GRAPH = ("window", "weight", "threshold", "min_pairs", "top_k")
+_GRAPH = ("window", "weight", "threshold", "min_pairs", "top_k", "smoothing")
 
 # Vocabulary and graph depend on no label and no seed, so cells that follow each other share them.
 _prepared: Kept[Prepared] = Kept(most=3)
@@ -80,8 +80,10 @@ class _TextMethod(Baseline):
         estimator = self._estimator()
         # Where there are n-grams, they have edges in the network's graph alone.
         kind = self.name if self.settings["ngrams"] > 1 else None
-        source = [task.digest, self._pick((*_TEXT, *_GRAPH)), kind, self.settings.get("vectors") or None]
-        estimator.fit_prepared(_prepared.find(source, lambda: estimator.prepare(texts)), task.labels)
+        more = [self.settings.get(name) or None for name in ("ngram_edges", "vectors", "background")]
+        source = [task.digest, self._pick((*_TEXT, *_GRAPH)), kind, more]
+        prepared = _prepared.find(source, lambda: estimator.prepare(texts, background=self._background()))
+        estimator.fit_prepared(prepared, task.labels)
         self.model = model = self._extended(estimator.model_, task)
         digest = array_digest(
             model.vocabulary.words,
@@ -97,6 +99,15 @@ class _TextMethod(Baseline):
         assert query.texts is not None
         return self.model.predict(query.texts)
 
+    def _background(self) -> Iterator[str]:
+        """Return texts from elsewhere."""
+        for name in self.settings.get("background") or ():
+            dataset = load_dataset(name)
+            if dataset.texts is None:
+                raise InputError(f"{name} has no texts to be a background.")
+            for i in dataset.train:
+                yield dataset.texts[i]
+
     def _extended(self, model: TextModel, task: Task) -> TextModel:
         """Return the model as it predicts."""
         return model
@@ -107,6 +118,7 @@ class _TextMethod(Baseline):
         values["stop_words"] = stop_words() if values["stop_words"] else None
         values["top_k"] = values["top_k"] or None
         values["vectors"] = self.settings.get("vectors") or None
+        values["ngram_edges"] = self.settings.get("ngram_edges") or None
         values["min_count"] = values["min_count"] or None
         return WGCNTextClassifier(**values, classifier=self._classifier())
 
@@ -134,6 +146,7 @@ class NetworkMethod(_TextMethod):
         "threshold": 0.0,
         "min_pairs": 1,
         "top_k": 0,
+        "smoothing": 1.0,
         "hidden": 250,
         "order": 1,
         "word_activation": False,
@@ -170,6 +183,9 @@ class LinearMethod(_TextMethod):
     `learn_alpha`, where it is not convex, lead to another answer, and with `average`, which adds the network with its
     default settings, it is the seed of that too.
 
+    `background` names data sets whose training texts shape vocabulary and graph beside the task's own; a row of a table
+    must not name one that shares texts with its own.
+
     `extend` says what becomes of words that fitting does not see: nothing; rows from the texts of the pool ("graph"),
     from their spelling, or from both; from what a sentence encoder makes of them ("vectors"); or "fit", if the texts of
     the pool are to be seen by fitting after all.
@@ -180,6 +196,7 @@ class LinearMethod(_TextMethod):
     defaults: ClassVar = {
         "tokenizer": "words",
         "ngrams": 2,
+        "ngram_edges": False,
         "stop_words": False,
         "min_count": 0,
         "sublinear": True,
@@ -189,6 +206,8 @@ class LinearMethod(_TextMethod):
         "threshold": 0.0,
         "min_pairs": 2,
         "top_k": 0,
+        "smoothing": 1.0,
+        "background": [],
         "vectors": "",
         "alpha": 0.5,
         "learn_alpha": "",

@@ -30,8 +30,8 @@ def extend(
         str | None,
         typer.Option(
             metavar="distilled|FILE",
-            help="Word vectors for --how vectors: 'distilled' asks a sentence encoder about each word (wgcn[vectors]); "
-            "or a file as of GloVe. Prediction needs neither.",
+            help="Word vectors for --how vectors: 'distilled' asks a sentence encoder about each word "
+            "(wgcn\\[vectors]); or a file as of GloVe. Prediction needs neither.",
         ),
     ] = None,
     min_count: Annotated[

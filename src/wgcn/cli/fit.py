@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from wgcn.model.tuning import Trial
 
 __all__ = ["fit", "read_labelled"]
+
+_GRAPH, _LINEAR, _NETWORK = "Word graph", "Linear model", "Network"  # parts of the help
 
 
 class _Default:
@@ -59,6 +62,15 @@ def fit(
             help="More texts, without labels: they shape the word graph and teach. Repeatable.",
         ),
     ] = None,
+    background: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--background",
+            metavar="FILE",
+            help="Texts from elsewhere, which need not be of the classes: they shape vocabulary and word graph alone. "
+            "Repeatable.",
+        ),
+    ] = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = "label",
     label_separator: LabelSeparator = None,
@@ -89,13 +101,49 @@ def fit(
             default_factory=_Default("window", several=True),
             help="Tokens in a window of the word graph, at least 2. Repeatable: the graph is then the mean of those of "
             "each window, and one longer than every text has whole texts.",
+            rich_help_panel=_GRAPH,
         ),
     ],
     weight: Annotated[
         Literal["pmi", "npmi", "count", "cosine", "product"],
-        typer.Option(default_factory=_Default("weight"), help="Edge weight of the word graph."),
+        typer.Option(default_factory=_Default("weight"), help="Edge weight of the word graph.", rich_help_panel=_GRAPH),
     ],
-    top_k: Annotated[int | None, typer.Option(min=1, help="Keep only the k strongest edges a word.")] = None,
+    threshold: Annotated[
+        float,
+        typer.Option(
+            default_factory=_Default("threshold"), help="Keep edges with a weight above this.", rich_help_panel=_GRAPH
+        ),
+    ],
+    min_pairs: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            default_factory=_Default("min_pairs"),
+            help="Keep pairs that share at least so many windows.",
+            rich_help_panel=_GRAPH,
+        ),
+    ],
+    top_k: Annotated[
+        int | None, typer.Option(min=1, help="Keep only the k strongest edges a word.", rich_help_panel=_GRAPH)
+    ] = None,
+    smoothing: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            default_factory=_Default("smoothing"),
+            help="Context smoothing of pmi and npmi: 1 none, 0.75 is usual elsewhere.",
+            rich_help_panel=_GRAPH,
+        ),
+    ],
+    ngram_edges: Annotated[
+        bool | None,
+        typer.Option(
+            "--ngram-edges/--no-ngram-edges",
+            help="Whether n-grams have edges as words have. Default: with --network alone.",
+            rich_help_panel=_GRAPH,
+        ),
+    ] = None,
     alpha: Annotated[
         float,
         typer.Option(
@@ -103,11 +151,15 @@ def fit(
             metavar="WEIGHT",
             default_factory=_Default("alpha"),
             help="Weight of the graph beside the words; 0: no graph.",
+            rich_help_panel=_LINEAR,
         ),
     ],
     learn_alpha: Annotated[
         Literal["shared", "word"] | None,
-        typer.Option(help="Learn that weight, beginning at --alpha: one for all words, or one for each word."),
+        typer.Option(
+            help="Learn that weight, beginning at --alpha: one for all words, or one for each word.",
+            rich_help_panel=_LINEAR,
+        ),
     ] = None,
     naive_bayes: Annotated[
         float,
@@ -117,6 +169,7 @@ def fit(
             metavar="SHARE",
             default_factory=_Default("naive_bayes"),
             help="How much freer words are that the classes use differently; 0: all alike.",
+            rich_help_panel=_LINEAR,
         ),
     ],
     teacher: Annotated[
@@ -126,6 +179,7 @@ def fit(
             metavar="WEIGHT",
             default_factory=_Default("teacher"),
             help="Weight of what texts without a label teach; 0: no teacher.",
+            rich_help_panel=_LINEAR,
         ),
     ],
     self_training: Annotated[
@@ -136,12 +190,17 @@ def fit(
             default_factory=_Default("self_training"),
             help="Weight of a text without a label in a second fit, with the label that the first gave it; 0: no "
             "second fit.",
+            rich_help_panel=_LINEAR,
         ),
     ],
     c: Annotated[
         float,
         typer.Option(
-            "--C", metavar="WEIGHT", default_factory=_Default("C"), help="Larger fits the training texts closer."
+            "--C",
+            metavar="WEIGHT",
+            default_factory=_Default("C"),
+            help="Larger fits the training texts closer.",
+            rich_help_panel=_LINEAR,
         ),
     ],
     vectors: Annotated[
@@ -149,7 +208,8 @@ def fit(
         typer.Option(
             metavar="encoder|FILE",
             help="Word vectors for the teacher, of use where few texts have a label: 'encoder' distils them from a "
-            "sentence encoder (wgcn[vectors]); or a file as of GloVe. Prediction needs neither.",
+            "sentence encoder (wgcn\\[vectors]); or a file as of GloVe. Prediction needs neither.",
+            rich_help_panel=_LINEAR,
         ),
     ] = None,
     balanced: Annotated[bool, typer.Option("--balanced", help="Give every class the same weight.")] = False,
@@ -167,11 +227,17 @@ def fit(
             "--tune",
             help="Choose --alpha, --naive-bayes, --C and, if there are texts without a label, --teacher by texts "
             "with a label that are held out in turn, beginning with the values given. Needs Optuna.",
+            rich_help_panel=_LINEAR,
         ),
     ] = False,
     tune_seconds: Annotated[
         float,
-        typer.Option(metavar="SECONDS", default_factory=_Default("tune_seconds"), help="Time for --tune."),
+        typer.Option(
+            metavar="SECONDS",
+            default_factory=_Default("tune_seconds"),
+            help="Time for --tune.",
+            rich_help_panel=_LINEAR,
+        ),
     ],
     network: Annotated[
         bool,
@@ -179,6 +245,7 @@ def fit(
             "--network",
             help="Train the paper's network, which needs torch, not the linear model. It has no use for --alpha, "
             "--learn-alpha, --naive-bayes, --teacher, --self-training and --C.",
+            rich_help_panel=_NETWORK,
         ),
     ] = False,
     average: Annotated[
@@ -187,16 +254,27 @@ def fit(
             "--average",
             help="Train both the linear model and, on single words, the network, which needs torch; the mean of their "
             "scores counts. Takes longer, and the model is larger.",
+            rich_help_panel=_NETWORK,
         ),
     ] = False,
-    hidden: Annotated[int, typer.Option(min=1, help="Hidden size of the network.")] = 250,
-    epochs: Annotated[int, typer.Option(min=1, help="Most epochs of the network; it stops earlier by itself.")] = 800,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the network.")] = 0,
-    device: Annotated[str, typer.Option(help="'auto', 'cpu' or 'cuda', for the network.")] = "auto",
+    hidden: Annotated[int, typer.Option(min=1, help="Hidden size of the network.", rich_help_panel=_NETWORK)] = 250,
+    epochs: Annotated[
+        int,
+        typer.Option(min=1, help="Most epochs of the network; it stops earlier by itself.", rich_help_panel=_NETWORK),
+    ] = 800,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the network.", rich_help_panel=_NETWORK)] = 0,
+    device: Annotated[
+        str, typer.Option(help="'auto', 'cpu' or 'cuda', for the network.", rich_help_panel=_NETWORK)
+    ] = "auto",
     checkpoint: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keep the state of the network's training in this file.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Keep the state of the network's training in this file.", rich_help_panel=_NETWORK
+        ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint, bit for bit.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint, bit for bit.", rich_help_panel=_NETWORK)
+    ] = False,
 ) -> None:
     """Train a classifier on labelled texts.
 
@@ -214,7 +292,10 @@ def fit(
     if ngrams is None:
         ngrams = 1 if network else WGCNTextClassifier().ngram_range[1]
     windows = read_windows(window)
-    more = [read_texts(path, text_column=text_column, header=header) for path in unlabeled or []]
+    more, elsewhere = (
+        [read_texts(path, text_column=text_column, header=header) for path in paths or []]
+        for paths in (unlabeled, background)
+    )
     texts, labels = [], []
     for text, label in read_labelled(train, text_column, label_column, header, label_separator):
         texts.append(text)
@@ -223,11 +304,15 @@ def fit(
     estimator = WGCNTextClassifier(
         tokenizer=tokenizer,
         ngram_range=(1, ngrams),
+        ngram_edges=ngram_edges,
         min_count=min_count,
         stop_words=words or None,
         window=windows,
         weight=weight,
+        threshold=threshold,
+        min_pairs=min_pairs,
         top_k=top_k,
+        smoothing=smoothing,
         vectors=vectors,
         classifier=WGCNClassifier(
             model=kind,
@@ -248,8 +333,13 @@ def fit(
         ),
     )
     with _progress(kind, epochs, tune) as callbacks:
-        unlabelled = (text for part in more for text in part) if more else ()
-        estimator.fit(texts, labels, unlabeled=unlabelled, callbacks=callbacks)
+        estimator.fit(
+            texts,
+            labels,
+            unlabeled=chain.from_iterable(more),
+            background=chain.from_iterable(elsewhere),
+            callbacks=callbacks,
+        )
     estimator.save(model)
     report = estimator.model_.report
     typer.echo(f"classes   {len(estimator.classes_):,}")

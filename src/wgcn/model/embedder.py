@@ -61,6 +61,8 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
         Keep pairs of words that share at least so many windows.
     top_k : int or None, default=None
         Keep only the k strongest edges a word.
+    smoothing : float, default=1.0
+        Exponent of how frequent a word is, in PMI and NPMI, as in `WGCNTextClassifier`; 1 for none.
     graph_weight : float, default=2.0
         g, how much the neighbours count beside the words themselves.
     random_state : int, default=0
@@ -97,6 +99,7 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
         threshold: float = 0.0,
         min_pairs: int = 2,
         top_k: int | None = None,
+        smoothing: float = 1.0,
         graph_weight: float = 2.0,
         random_state: int = 0,
     ) -> None:
@@ -110,6 +113,7 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
         self.threshold = threshold
         self.min_pairs = min_pairs
         self.top_k = top_k
+        self.smoothing = smoothing
         self.graph_weight = graph_weight
         self.random_state = random_state
 

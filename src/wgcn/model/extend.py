@@ -167,7 +167,10 @@ def _by_graph(model: TextModel, corpus: Corpus, places: Ids) -> tuple[Vocabulary
         return _NOTHING
     # In proportion to the texts of training: if these were few, no known word is very rare, and no new one may be.
     n_training = model.report.get("n_documents")
-    n_training = n_training if isinstance(n_training, int) and n_training > 0 else n_texts
+    if isinstance(n_training, int) and n_training > 0:
+        n_training += model.report.get("n_background", 0)
+    else:
+        n_training = n_texts
     idf = np.log((1 + n_training) / (1 + counts * n_training / n_texts)) + 1
     idf[known] = model.weighting.idf[places[known]]
     terms = document_terms(corpus, replace(model.weighting, idf=idf.astype(np.float32)))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from wgcn.text.corpus import Corpus
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
-__all__ = ["Preparation", "Prepared", "checked_texts", "checked_windows", "plain_settings"]
+__all__ = ["Counted", "Preparation", "Prepared", "checked_texts", "checked_windows", "plain_settings"]
 
 ENCODER = "encoder"  # vectors of words that add up to those of documents
 _MANY_WORDS = 100_000
@@ -37,6 +38,7 @@ class Prepared:
     word_graph: WordGraph | None
     seconds: float
     word_vectors: npt.NDArray[np.float32] | None = None  # (words, values)
+    n_background: int = 0  # texts that shaped all of this, but have no row in `document_terms`
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Preparation:
     threshold: float = 0.0
     min_pairs: int = 2
     top_k: int | None = None
+    smoothing: float = 1.0
     vectors: str | None = None
 
     @classmethod
@@ -63,29 +66,36 @@ class Preparation:
         names = [item.name for item in fields(cls)]
         return cls(**{name: parameters[name] for name in names if name in parameters})
 
-    def prepare(self, texts: Iterable[str], *, with_graph: bool = True) -> Prepared:
+    def prepare(self, texts: Iterable[str], *, background: Iterable[str] = (), with_graph: bool = True) -> Prepared:
         """Do what needs no labels.
 
         Parameters
         ----------
         texts : iterable of str
             Those to be labelled first, then all others.
+        background : iterable of str
+            Texts from elsewhere, for vocabulary, idf and word graph alone.
         with_graph : bool
             Whether to build the word graph.
         """
         started = time.perf_counter()
+        rules = EdgeRules(self.threshold, self.min_pairs, self.top_k, self.smoothing)
         self._check_windows()
         self._check_vectors()
         if self.vectors == ENCODER:
             texts = list(texts)  # they are read twice
-        corpus = self._corpus(texts)
+        own = Counted(texts)
+        corpus = self._corpus(chain(own, background))
         weighting = TermWeighting.from_counts(
             corpus.vocabulary.document_counts, len(corpus), sublinear=self.sublinear, norm=self.norm
         )
         terms = document_terms(corpus, weighting)
-        graph = self._graph(corpus) if with_graph else None
+        if own.n < len(corpus):
+            terms = terms[: own.n]
+        graph = self._graph(corpus, rules) if with_graph else None
         vectors = self._word_vectors(texts, corpus.vocabulary, terms)
-        return Prepared(corpus.vocabulary, weighting, terms, graph, time.perf_counter() - started, vectors)
+        seconds = time.perf_counter() - started
+        return Prepared(corpus.vocabulary, weighting, terms, graph, seconds, vectors, len(corpus) - own.n)
 
     def linked(self, prepared: Prepared, document_graph: csr_array, rules: EdgeRules) -> WordGraph:
         """Return the word graph of linked documents (eq. 4); those without a place in the graph come last."""
@@ -104,8 +114,7 @@ class Preparation:
             corpus = corpus.with_words(words.counts >= min(2, words.counts.max()))
         return corpus
 
-    def _graph(self, corpus: Corpus) -> WordGraph:
-        rules = EdgeRules(threshold=self.threshold, min_count=self.min_pairs, top_k=self.top_k)
+    def _graph(self, corpus: Corpus, rules: EdgeRules) -> WordGraph:
         nodes = corpus.with_words(self._nodes(corpus.vocabulary))
         graphs = [
             WordGraph.from_corpus(nodes, window=window, weight=self.weight, rules=rules)
@@ -155,6 +164,18 @@ class Preparation:
         vectors = np.zeros((len(vocabulary), found.shape[1]), np.float32)
         vectors[single] = found
         return vectors
+
+
+class Counted:
+    """Texts that are read once, and how many they were."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts, self.n = texts, 0
+
+    def __iter__(self) -> Iterator[str]:
+        for text in self.texts:
+            self.n += 1
+            yield text
 
 
 def plain_settings(parameters: dict[str, Any]) -> dict[str, Any]:

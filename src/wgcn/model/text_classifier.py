@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import chain
@@ -24,7 +24,7 @@ from wgcn.graph.association import Weight
 from wgcn.graph.citations import attach_citations
 from wgcn.model.callbacks import Callback, TrialCallback
 from wgcn.model.classifier import WGCNClassifier
-from wgcn.model.preparation import Preparation, Prepared, checked_texts, plain_settings
+from wgcn.model.preparation import Counted, Preparation, Prepared, checked_texts, plain_settings
 from wgcn.model.tuning import Tuned, check_tuning
 from wgcn.predict import TextModel
 from wgcn.text.tokenize import Tokenizer
@@ -68,6 +68,9 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         Keep pairs of words that share at least so many windows.
     top_k : int or None, default=None
         Keep only the k strongest edges a word.
+    smoothing : float, default=1.0
+        Exponent, from 0 to 1, of how frequent a word is, in PMI and NPMI: below 1, edges of rare words weigh less, 0.75
+        is usual elsewhere; 1 for none.
     vectors : str or None, default=None
         What is known of words from elsewhere, for the teacher: it helps where few texts have a label. "encoder" takes
         it from what a sentence encoder makes of the texts, "distilled" from what it makes of each word alone (both
@@ -119,6 +122,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         threshold: float = 0.0,
         min_pairs: int = 2,
         top_k: int | None = None,
+        smoothing: float = 1.0,
         vectors: str | None = None,
         classifier: WGCNClassifier | None = None,
         tune: bool = False,
@@ -137,6 +141,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         self.threshold = threshold
         self.min_pairs = min_pairs
         self.top_k = top_k
+        self.smoothing = smoothing
         self.vectors = vectors
         self.classifier = classifier
         self.tune = tune
@@ -150,6 +155,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         sample_weight: npt.ArrayLike | None = None,
         *,
         unlabeled: Iterable[str] = (),
+        background: Iterable[str] = (),
         document_graph: csr_array | None = None,
         callbacks: Sequence[Callback | TrialCallback] = (),
     ) -> WGCNTextClassifier:
@@ -164,6 +170,9 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n_texts,), optional
         unlabeled : iterable of str, optional
             More texts without labels: for vocabulary and graph, the teacher and self-training.
+        background : iterable of str, optional
+            Texts from elsewhere, such as a larger collection, for vocabulary, idf and word graph alone: unlike
+            `unlabeled` they need not be of the classes.
         document_graph : csr_array of shape (n_texts, n_texts), optional
             Citations between the texts of X: the word graph is then made from them (eq. 4), not from windows.
         callbacks : sequence of Callback or TrialCallback, optional
@@ -175,23 +184,25 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         """
         n_labels = _n_labels(y)
         self._new_classifier()
-        texts = _Counted(checked_texts(X))
-        prepared = self.prepare(chain(texts, unlabeled), with_graph=document_graph is None)
+        texts = Counted(checked_texts(X))
+        prepared = self.prepare(chain(texts, unlabeled), background=background, with_graph=document_graph is None)
         if texts.n != n_labels:
             raise InputError(f"{texts.n:,} texts but {n_labels:,} labels: there must be one label a text.")
         return self.fit_prepared(prepared, y, sample_weight, document_graph=document_graph, callbacks=callbacks)
 
-    def prepare(self, texts: Iterable[str], *, with_graph: bool = True) -> Prepared:
+    def prepare(self, texts: Iterable[str], *, background: Iterable[str] = (), with_graph: bool = True) -> Prepared:
         """Do what needs no labels: vocabulary, weights, word graph. Fits with other labels or seeds can share it.
 
         Parameters
         ----------
         texts : iterable of str
             Those to be labelled first, then all others.
+        background : iterable of str
+            Texts from elsewhere, for vocabulary, idf and word graph alone.
         with_graph : bool
             Whether to build the word graph.
         """
-        return self._preparation().prepare(texts, with_graph=with_graph)
+        return self._preparation().prepare(texts, background=background, with_graph=with_graph)
 
     def fit_prepared(
         self,
@@ -229,6 +240,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             {
                 "n_documents": prepared.document_terms.shape[0],
                 "n_labelled": int(classifier.n_labelled_),
+                **({"n_background": prepared.n_background} if prepared.n_background else {}),
                 "n_edges": self.word_graph_.info().edges,
                 "held_out_accuracy": classifier.held_out_accuracy_,
                 "n_held_out": classifier.n_held_out_,
@@ -443,18 +455,6 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.classifier_tags.multi_label = True
         return tags
-
-
-class _Counted:
-    """Texts that are read once, and how many they were."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self.texts, self.n = texts, 0
-
-    def __iter__(self) -> Iterator[str]:
-        for text in self.texts:
-            self.n += 1
-            yield text
 
 
 def _n_labels(y: Any) -> int:
