@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -79,11 +80,14 @@ def test_help_of_fit_says_the_defaults_of_the_estimators(run: Run, monkeypatch: 
     monkeypatch.setenv("COLUMNS", "400")
     code, out, _ = run("fit", "--help")
     assert code == 0
-    lines = {line.split()[1]: line for line in out.splitlines() if line.startswith("│    --")}
+    lines = {line.split()[1]: line for line in out.splitlines() if line.startswith(("│ --", "│    --"))}
     expected = {**WGCNClassifier().get_params(), **WGCNTextClassifier().get_params()}
-    for name in ("tokenizer", "window", "weight", "alpha", "naive_bayes", "teacher", "C"):
+    graph = ("window", "weight", "threshold", "min_pairs", "smoothing")
+    for name in ("tokenizer", *graph, "alpha", "naive_bayes", "teacher", "self_training", "C"):
         assert f"[default: {expected[name]}]" in lines["--" + name.replace("_", "-")]
     assert f"Default: {expected['ngram_range'][1]}, or 1 with --network" in lines["--ngrams"]
+    # What stands in square brackets is no markup.
+    assert "(wgcn[vectors])" in lines["--vectors"]
 
 
 @pytest.mark.parametrize(
@@ -99,6 +103,11 @@ def test_help_of_fit_says_the_defaults_of_the_estimators(run: Run, monkeypatch: 
         (["--alpha", 0.25, "--C", 2], {"alpha": 0.25, "C": 2.0}),
         (["--window", 2], {"window": 2}),
         (["--top-k", 3], {"top_k": 3}),
+        (["--weight", "npmi", "--threshold", 0.3], {"weight": "npmi", "threshold": 0.3}),
+        (["--min-pairs", 3], {"min_pairs": 3}),
+        (["--smoothing", 0.5], {"smoothing": 0.5}),
+        (["--ngram-edges"], {"ngram_edges": True}),
+        (["--no-ngram-edges"], {"ngram_edges": False}),
         (["--window", 50, "--window", 2], {"window": [2, 50]}),
         (["--learn-alpha", "shared"], {"learn_alpha": "shared", "alpha": 0.5}),
         (["--learn-alpha", "word", "--alpha", 1], {"learn_alpha": "word", "alpha": 1.0}),
@@ -113,13 +122,9 @@ def test_options_reach_the_model(run: Run, train: Path, options: list[object], s
     values = {
         name: model.settings[name] for name in ("alpha", "learn_alpha", "naive_bayes", "teacher", "self_training", "C")
     }
-    window = model.settings["window"]
-    estimator = WGCNTextClassifier(
-        ngram_range=model.ngram_range,
-        window=window,
-        top_k=model.settings["top_k"],
-        classifier=WGCNClassifier(**values),
-    )
+    names = ("window", "weight", "threshold", "min_pairs", "top_k", "smoothing", "ngram_edges")
+    rules = {name: model.settings[name] for name in names}
+    estimator = WGCNTextClassifier(ngram_range=model.ngram_range, **rules, classifier=WGCNClassifier(**values))
     texts, labels = [*TEXTS, "fast slow red car"], [*LABELS, "drive"]
     estimator.fit(texts, labels, unlabeled=["white wine", "slow red car"])
     assert model.vocabulary == estimator.model_.vocabulary
@@ -250,6 +255,32 @@ def test_empty_labels_and_a_second_file_are_unlabelled(run: Run, tmp_path: Path)
     assert "3 texts, 2 of them with a label" in err
     report = TextModel.load(tmp_path / "m").report
     assert (report["n_documents"], report["n_labelled"]) == (4, 2)
+
+
+def test_texts_from_elsewhere_shape_vocabulary_and_graph_alone(run: Run, tmp_path: Path) -> None:
+    rows = [("drink", "wine"), ("drive", "car"), ("", "wine merlot")]
+    (tmp_path / "train.csv").write_text("label,text\n" + "".join(f"{label},{text}\n" for label, text in rows))
+    elsewhere = [["wine merlot shiraz", "a shiraz"], ["sedan car", "sedan car", "car"]]
+    options: list[object] = []
+    for i, texts in enumerate(elsewhere):
+        (tmp_path / f"{i}.txt").write_text("\n".join(texts) + "\n")
+        options += ["--background", tmp_path / f"{i}.txt"]
+    assert run("fit", tmp_path / "train.csv", "--model", tmp_path / "m", *options)[0] == 0
+    model = TextModel.load(tmp_path / "m")
+    assert (model.report["n_documents"], model.report["n_labelled"], model.report["n_background"]) == (3, 2, 5)
+    assert "more texts, for vocabulary and word graph alone | 5 |" in (tmp_path / "m/README.md").read_text()
+    expected = WGCNTextClassifier().fit(
+        [text for _, text in rows], ["drink", "drive", None], background=chain.from_iterable(elsewhere)
+    )
+    assert model.vocabulary == expected.model_.vocabulary
+    np.testing.assert_allclose(
+        model.scores(["sedan", "shiraz"]), expected.model_.scores(["sedan", "shiraz"]), rtol=1e-5
+    )
+    assert model.predict(["sedan", "shiraz"]).tolist() == ["drive", "drink"]
+    code, _, err = run("fit", tmp_path / "train.csv", "--model", tmp_path / "n", "--background", tmp_path / "no.txt")
+    assert code == 2
+    assert "no.txt" in err
+    assert not (tmp_path / "n").exists()
 
 
 def test_several_labels_a_text(run: Run, tmp_path: Path) -> None:

@@ -142,6 +142,16 @@ def test_rows_by_the_graph_are_those_of_a_plain_reference(model: TextModel) -> N
         assert larger.weighting.idf[larger.vocabulary.id_of(word)] == pytest.approx(idf[w] / 2, rel=1e-6)
 
 
+def test_texts_from_elsewhere_count_among_those_of_training() -> None:
+    for elsewhere in ([], ["drink0 of old", "drive0 of old"] * 20):
+        model = WGCNTextClassifier().fit(TEXTS, LABELS, background=elsewhere).model_
+        larger = model.extend(POOL, min_count=1)
+        word = larger.vocabulary.words[len(model.vocabulary)]
+        n_texts, count = len(TEXTS) + len(elsewhere), sum(word in words(text) for text in POOL)
+        idf = np.log((1 + n_texts) / (1 + count * n_texts / len(POOL))) + 1
+        assert larger.weighting.idf[larger.vocabulary.id_of(word)] == pytest.approx(idf / 2, rel=1e-6)
+
+
 def test_what_was_known_stays_as_it_was(model: TextModel) -> None:
     larger = model.extend(POOL)
     n = len(model.vocabulary)

@@ -387,6 +387,43 @@ def test_vectors_are_distilled_from_the_encoder_and_not_needed_to_predict(
     assert (loaded.predict(["an apple", "a saw"]) == ["food", "tools"]).all()
 
 
+def test_the_encoder_is_not_asked_about_texts_from_elsewhere(
+    things: tuple[list[str], list[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts, classes, _ = things
+    encoded: list[str] = []
+
+    def encode(given: list[str], kind: str) -> np.ndarray:
+        encoded.extend(given)
+        return np.array([[any(word in text for word in part) for part in (FOOD, TOOLS)] for text in given], np.float32)
+
+    monkeypatch.setattr("wgcn.text.encoder.encode_cached", encode)
+    estimator = WGCNTextClassifier(vectors="encoder")
+    elsewhere = ["a parsnip of another garden", "a parsnip and an apple", "a parsnip"]
+    prepared = estimator.prepare(iter(texts), background=iter(elsewhere))
+    assert encoded == texts
+    assert prepared.word_vectors is not None
+    assert not prepared.word_vectors[prepared.vocabulary.id_of("parsnip")].any()
+    model = estimator.fit_prepared(prepared, [*classes[:4], *[None] * 28])
+    assert (model.predict(texts) == classes).all()
+
+
+def test_texts_from_elsewhere_give_their_words_a_row_through_the_graph_and_teach_nothing() -> None:
+    texts, labels = ["red wine", "white wine", "fast car", "slow car"] * 5, ["drink", "drink", "drive", "drive"] * 5
+    elsewhere = ["merlot wine", "a merlot wine", "sedan car", "a sedan car"] * 3
+    model = WGCNTextClassifier().fit(texts, labels, background=elsewhere)
+    assert model.predict(["merlot", "sedan"]).tolist() == ["drink", "drive"]
+    assert model.model_.report["n_documents"] == len(texts)
+    assert model.model_.report["n_background"] == len(elsewhere)
+    # Without a graph, nothing is said of words that no text of its own has.
+    alone = WGCNTextClassifier(classifier=WGCNClassifier(alpha=0)).fit(texts, labels, background=elsewhere)
+    assert not alone.word_embeddings_[alone.model_.vocabulary.id_of("merlot")].any()
+    # The teacher and the second fit, which need texts without a label, have nothing to do.
+    settings = WGCNClassifier(teacher=0, self_training=0)
+    plain = WGCNTextClassifier(classifier=settings).fit(texts, labels, background=elsewhere)
+    assert plain.word_embeddings_.tobytes() == model.word_embeddings_.tobytes()
+
+
 def test_vectors_change_nothing_where_every_text_has_a_label(things: tuple[list[str], list[str], Path]) -> None:
     texts, classes, path = things
     plain, with_vectors = (WGCNTextClassifier(vectors=v).fit(texts, classes) for v in (None, str(path)))
