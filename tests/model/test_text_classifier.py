@@ -424,6 +424,12 @@ def test_texts_from_elsewhere_give_their_words_a_row_through_the_graph_and_teach
     assert plain.word_embeddings_.tobytes() == model.word_embeddings_.tobytes()
 
 
+@pytest.mark.parametrize("name", ["unlabeled", "background"])
+def test_one_text_in_place_of_more_texts_is_explained(name: str) -> None:
+    with pytest.raises(InputError, match="put it into a list"):
+        WGCNTextClassifier().fit(["red wine", "fast car"], ["drink", "drive"], **{name: "white wine"})  # type: ignore[arg-type]
+
+
 def test_vectors_change_nothing_where_every_text_has_a_label(things: tuple[list[str], list[str], Path]) -> None:
     texts, classes, path = things
     plain, with_vectors = (WGCNTextClassifier(vectors=v).fit(texts, classes) for v in (None, str(path)))

@@ -78,7 +78,7 @@ class _TextMethod(Baseline):
         texts = task.texts
         assert texts is not None
         estimator = self._estimator()
-        # Where there are n-grams, they have edges in the network's graph alone.
+        # Where there are n-grams, they have edges in the network's graph, and in the linear model's only if asked for.
         kind = self.name if self.settings["ngrams"] > 1 else None
         more = [self.settings.get(name) or None for name in ("ngram_edges", "vectors", "background")]
         source = [task.digest, self._pick((*_TEXT, *_GRAPH)), kind, more]

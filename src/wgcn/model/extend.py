@@ -166,11 +166,8 @@ def _by_graph(model: TextModel, corpus: Corpus, places: Ids) -> tuple[Vocabulary
     if known.all() or not learnt.any():
         return _NOTHING
     # In proportion to the texts of training: if these were few, no known word is very rare, and no new one may be.
-    n_training = model.report.get("n_documents")
-    if isinstance(n_training, int) and n_training > 0:
-        n_training += model.report.get("n_background", 0)
-    else:
-        n_training = n_texts
+    told = (model.report.get(name) for name in ("n_documents", "n_background"))
+    n_training = sum(n for n in told if isinstance(n, int) and n > 0) or n_texts
     idf = np.log((1 + n_training) / (1 + counts * n_training / n_texts)) + 1
     idf[known] = model.weighting.idf[places[known]]
     terms = document_terms(corpus, replace(model.weighting, idf=idf.astype(np.float32)))

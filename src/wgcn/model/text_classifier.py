@@ -185,7 +185,8 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         n_labels = _n_labels(y)
         self._new_classifier()
         texts = Counted(checked_texts(X))
-        prepared = self.prepare(chain(texts, unlabeled), background=background, with_graph=document_graph is None)
+        more, elsewhere = checked_texts(unlabeled), checked_texts(background)
+        prepared = self.prepare(chain(texts, more), background=elsewhere, with_graph=document_graph is None)
         if texts.n != n_labels:
             raise InputError(f"{texts.n:,} texts but {n_labels:,} labels: there must be one label a text.")
         return self.fit_prepared(prepared, y, sample_weight, document_graph=document_graph, callbacks=callbacks)
