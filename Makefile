@@ -9,12 +9,12 @@ READY := .venv/.ready
 help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock pyproject.toml paper/pyproject.toml
 	@echo "Setting up .venv from requirements.lock (once; a minute or two) ..."
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "wgcn needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements.lock
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable paper
 	@touch $@
 
 demo: $(READY)  ## Build the word graph of the docs corpus and show it
@@ -37,7 +37,7 @@ bench: $(READY)  ## Measure speed and memory on this machine (a few minutes)
 
 lock: pyproject.toml  ## Resolve the newest versions that fit pyproject.toml into requirements.lock
 	@rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
-	@.venv-lock/bin/python -m pip install --quiet torch==2.13.0 --editable '.[dev]'
+	@.venv-lock/bin/python -m pip install --quiet torch==2.13.0 --editable '.[dev]' --editable paper
 	@{ grep '^#' requirements.lock; .venv-lock/bin/python -m pip freeze --exclude-editable | sed 's/^torch==\([0-9.]*\).*/torch==\1/'; } > requirements.lock.new
 	@mv requirements.lock.new requirements.lock && rm -rf .venv-lock
 

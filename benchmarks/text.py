@@ -68,7 +68,7 @@ def all_cores(texts: list[str]) -> int:
 
 
 def all_cores_to_matrix(texts: list[str]) -> int:
-    from wgcn.features import document_terms
+    from wgcn.text.weighting import document_terms
 
     return int(document_terms(wgcn.Corpus.from_texts(texts), "count").shape[1])
 

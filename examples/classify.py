@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from wgcn import TextModel, WGCNTextClassifier
-from wgcn.datasets import docs_corpus
+from wgcn.text.docs_corpus import docs_corpus
 
 
 def main() -> None:

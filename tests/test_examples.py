@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted(Path(__file__).parents[1].joinpath("examples").glob("*.py"))
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted([*ROOT.glob("examples/*.py"), *ROOT.glob("paper/examples/*.py")])
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -8,25 +8,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wgcn.embed import EmbeddingModel
+    from wgcn.estimators.embedder import WGCNEmbedder
+    from wgcn.estimators.matrix import WGCNClassifier
+    from wgcn.estimators.text import WGCNTextClassifier
     from wgcn.graph import EdgeRules, WindowCounts, WordGraph
-    from wgcn.model.classifier import WGCNClassifier
-    from wgcn.model.embedder import WGCNEmbedder
-    from wgcn.model.text_classifier import WGCNTextClassifier
-    from wgcn.predict import TextModel
+    from wgcn.inference.embedding import EmbeddingModel
+    from wgcn.inference.model import TextModel
     from wgcn.text.corpus import Corpus
     from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOMES = {
     "Corpus": "wgcn.text.corpus",
     "EdgeRules": "wgcn.graph",
-    "EmbeddingModel": "wgcn.embed",
-    "TextModel": "wgcn.predict",
-    "WGCNClassifier": "wgcn.model.classifier",
-    "WGCNEmbedder": "wgcn.model.embedder",
-    "WGCNTextClassifier": "wgcn.model.text_classifier",
+    "EmbeddingModel": "wgcn.inference.embedding",
+    "TextModel": "wgcn.inference.model",
+    "WGCNClassifier": "wgcn.estimators.matrix",
+    "WGCNEmbedder": "wgcn.estimators.embedder",
+    "WGCNTextClassifier": "wgcn.estimators.text",
     "Vocabulary": "wgcn.text.vocabulary",
     "VocabularyRules": "wgcn.text.vocabulary",
     "WindowCounts": "wgcn.graph",

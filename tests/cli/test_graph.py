@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from wgcn import __version__
+
 Run = Callable[..., tuple[int, str, str]]
 
 TEXTS = ["Red wine and bread.", "White wine, and bread!", "A red rose", "A white rose", "wine bar"] * 4
@@ -173,7 +175,7 @@ def test_help_has_an_example_for_every_command(run: Run) -> None:
 
 
 def test_version(run: Run) -> None:
-    assert run("--version")[:2] == (0, "wgcn 0.1.0\n")
+    assert run("--version")[:2] == (0, f"wgcn {__version__}\n")
 
 
 def test_no_progress_bar_in_a_pipe(run: Run, texts: Path) -> None:

@@ -5,14 +5,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array, random_array
 
-from wgcn.datasets import Dataset
 from wgcn.errors import InputError
-from wgcn.features import document_terms
 from wgcn.graph import WordGraph
 from wgcn.graph.association import EdgeRules
 from wgcn.graph.citations import attach_citations, from_citations, normalize_documents
 from wgcn.text.corpus import Corpus
+from wgcn.text.docs_corpus import DocsCorpus
 from wgcn.text.vocabulary import VocabularyRules
+from wgcn.text.weighting import document_terms
 
 graphs = arrays(np.int8, (6, 6), elements=st.integers(0, 1))
 terms = arrays(np.int8, (6, 4), elements=st.integers(0, 2))
@@ -54,7 +54,7 @@ def test_order_zero_is_the_product_of_equation_2() -> None:
     np.testing.assert_allclose(got.toarray(), (x.T @ x).toarray(), rtol=1e-5)
 
 
-def test_docs_corpus_links_words_of_linked_documents(docs: Dataset) -> None:
+def test_docs_corpus_links_words_of_linked_documents(docs: DocsCorpus) -> None:
     assert docs.texts is not None
     corpus = Corpus.from_texts(docs.texts, rules=VocabularyRules(min_df=5, max_df=0.3))
     x = document_terms(corpus)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wgcn.datasets import Dataset
 from wgcn.errors import InputError, StoreError
 from wgcn.graph.counts import WindowCounts, _count_type
 from wgcn.text.corpus import Corpus
+from wgcn.text.docs_corpus import DocsCorpus
 from wgcn.text.vocabulary import Vocabulary
 
 Sequences = list[list[int]]
@@ -84,7 +84,7 @@ def test_empty_document_has_no_window() -> None:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 7])
-def test_docs_corpus_equals_brute_force_on_any_number_of_threads(docs: Dataset, n_jobs: int) -> None:
+def test_docs_corpus_equals_brute_force_on_any_number_of_threads(docs: DocsCorpus, n_jobs: int) -> None:
     assert docs.texts is not None
     corpus = Corpus.from_texts(docs.texts[:120])
     sequences = [corpus.ids[a:b].tolist() for a, b in zip(corpus.offsets[:-1], corpus.offsets[1:], strict=True)]

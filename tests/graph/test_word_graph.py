@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from wgcn import Corpus, EdgeRules, VocabularyRules, WordGraph
-from wgcn.datasets import Dataset
 from wgcn.errors import InputError
 from wgcn.graph.plot import plot_neighbourhood
+from wgcn.text.docs_corpus import DocsCorpus
 from wgcn.text.vocabulary import Vocabulary
 
 TEXTS = ["red wine and bread", "white wine and bread", "red rose", "white rose", "lonely"] * 3
@@ -25,7 +25,7 @@ def graph() -> WordGraph:
 
 
 @pytest.fixture(scope="module")
-def docs_graph(docs: Dataset) -> WordGraph:
+def docs_graph(docs: DocsCorpus) -> WordGraph:
     assert docs.texts is not None
     return WordGraph.from_corpus(Corpus.from_texts(docs.texts, rules=VocabularyRules(min_df=5)))
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from wgcn.datasets import Dataset
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.text import encode
 from wgcn.text.corpus import Corpus
+from wgcn.text.docs_corpus import DocsCorpus
 from wgcn.text.tokenize import ngrams, text_gcn, words
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
@@ -52,7 +52,7 @@ def test_stop_words_go_before_ngrams_are_formed() -> None:
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
 @pytest.mark.parametrize("batch", [1, 40, 1 << 21])
 def test_result_does_not_depend_on_threads_or_batches(
-    docs: Dataset, monkeypatch: pytest.MonkeyPatch, n_jobs: int, batch: int
+    docs: DocsCorpus, monkeypatch: pytest.MonkeyPatch, n_jobs: int, batch: int
 ) -> None:
     assert docs.texts is not None
     whole = Corpus.from_texts(docs.texts[:300], n_jobs=1)
@@ -63,7 +63,7 @@ def test_result_does_not_depend_on_threads_or_batches(
     assert np.array_equal(parts.offsets, whole.offsets)
 
 
-def test_a_callable_gives_what_the_compiled_tokenizer_gives(docs: Dataset) -> None:
+def test_a_callable_gives_what_the_compiled_tokenizer_gives(docs: DocsCorpus) -> None:
     assert docs.texts is not None
     for name, function in (("words", words), ("text_gcn", text_gcn)):
         compiled = Corpus.from_texts(docs.texts[:200], tokenizer=name)
@@ -80,7 +80,7 @@ def test_a_given_vocabulary_keeps_its_ids_and_counts_the_unknown(ngram_range: tu
     assert corpus.n_unknown == {(1, 1): 1, (1, 2): 1 + 3}[ngram_range]
 
 
-def test_the_first_words_are_what_pruning_by_count_keeps(docs: Dataset) -> None:
+def test_the_first_words_are_what_pruning_by_count_keeps(docs: DocsCorpus) -> None:
     assert docs.texts is not None
     whole = Corpus.from_texts(docs.texts[:100])
     cut = whole.with_words(whole.vocabulary.counts >= 3)
@@ -192,7 +192,7 @@ def test_files_are_read_one_after_another(tmp_path: Path) -> None:
     assert documents(both) == [["four", "five"]] * 2
 
 
-def test_docs_corpus_counts_equal_a_counter(docs: Dataset) -> None:
+def test_docs_corpus_counts_equal_a_counter(docs: DocsCorpus) -> None:
     assert docs.texts is not None
     corpus = Corpus.from_texts(docs.texts)
     expected = Counter(token for text in docs.texts for token in words(text))

@@ -2,18 +2,25 @@
 
 import sys
 import warnings
+from importlib import import_module
 from typing import Any
 
 from wgcn.errors import WGCNError, WGCNWarning
 
-__all__ = ["main"]
+__all__ = ["main", "run"]
 
 
 def main() -> None:
-    """Run the command line; an error that the user can mend is one message and exit status 2."""
+    """Run the command line `wgcn`."""
+    run("wgcn.cli.app")
+
+
+def run(module: str) -> None:
+    """Run the app of a module; an error that the user can correct is one message and exit status 2."""
     try:
-        from wgcn.cli.app import app
         from wgcn.cli.console import fail, warn
+
+        app = import_module(module).app
     except ImportError as error:
         if error.name not in ("typer", "rich"):
             raise

@@ -5,13 +5,12 @@ from typing import Annotated
 import typer
 
 from wgcn import __version__
-from wgcn.cli import data, demo, graph
+from wgcn.cli import demo, graph
 from wgcn.cli.embed import embed
 from wgcn.cli.evaluate import evaluate, info
 from wgcn.cli.extend import extend
 from wgcn.cli.fit import fit
 from wgcn.cli.predict import predict
-from wgcn.cli.reproduce import reproduce
 
 __all__ = ["app"]
 
@@ -24,10 +23,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (fit, predict, evaluate, extend, info, embed, demo.demo, reproduce):
+for command in (fit, predict, evaluate, extend, info, embed, demo.demo):
     app.command()(command)
 app.add_typer(graph.app, name="graph")
-app.add_typer(data.app, name="data")
 
 
 def _print_version(asked: bool) -> None:

@@ -10,8 +10,8 @@ import typer
 from wgcn.cli.console import out, say, working
 
 if TYPE_CHECKING:
-    from wgcn.datasets import Dataset
-    from wgcn.model.text_classifier import WGCNTextClassifier
+    from wgcn.estimators.text import WGCNTextClassifier
+    from wgcn.text.docs_corpus import DocsCorpus
 
 __all__ = ["demo"]
 
@@ -30,15 +30,14 @@ def demo(
 
     Real text, no download: a document is a docstring, its class the sub-package. Example: wgcn demo "Sort an array."
     """
-    from wgcn.datasets import docs_corpus
     from wgcn.graph.plot import plot_neighbourhood
+    from wgcn.text.docs_corpus import docs_corpus
 
     say("Collecting the documentation of numpy, scipy and scikit-learn (a few seconds the first time) ...")
     docs = docs_corpus()
-    assert docs.document_graph is not None
     say(
-        f"{len(docs):,} documents in {len(docs.classes)} classes: {len(docs.train):,} to train on, {len(docs.test):,} "
-        f"to test on; {docs.document_graph.nnz:,} links between them.\n"
+        f"{len(docs.texts):,} documents in {len(set(docs.labels))} classes: {len(docs.train):,} to train on, "
+        f"{len(docs.test):,} to test on; {docs.document_graph.nnz:,} links between them.\n"
     )
     model = _compare(docs)
     model.save(output / "model")
@@ -64,7 +63,7 @@ def demo(
     )
 
 
-def _compare(docs: Dataset) -> WGCNTextClassifier:
+def _compare(docs: DocsCorpus) -> WGCNTextClassifier:
     """Print test accuracies beside those of a linear SVM on the same documents; return the model with all labels."""
     import numpy as np
 
@@ -87,7 +86,6 @@ def _compare(docs: Dataset) -> WGCNTextClassifier:
     svm = _svm([text for text, has in zip(train, few, strict=True) if has], labels[few], test, truth)
     show(f"{few.sum():,} labels, the other texts without", svm, float(np.mean(semi.predict(test) == truth)))
     with working("Training on the links"):
-        assert docs.document_graph is not None
         links = docs.document_graph[docs.train][:, docs.train]
         linked = _classifier().fit(train, some, document_graph=links)
     show("the same, word graph from See Also links", svm, float(np.mean(linked.predict(test) == truth)))
@@ -95,7 +93,7 @@ def _compare(docs: Dataset) -> WGCNTextClassifier:
 
 
 def _classifier() -> WGCNTextClassifier:
-    from wgcn.model.text_classifier import WGCNTextClassifier
+    from wgcn.estimators.text import WGCNTextClassifier
 
     return WGCNTextClassifier(min_count=3, top_k=100)
 
@@ -120,12 +118,11 @@ def _svm(train: list[str], labels: Any, test: list[str], truth: Any) -> float:
     return float(svm.fit(train, labels).score(test, truth))
 
 
-def _draw_confusion(docs: Dataset, model: WGCNTextClassifier, path: Path) -> None:
+def _draw_confusion(docs: DocsCorpus, model: WGCNTextClassifier, path: Path) -> None:
     import numpy as np
 
-    from wgcn.plots import plot_confusion
+    from wgcn.graph.pictures import plot_confusion
 
-    assert docs.texts is not None
     names = model.classes_.tolist()
     truth = np.searchsorted(model.classes_, docs.labels[docs.test])
     guess = np.searchsorted(model.classes_, model.predict([docs.texts[i] for i in docs.test]))

@@ -67,7 +67,7 @@ def embed(
     """
     import numpy as np
 
-    from wgcn.store import write_file
+    from wgcn.inference.folder import write_file
     from wgcn.text.read import read_texts
 
     if output.suffix != ".npy":
@@ -92,13 +92,13 @@ def embed(
     parts = [read_texts(path, text_column=text_column, header=header) for path in files]
     texts = (text for part in parts for text in part)
     if model is not None:
-        from wgcn.embed import EmbeddingModel
+        from wgcn.inference.embedding import EmbeddingModel
 
         fitted = EmbeddingModel.load(model)
         with working("Embedding"):
             vectors = fitted.transform(texts)
     else:
-        from wgcn.model.embedder import WGCNEmbedder
+        from wgcn.estimators.embedder import WGCNEmbedder
 
         embedder = WGCNEmbedder(**settings)
         with working("Fitting"):

@@ -35,7 +35,7 @@ def evaluate(
     import numpy as np
     from sklearn.metrics import accuracy_score, classification_report, f1_score
 
-    from wgcn.predict import TextModel
+    from wgcn.inference.model import TextModel
 
     model = TextModel.load(folder)
     names = [str(name) for name in model.classes.tolist()]
@@ -66,7 +66,7 @@ def evaluate(
     if picture is not None:
         if model.scorer.multilabel:
             raise InputError("A confusion matrix is for models that give one label a text.")
-        from wgcn.plots import plot_confusion
+        from wgcn.graph.pictures import plot_confusion
 
         plot_confusion(truth, guess, names, picture)
         say(f"The confusion matrix is in {picture}.")
@@ -96,7 +96,7 @@ def info(folder: ModelFolder) -> None:
 
     Example: wgcn info my-model
     """
-    from wgcn.card import model_card
-    from wgcn.predict import TextModel
+    from wgcn.inference.card import model_card
+    from wgcn.inference.model import TextModel
 
     typer.echo(model_card(TextModel.load(folder)), nl=False)

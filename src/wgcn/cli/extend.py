@@ -48,7 +48,7 @@ def extend(
 
     Example: wgcn extend my-model more.csv --text-column body --output larger-model
     """
-    from wgcn.predict import TextModel
+    from wgcn.inference.model import TextModel
     from wgcn.text.read import read_texts
 
     model = TextModel.load(folder)

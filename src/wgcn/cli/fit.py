@@ -23,7 +23,7 @@ from wgcn.cli.options import (
 from wgcn.errors import InputError
 
 if TYPE_CHECKING:
-    from wgcn.model.tuning import Trial
+    from wgcn.linear.tuning import Trial
 
 __all__ = ["fit", "read_labelled"]
 
@@ -37,8 +37,8 @@ class _Default:
         self.name, self.several = name, several
 
     def __call__(self) -> Any:
-        from wgcn.model.classifier import WGCNClassifier
-        from wgcn.model.text_classifier import WGCNTextClassifier
+        from wgcn.estimators.matrix import WGCNClassifier
+        from wgcn.estimators.text import WGCNTextClassifier
 
         value = {**WGCNClassifier().get_params(), **WGCNTextClassifier().get_params()}[self.name]
         return [value] if self.several else value
@@ -280,9 +280,9 @@ def fit(
 
     A text with an empty label counts as unlabelled. Example: wgcn fit train.csv --text-column body --model my-model
     """
-    from wgcn.model.classifier import WGCNClassifier
-    from wgcn.model.settings import NetworkSettings, TrainingSettings
-    from wgcn.model.text_classifier import WGCNTextClassifier
+    from wgcn.estimators.matrix import WGCNClassifier
+    from wgcn.estimators.text import WGCNTextClassifier
+    from wgcn.network.settings import NetworkSettings, TrainingSettings
     from wgcn.text.read import read_texts
 
     if network and average:
@@ -384,7 +384,7 @@ def _progress(kind: str, epochs: int, tune: bool) -> Iterator[list[Any]]:
         with steps() as bars:
             yield [_Trials(bars)]
     elif kind != "linear":
-        from wgcn.model.callbacks import ProgressBar
+        from wgcn.network.callbacks import ProgressBar
 
         with ProgressBar(epochs) as bar:
             yield [bar]

@@ -37,7 +37,7 @@ ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a mo
 
 def read_windows(given: list[int]) -> int | tuple[int, ...]:
     """Return the window or windows that an option gives."""
-    from wgcn.model.preparation import checked_windows
+    from wgcn.estimators.preparation import checked_windows
 
     windows = checked_windows(given, "--window")
     return tuple(windows) if len(windows) > 1 else windows[0]

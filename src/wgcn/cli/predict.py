@@ -16,7 +16,7 @@ from wgcn.cli.options import Header, ModelFolder, TextColumn
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from wgcn.predict import TextModel
+    from wgcn.inference.model import TextModel
 
 __all__ = ["predict"]
 
@@ -39,7 +39,7 @@ def predict(
 
     Prints a label a text; several labels are separated by a comma. Example: wgcn predict my-model new.csv --proba
     """
-    from wgcn.predict import TextModel
+    from wgcn.inference.model import TextModel
     from wgcn.text.encode import in_batches
     from wgcn.text.read import read_texts
 
@@ -98,7 +98,7 @@ def _destination(output: Path | None) -> Iterator[Callable[[str], object]]:
 
         yield write
         return
-    from wgcn.store import open_whole
+    from wgcn.inference.folder import open_whole
 
     with open_whole(output) as file:
         yield lambda text: file.write(text.encode())

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn import store
 from wgcn.errors import InputError
 from wgcn.graph.kernels import count_rows, index_words
+from wgcn.inference import folder as store
 from wgcn.text.corpus import Corpus, available_cores
 from wgcn.text.vocabulary import Vocabulary
 

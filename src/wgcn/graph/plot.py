@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wgcn.errors import InputError, MissingDependencyError
+from wgcn.graph.pictures import figure
 from wgcn.graph.word_graph import WordGraph
-from wgcn.plots import figure
 
 if TYPE_CHECKING:
     import networkx

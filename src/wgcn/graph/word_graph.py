@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn import store
 from wgcn.errors import InputError, MissingDependencyError
 from wgcn.graph.association import DOCUMENT_WEIGHTS, WEIGHTS, EdgeRules, Weight, from_documents, from_windows, normalize
 from wgcn.graph.citations import from_citations
 from wgcn.graph.counts import WindowCounts
+from wgcn.inference import folder as store
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
 
@@ -128,7 +128,7 @@ class WordGraph:
         if weight not in WEIGHTS:
             raise InputError(f"Unknown weight {weight!r}. Use one of {', '.join(WEIGHTS)}.")
         if weight in DOCUMENT_WEIGHTS:
-            from wgcn.features import document_terms
+            from wgcn.text.weighting import document_terms
 
             terms = document_terms(corpus, "tfidf" if weight == "cosine" else "count")
             return cls.from_documents(terms, corpus.vocabulary, weight=weight, rules=rules, normalized=normalized)

@@ -23,10 +23,9 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load, save
 
-from wgcn.datasets import cache_folder
-from wgcn.datasets.download import file_digest
+from wgcn.cache import cache_folder, file_digest
 from wgcn.errors import InputError, MissingDependencyError, WGCNWarning
-from wgcn.store import write_file
+from wgcn.inference.folder import write_file
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

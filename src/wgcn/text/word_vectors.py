@@ -26,7 +26,7 @@ from typing import BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.datasets.download import file_digest
+from wgcn.cache import file_digest
 from wgcn.errors import InputError, WGCNWarning
 
 __all__ = ["DISTILLED", "register_word_vectors", "word_vectors"]
@@ -105,7 +105,7 @@ def _find(source: str) -> Path:
     if not place:
         raise InputError(
             f"The word vectors {source} are a file, and nothing says where it is. Set {VARIABLE} to its path, "
-            "or use: wgcn reproduce --word-vectors FILE"
+            "or use: wgcn-paper reproduce --word-vectors FILE"
         )
     path = Path(place).expanduser()
     found = _digest(path, _stamp(path))

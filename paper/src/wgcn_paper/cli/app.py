@@ -1,0 +1,20 @@
+"""The commands of `wgcn-paper`, put together."""
+
+import typer
+
+from wgcn_paper.cli import data
+from wgcn_paper.cli.reproduce import reproduce
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="wgcn-paper",
+    help='The data sets, tables and figures of the paper "Word Grounded Graph Convolutional Network".',
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(reproduce)
+app.add_typer(data.app, name="data")

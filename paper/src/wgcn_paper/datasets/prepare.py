@@ -1,0 +1,219 @@
+"""Put benchmark sets into the cache: from where they were published, or from a copy on this machine.
+
+A set is built in a folder beside its place, compared with what was published, and renamed into its place: whole or not
+at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from wgcn.errors import InputError
+from wgcn_paper.datasets import planetoid, sources, text_gcn
+from wgcn_paper.datasets.layout import (
+    FILES,
+    STOP_WORDS_FILE,
+    check_content,
+    check_words,
+    prepared_folder,
+    read_set,
+    read_stop_words,
+    set_path,
+    write_citation_set,
+    write_stop_words,
+    write_text_set,
+)
+from wgcn_paper.datasets.registry import DOCS, STOP_WORDS, CitationSet, TextSet, known_set
+from wgcn_paper.datasets.sources import Report, Repository, Source, open_source, read_member
+
+__all__ = ["prepare"]
+
+_STOP_WORDS_ARCHIVE = "packages/corpora/stopwords.zip"
+_STOP_WORDS_MEMBER = "stopwords/english"
+_STOP_WORDS_COPIES = (
+    STOP_WORDS_FILE,
+    _STOP_WORDS_MEMBER,
+    f"corpora/{_STOP_WORDS_MEMBER}",
+    f"packages/corpora/{_STOP_WORDS_MEMBER}",
+)
+# NLTK added these in February 2025, after the literature that is compared with.
+# fmt: off
+_LATER_STOP_WORDS = {
+    "he'd", "he'll", "he's", "i'd", "i'll", "i'm", "i've", "it'd", "it'll", "she'd", "she'll", "they'd", "they'll",
+    "they're", "they've", "we'd", "we'll", "we're", "we've",
+}
+# fmt: on
+
+
+def prepare(names: Iterable[str], source: str | Path | None = None, progress: Report | None = None) -> dict[str, bool]:
+    """Put sets where :func:`wgcn_paper.datasets.load_dataset` finds them: in ``data`` in the cache folder.
+
+    A set that is there and has the published content is left alone. Downloads come from GitHub, or from the address
+    that the environment variable ``WGCN_MIRROR`` gives in the place of https://raw.githubusercontent.com. One that
+    was cut off is kept in ``.download`` beside the sets, and the next call goes on with it.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Benchmark sets, or ``stopwords`` for the list of :func:`wgcn_paper.datasets.stop_words`.
+    source : path, optional
+        Take the files from here instead of the network: a folder in the layout of :mod:`wgcn_paper.datasets.layout`, a
+        checkout of the repository that a set comes from, or a .zip or .tar.gz archive of either.
+    progress : callable, optional
+        Called with the name of a file that is downloaded, the number of bytes that are here, and their total or None.
+
+    Returns
+    -------
+    dict from str to bool
+        For each name, whether it was put there now.
+
+    Raises
+    ------
+    InputError
+        If a set is unknown, cannot be had, or has other content than was published.
+    """
+    wanted = list(dict.fromkeys(names))
+    if DOCS in wanted:
+        raise InputError(f"'{DOCS}' is made from the packages that are installed; there is nothing to prepare.")
+    known = [None if name == STOP_WORDS else known_set(name) for name in wanted]
+    folder = prepared_folder()
+    if folder is None:
+        raise InputError("There is no home folder to put data sets in. Set WGCN_CACHE to a folder.")
+    copy = None if source is None else open_source(Path(source))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return {
+            name: _prepare_stop_words(folder, copy, progress)
+            if one is None
+            else _prepare_set(one, folder, copy, progress)
+            for name, one in zip(wanted, known, strict=True)
+        }
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror or error}.") from error
+
+
+# Sets
+
+
+def _prepare_set(known: TextSet | CitationSet, folder: Path, copy: Source | None, progress: Report | None) -> bool:
+    if _is_whole(known, folder):
+        return False
+    path = set_path(folder, known)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix=f".{known.name}.", dir=path.parent) as temporary,
+        _downloads(known, folder, progress) if copy is None else _given(copy) as source,
+    ):
+        new = set_path(Path(temporary), known)
+        new.mkdir(parents=True)
+        _fill(known, new, source)
+        check_content(read_set(known.name, Path(temporary)), f"{source}")
+        if path.exists():
+            path.rename(Path(temporary, "damaged"))
+        new.rename(path)
+    return True
+
+
+def _is_whole(known: TextSet | CitationSet, folder: Path) -> bool:
+    try:
+        check_content(read_set(known.name, folder), "")
+    except InputError:
+        return False
+    return True
+
+
+def _fill(known: TextSet | CitationSet, path: Path, source: Source) -> None:
+    """Write the files of a set into a folder."""
+    ours = {f"{known.kind}/{known.name}/{file}": file for file in FILES[known.kind]}
+    found = None if isinstance(source, Repository) else source.read(tuple(ours))
+    if found is not None:
+        for name, file in ours.items():
+            (path / file).write_bytes(found[name])
+        return
+    originals = _originals(known)
+    found = source.read(tuple(originals))
+    if found is None:
+        raise InputError(
+            f"{source} does not have '{known.name}': neither {', '.join(ours)} nor {', '.join(originals)}."
+        )
+    for name, digest in originals.items():
+        if digest is not None and hashlib.sha256(found[name]).hexdigest() != digest:
+            raise InputError(f"{source}: {name} is not the original file; its SHA-256 is another.")
+    if isinstance(known, TextSet):
+        listing, corpus = (found[name] for name in originals)
+        write_text_set(path, text_gcn.convert(known.name, listing, corpus, f"{source}"))
+    else:
+        members = {end: found[name] for end, name in zip(known.sources, originals, strict=True)}
+        write_citation_set(path, planetoid.convert(known.name, members, validation=known.validation))
+
+
+def _originals(known: TextSet | CitationSet) -> dict[str, str | None]:
+    """Return the files that a set comes from, with their SHA-256 if it is known."""
+    if isinstance(known, TextSet):
+        return {text_gcn.listing_name(known.source): None, text_gcn.corpus_name(known.source): None}
+    return {f"data/{planetoid.file_name(known.name, end)}": digest for end, digest in known.sources.items()}
+
+
+# Stop words
+
+
+def _prepare_stop_words(folder: Path, copy: Source | None, progress: Report | None) -> bool:
+    path = folder / STOP_WORDS_FILE
+    with suppress(InputError):
+        read_stop_words(path)
+        return False
+    with (
+        tempfile.TemporaryDirectory(prefix=".stopwords.", dir=folder) as temporary,
+        _downloads(None, folder, progress) if copy is None else _given(copy) as source,
+    ):
+        words = _find_stop_words(source, Path(temporary))
+        check_words(words, f"{source}")
+        new = Path(temporary, STOP_WORDS_FILE)
+        write_stop_words(new, words)
+        new.replace(path)
+    return True
+
+
+def _find_stop_words(source: Source, temporary: Path) -> list[str]:
+    """Return the words of the list in a source, without those that were added to it later."""
+    if isinstance(source, Repository):
+        archive = temporary / "stopwords.zip"
+        archive.write_bytes(source.read((_STOP_WORDS_ARCHIVE,))[_STOP_WORDS_ARCHIVE])
+        data = read_member(archive, _STOP_WORDS_MEMBER)
+    else:
+        copies = (found[name] for name in _STOP_WORDS_COPIES if (found := source.read((name,))) is not None)
+        data = next(copies, b"")
+        if not data:
+            raise InputError(f"{source} does not have the stop words: none of {', '.join(_STOP_WORDS_COPIES)}.")
+    return [word for word in data.decode("utf-8", "replace").split() if word not in _LATER_STOP_WORDS]
+
+
+# Sources
+
+
+@contextmanager
+def _given(copy: Source) -> Iterator[Source]:
+    yield copy
+
+
+@contextmanager
+def _downloads(known: TextSet | CitationSet | None, folder: Path, progress: Report | None) -> Iterator[Repository]:
+    """Give the repository of a set, or of the stop words. What was downloaded goes, unless a download was cut off."""
+    name = STOP_WORDS if known is None else known.name
+    base = sources.NLTK_DATA
+    if known is not None:
+        base = sources.TEXT_GCN if known.kind == "text" else sources.PLANETOID
+    digests = {} if known is None else {file: digest for file, digest in _originals(known).items() if digest}
+    repository = Repository(base, folder / ".download" / name, digests, progress)
+    try:
+        yield repository
+    finally:
+        if repository.complete:
+            repository.clear()
+        for empty in (repository.folder, repository.folder.parent):
+            with suppress(OSError):
+                empty.rmdir()

@@ -1,0 +1,48 @@
+"""What each part of the default is worth: the same model with one lever changed. Ours, not the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, stdev
+
+from wgcn_paper.experiments.cells import Run
+from wgcn_paper.experiments.published import TITLES
+from wgcn_paper.experiments.report import NOTHING, differences, group, markdown_table, scores_of
+from wgcn_paper.experiments.table import Table
+
+__all__ = ["report"]
+
+
+def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
+    """Return a table a protocol: the first row as it is, every other as its difference from the first."""
+    groups = group(runs)
+    parts = []
+    for protocol in table.protocols:
+        scores = scores_of(table, groups, protocol)
+        first = table.rows[0].name
+        if first not in scores:
+            continue
+        rows = [[first, *(str(scores[first].get(dataset, NOTHING)) for dataset in table.datasets)]]
+        for name in scores:
+            pairs = [[groups.get((protocol, row, dataset), ()) for row in (name, first)] for dataset in table.datasets]
+            if name != first:
+                rows.append([name, *(_difference(*pair) for pair in pairs)])
+        header = ["", *(TITLES[dataset] for dataset in table.datasets)]
+        parts.append(f"### Protocol: {protocol}\n\n{markdown_table(header, rows)}")
+    if parts:
+        parts.insert(
+            0,
+            "Accuracy in percent of the default, and how much a change of one part of it adds or takes away: mean over "
+            "the draws of the labels, with the standard error of the difference draw by draw.\n",
+        )
+    return "\n".join(parts)
+
+
+def _difference(changed: Sequence[Run], default: Sequence[Run]) -> str:
+    """Return the mean difference of runs with the same seeds, and its standard error."""
+    points = differences(changed, default)
+    if not points or len(points) < max(len(changed), len(default)):
+        return NOTHING
+    error = f" ± {stdev(points) / len(points) ** 0.5:.2f}" if len(points) > 1 else ""
+    return f"{mean(points):+.2f}{error}"

@@ -1,0 +1,88 @@
+"""The paper's main table: test accuracy on five text sets, of WGCN and of all that it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from wgcn.graph.pictures import panels
+from wgcn_paper.experiments.cells import Run
+from wgcn_paper.experiments.published import ACCURACY, TITLES
+from wgcn_paper.experiments.report import NOTHING, Score, comparison, group, markdown_table, scores_of, t_test
+from wgcn_paper.experiments.table import Table
+
+__all__ = ["report"]
+
+# What is said of a protocol above its table.
+_MEANING = {
+    "corpus": "Test texts, without labels, shape vocabulary, idf and word graph, as in the paper's published code; the "
+    "paper's own figures are of this kind.",
+    "inductive": "Nothing of the test documents is seen before prediction. The paper's WGCN, Text-GCN and Fast-GCN saw "
+    "test text, so their published figures are here for comparison only.",
+}
+
+# The rows that t-tests compare with all others.
+_TESTED = ("WGCN", "WGCN, the paper's")
+
+
+def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
+    """Return a table for each protocol, every row below its published figure, then t-tests; and draw both protocols."""
+    groups = group(runs)
+    parts = []
+    drawn: dict[str, dict[str, dict[str, Score]]] = {}
+    for protocol in table.protocols:
+        scores = scores_of(table, groups, protocol)
+        if not scores:
+            continue
+        drawn[protocol] = scores
+        parts.append(f"### Protocol: {protocol}\n\n{_MEANING.get(protocol, '')}\n")
+        parts.append(comparison(table, scores, ACCURACY, 2))
+        parts.append(_tests(scores, table.datasets))
+    if not parts:
+        return ""
+    parts.insert(
+        0,
+        "Mean ± standard deviation in percent; in round brackets the difference from the published figure of the same "
+        f"method, in square brackets the number of seeds where a method that has seeds has fewer than {table.seeds}.\n",
+    )
+    parts.append(_draw(table, drawn, folder))
+    return "\n".join(part for part in parts if part)
+
+
+def _tests(scores: dict[str, dict[str, Score]], datasets: Sequence[str]) -> str:
+    rows = []
+    for name in _TESTED:
+        for other in scores:
+            if name in scores and other != name and (other not in _TESTED or name == _TESTED[0]):
+                cells = [t_test(scores[name].get(dataset), scores[other].get(dataset)) for dataset in datasets]
+                if any(cell != NOTHING for cell in cells):
+                    rows.append([f"{name} \u2212 {other}", *cells])
+    if not rows:
+        return ""
+    return markdown_table(["Student's t-test, two-sided", *(TITLES[dataset] for dataset in datasets)], rows)
+
+
+def _draw(table: Table, drawn: dict[str, dict[str, dict[str, Score]]], folder: Path) -> str:
+    """Draw a panel a data set: a line a method, a mark a protocol."""
+    names = [row.name for row in table.rows if any(row.name in scores for scores in drawn.values())][::-1]
+    paths = [folder / f"{table.name}.png", folder / f"{table.name}.svg"]
+    with panels(paths, (15, 0.8 + 0.3 * len(names)), len(table.datasets)) as axes:
+        for axis, dataset in zip(axes, table.datasets, strict=True):
+            for (protocol, scores), marker in zip(drawn.items(), "os^", strict=False):
+                found = [(i, scores[name][dataset]) for i, name in enumerate(names) if dataset in scores.get(name, {})]
+                axis.errorbar(
+                    [s.mean for _, s in found],
+                    [i for i, _ in found],
+                    xerr=[s.sd or 0 for _, s in found],
+                    fmt=marker,
+                    markersize=5,
+                    capsize=2,
+                    label=protocol,
+                )
+            axis.set_title(TITLES[dataset])
+            axis.set_xlabel("test accuracy (%)")
+            axis.set_yticks(range(len(names)), names if axis is axes[0] else [""] * len(names))
+            axis.set_ylim(-0.6, len(names) - 0.4)
+            axis.grid(alpha=0.3)
+        axes[0].legend(fontsize=8)
+    return f"![Accuracy of all methods]({table.name}.png)\n"

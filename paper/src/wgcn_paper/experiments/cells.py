@@ -1,0 +1,232 @@
+"""A cell: one method, with its settings, fitted once to one data set under one protocol. And the running of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import resource
+import sys
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from wgcn import __version__
+from wgcn.errors import InputError
+from wgcn_paper.datasets import Dataset, load_dataset
+from wgcn_paper.methods.baseline import Baseline, make_baseline, method_class
+from wgcn_paper.protocol import Protocol, Query
+
+__all__ = ["Cell", "Run", "environment", "run_cell", "validate_cell"]
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "torch")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is to be run.
+
+    Parameters
+    ----------
+    dataset, protocol, method : str
+    settings : dict
+        All settings of the method, so that a changed default is a changed cell.
+    seed : int
+        Of the training, and under few-label and unseen also of the draw of documents.
+    variant : str
+        What sets it apart in its table, such as "order 2".
+    """
+
+    dataset: str
+    protocol: str
+    method: str
+    settings: dict[str, Any]
+    seed: int = 0
+    variant: str = ""
+
+    @property
+    def key(self) -> str:
+        """Digest of all that the outcome depends on: not of the variant, which is a name."""
+        parts = [self.dataset, self.protocol, self.method, self.settings, self.seed]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
+
+    @property
+    def place(self) -> tuple[str, str, str, str, int]:
+        """Where it stands in its table: a run with other settings in the same place is out of date."""
+        return self.dataset, self.protocol, self.method, self.variant, self.seed
+
+
+@dataclass(frozen=True)
+class Run:
+    """A cell and what came of it. Accuracies are shares, memory is in MiB."""
+
+    cell: Cell
+    accuracy: float
+    n_test: int
+    validation_accuracy: float | None
+    epochs: int | None
+    ms_per_epoch: float | None
+    fit_seconds: float
+    predict_seconds: float
+    memory: float
+    gpu_memory: float | None
+    model: str | None
+    device: str
+    date: str
+    environment: dict[str, str] = field(default_factory=dict)
+    predict_one_ms: float | None = None  # one document at a time, the median; None for what cannot take a new one
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what JSON can hold; `from_json` takes it back."""
+        content = asdict(self)
+        return {"key": self.cell.key, **content.pop("cell"), **content}
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Run:
+        """Take back what `as_json` gave."""
+        rest = dict(content)
+        key = rest.pop("key")
+        cell = Cell(**{name: rest.pop(name) for name in Cell.__dataclass_fields__})
+        if cell.key != key:
+            raise ValueError("the key of a run does not fit its settings")
+        return cls(cell, **rest)
+
+
+def make_cell(
+    dataset: str, protocol: Protocol | str, method: str, settings: dict[str, Any], seed: int = 0, variant: str = ""
+) -> Cell:
+    """Make a cell, with all settings of its method spelt out."""
+    kind = method_class(method)
+    protocol = Protocol.parse(protocol) if isinstance(protocol, str) else protocol
+    if protocol.name not in kind.protocols:
+        raise InputError(f"{method} cannot run under the protocol {protocol.name}. {kind.why_not}".strip())
+    return Cell(dataset, str(protocol), method, kind(settings).settings, seed, variant)
+
+
+def run_cell(cell: Cell, device: str = "auto") -> Run:
+    """Fit, predict the test documents, and tell what came of it. The only place where test labels are looked at."""
+    dataset = _dataset(cell.dataset)
+    protocol = Protocol.parse(cell.protocol)
+    method = make_baseline(cell.method, cell.settings, cell.seed, device)
+    query = protocol.query(dataset, cell.seed)
+    _reset_peaks()
+    started = time.perf_counter()
+    fit = method.fit(protocol.task(dataset, cell.seed))
+    fitted = time.perf_counter()
+    memory, gpu_memory = _peaks()
+    guesses = method.predict(query)
+    ended = time.perf_counter()
+    truth = dataset.labels[protocol.tested(dataset, cell.seed)]
+    return Run(
+        cell=cell,
+        accuracy=float(np.mean(guesses == truth)),
+        n_test=len(truth),
+        validation_accuracy=fit.validation_accuracy,
+        epochs=fit.epochs,
+        ms_per_epoch=None if fit.seconds_per_epoch is None else round(fit.seconds_per_epoch * 1000, 3),
+        fit_seconds=round(fitted - started, 3),
+        predict_seconds=round(ended - fitted, 3),
+        memory=memory,
+        gpu_memory=gpu_memory,
+        model=fit.digest,
+        device="cpu" if gpu_memory is None else "cuda",
+        date=date.today().isoformat(),
+        environment=environment(),
+        predict_one_ms=_predict_one(method, query),
+    )
+
+
+def _predict_one(method: Baseline, query: Query) -> float | None:
+    """Return how long a new document that comes alone takes, in milliseconds; None if the method cannot take it."""
+    seconds = []
+    for i in range(min(20, len(query))):
+        one = replace(query.only(np.array([i])), places=None)
+        started = time.perf_counter()
+        try:
+            method.predict(one)
+        except InputError:
+            return None
+        seconds.append(time.perf_counter() - started)
+    return round(median(seconds) * 1000, 3) if seconds else None
+
+
+def validate_cell(cell: Cell, device: str = "auto") -> float:
+    """Fit, and return the accuracy on validation documents. Test documents have no part in it."""
+    dataset = _dataset(cell.dataset)
+    task = Protocol.parse(cell.protocol).task(dataset, cell.seed)
+    method = make_baseline(cell.method, cell.settings, cell.seed, device)
+    fit = method.fit(task)
+    if len(task.validation):
+        guesses = method.predict(task.documents(task.validation))
+        return float(np.mean(guesses == task.labels[task.validation]))
+    if fit.validation_accuracy is None:
+        raise InputError(f"{cell.method} held out no documents, so that nothing can be chosen on {cell.dataset}.")
+    return fit.validation_accuracy
+
+
+@lru_cache(maxsize=2)
+def _dataset(name: str) -> Dataset:
+    return load_dataset(name)
+
+
+def environment() -> dict[str, str]:
+    """Return the machine and the versions that a run depends on."""
+    # The graphics card is known only once torch has been loaded, so the machine is looked at every time.
+    return {"wgcn": __version__, "python": platform.python_version(), "machine": _machine(), **_versions()}
+
+
+@lru_cache(maxsize=1)
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _machine() -> str:
+    """Name the processor and the graphics card, and nothing that tells whose machine it is."""
+    name = platform.machine()
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    parts = [f"{len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()}\u00d7 {name}"]
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        parts.append(f"1\u00d7 {torch.cuda.get_device_name()}")
+    return ", ".join(parts)
+
+
+def _reset_peaks() -> None:
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # Linux: begin to measure the highest memory anew
+
+
+def _peaks() -> tuple[float, float | None]:
+    """Return the highest memory of the process and, if it was used, of the graphics card, in MiB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        peak = next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+    torch = sys.modules.get("torch")
+    gpu = torch.cuda.max_memory_allocated() / 2**20 if torch is not None and torch.cuda.is_available() else 0.0
+    return round(peak, 1), round(gpu, 1) if gpu else None
+
+
+def renamed(run: Run, cell: Cell) -> Run:
+    """Return a run under the name that its cell has in another table."""
+    return replace(run, cell=cell)

@@ -1,0 +1,54 @@
+"""Accuracy against the share of labels, beside a linear support vector machine: ours, not the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from wgcn.graph.pictures import panels
+from wgcn_paper.experiments.cells import Run
+from wgcn_paper.experiments.published import TITLES
+from wgcn_paper.experiments.report import NOTHING, draw_scores, group, markdown_table, score
+from wgcn_paper.experiments.table import Table
+from wgcn_paper.protocol import Protocol
+
+__all__ = ["report"]
+
+
+def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
+    """Return the table, and draw a picture a data set."""
+    groups = group(runs)
+    present = [name for name in table.datasets if any(dataset == name for _, _, dataset in groups)]
+    parts = []
+    for dataset in present:
+        rows = []
+        for row in table.rows:
+            scores = [score(groups.get((protocol, row.name, dataset), ())) for protocol in table.protocols]
+            rows.append([row.name, *(str(found) if found else NOTHING for found in scores)])
+        shares = [str(Protocol.parse(protocol)).split(":")[1] for protocol in table.protocols]
+        parts.append(f"**{TITLES[dataset]}**\n\n" + markdown_table(["labels", *shares], rows))
+    if present:
+        _draw(table, groups, present, folder)
+        parts.append(f"![Accuracy against the share of labels]({table.name}.png)\n")
+    return "\n".join(parts)
+
+
+def _draw(table: Table, groups: dict[tuple[str, str, str], list[Run]], present: Sequence[str], folder: Path) -> None:
+    paths = [folder / f"{table.name}.png", folder / f"{table.name}.svg"]
+    with panels(paths, (3.1 * len(present) + 0.6, 3.4), len(present)) as axes:
+        for axis, dataset in zip(axes, present, strict=True):
+            for row, marker in zip(table.rows, "osv^D", strict=False):
+                points = [
+                    (100 * (Protocol.parse(protocol).fraction or 1), found)
+                    for protocol in table.protocols
+                    if (found := score(groups.get((protocol, row.name, dataset), ()))) is not None
+                ]
+                draw_scores(axis, points, row.name, marker)
+            axis.set_xscale("log")
+            axis.set_xticks([1, 5, 20, 100], ["1 %", "5 %", "20 %", "100 %"])
+            axis.minorticks_off()
+            axis.set_title(TITLES[dataset])
+            axis.set_xlabel("labels")
+            axis.grid(alpha=0.3)
+        axes[0].set_ylabel("test accuracy (%)")
+        axes[0].legend(loc="lower right", fontsize=8)

@@ -1,0 +1,50 @@
+"""The paper's figure of sensitivity: accuracy against the hidden size, and against the window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from wgcn.graph.pictures import panels
+from wgcn_paper.experiments.cells import Run
+from wgcn_paper.experiments.published import TITLES
+from wgcn_paper.experiments.report import NOTHING, draw_scores, group, markdown_table, score
+from wgcn_paper.experiments.table import Table, variant_name
+
+__all__ = ["report"]
+
+_TITLES = {"hidden": "hidden size", "window": "window (tokens)"}
+
+
+def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
+    """Return a table for each setting, and draw both beside each other, as the paper's figure has them."""
+    groups = group(runs)
+    [protocol], [row] = table.protocols, table.rows
+    scores = {
+        (setting, dataset): [
+            score(groups.get((protocol, variant_name(row.name, setting, value), dataset), ())) for value in values
+        ]
+        for setting, values in table.vary
+        for dataset in table.datasets
+    }
+    if not any(found for values in scores.values() for found in values):
+        return ""
+    parts = []
+    for setting, values in table.vary:
+        rows = [
+            [TITLES[dataset], *(str(found) if found else NOTHING for found in scores[setting, dataset])]
+            for dataset in table.datasets
+        ]
+        parts.append(markdown_table([_TITLES.get(setting, setting), *map(str, values)], rows))
+    paths = [folder / f"{table.name}.png", folder / f"{table.name}.svg"]
+    with panels(paths, (10.5, 4.2), len(table.vary)) as axes:
+        for axis, (setting, values) in zip(axes, table.vary, strict=True):
+            for dataset, marker in zip(table.datasets, "osv^D", strict=False):
+                points = [(v, s) for v, s in zip(values, scores[setting, dataset], strict=True) if s is not None]
+                draw_scores(axis, points, TITLES[dataset], marker)
+            axis.set_xlabel(_TITLES.get(setting, setting))
+            axis.set_ylabel("test accuracy (%)")
+            axis.grid(alpha=0.3)
+        axes[0].legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=5, frameon=False)
+    parts.append(f"![Accuracy against hidden size and window]({table.name}.png)\n")
+    return "\n".join(parts)

@@ -1,0 +1,207 @@
+"""A table: which cells it is made of, as its settings file says.
+
+A settings file is TOML: the data sets, protocols and seeds of the table, and a row for each method with its settings,
+those of single data sets, and the ranges that a search looks through; ``like`` takes them from the row of that name in
+the table of accuracies, so that they are written once. ``vary`` runs every row with several values of one setting. The
+files lie in ``settings``, one per table.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from wgcn.errors import InputError
+from wgcn_paper.experiments.cells import Cell, make_cell
+from wgcn_paper.methods.baseline import method_class
+from wgcn_paper.protocol import Protocol
+
+__all__ = ["Options", "Row", "Table", "load_table"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What narrows a table. None means all that its settings file has.
+
+    Parameters
+    ----------
+    datasets, protocols, rows : collections of str, optional
+    seeds : int, optional
+        Run the seeds 0 to seeds - 1.
+    models : collection of str, optional
+        Only rows of these methods.
+    """
+
+    datasets: Collection[str] | None = None
+    protocols: Collection[str] | None = None
+    rows: Collection[str] | None = None
+    seeds: int | None = None
+    models: Collection[str] | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method with its settings.
+
+    Parameters
+    ----------
+    name : str
+        As the table shows it.
+    method : str
+    settings : mapping
+        For all data sets.
+    sets : mapping from str to mapping
+        For single ones; what is given here comes before `settings`.
+    search : mapping from str to list
+        The values that a search tries.
+    protocols : sequence of str, optional
+        Those of the table that it runs under, if not all.
+    seeds : mapping from str to int
+        How many on single data sets, if not as many as the table says: for slow methods.
+    published : str
+        The row of the paper's table that it is shown beside, if there is one.
+    """
+
+    name: str
+    method: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    search: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    protocols: Sequence[str] | None = None
+    seeds: Mapping[str, int] = field(default_factory=dict)
+    published: str = ""
+
+    def settings_for(self, dataset: str) -> dict[str, Any]:
+        """Return the settings for a data set."""
+        return {**self.settings, **self.sets.get(dataset, {})}
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a settings file holds.
+
+    Parameters
+    ----------
+    name, title : str
+    datasets, protocols : sequence of str
+    seeds : int
+        How many; those of single data sets in `set_seeds`.
+    rows : sequence of Row
+    vary : sequence of (setting, values)
+        Every row is run with each value of each setting, one setting at a time; without any, as it is.
+    """
+
+    name: str
+    title: str
+    datasets: Sequence[str]
+    protocols: Sequence[str]
+    seeds: int
+    rows: Sequence[Row]
+    vary: Sequence[tuple[str, Sequence[Any]]] = ()
+    set_seeds: Mapping[str, int] = field(default_factory=dict)
+
+    def cells(self, options: Options | None = None) -> list[Cell]:
+        """Return the cells, those of a data set next to each other."""
+        options = options or Options()
+        _check("data set", options.datasets, self.datasets)
+        _check("protocol", options.protocols, self.protocols)
+        _check("row", options.rows, [row.name for row in self.rows])
+        _check("model", options.models, list(dict.fromkeys(row.method for row in self.rows)))
+        return [
+            cell
+            for dataset in self.datasets
+            if options.datasets is None or dataset in options.datasets
+            for protocol in self.protocols
+            if options.protocols is None or protocol in options.protocols
+            for row in self.rows
+            if options.rows is None or row.name in options.rows
+            if options.models is None or row.method in options.models
+            for cell in self._row_cells(row, dataset, protocol, options)
+        ]
+
+    def _row_cells(self, row: Row, dataset: str, protocol: str, options: Options) -> Iterator[Cell]:
+        kind = method_class(row.method)
+        if row.protocols is not None and protocol not in row.protocols:
+            if options.protocols is not None and (options.rows is not None or options.models is not None):
+                # It was asked for by name.
+                raise InputError(f"{row.name} cannot run under the protocol {protocol} here. {kind.why_not}".strip())
+            return
+        n_seeds = min(options.seeds or 10**9, row.seeds.get(dataset, self.set_seeds.get(dataset, self.seeds)))
+        drawn = Protocol.parse(protocol)
+        if not kind.seeded and not drawn.is_drawn:
+            n_seeds = 1  # nothing is drawn
+        settings = row.settings_for(dataset)
+        for variant, values in self._variants(row):
+            for seed in range(n_seeds):
+                yield make_cell(dataset, protocol, row.method, {**settings, **values}, seed, variant)
+
+    def _variants(self, row: Row) -> Iterator[tuple[str, dict[str, Any]]]:
+        if not self.vary:
+            yield row.name, {}
+        for setting, values in self.vary:
+            for value in values:
+                yield variant_name(row.name, setting, value), {setting: value}
+
+
+def variant_name(row: str, setting: str, value: Any) -> str:
+    """Return the name of a row with one setting varied."""
+    return f"{row}; {setting} {value}"
+
+
+def load_table(name: str, path: Path | None = None) -> Table:
+    """Read the settings file of a table, or another file for it."""
+    try:
+        if path is not None:
+            text = path.read_text(encoding="utf-8")
+        else:
+            text = resources.files("wgcn_paper").joinpath("settings", f"{name}.toml").read_text("utf-8")
+        content = tomllib.loads(text)
+        rows = [_row(entry) for entry in content.get("row", [])]
+        vary = [(entry["setting"], entry["values"]) for entry in content.get("vary", [])]
+        return Table(
+            name,
+            content["title"],
+            content["datasets"],
+            content.get("protocols", []),
+            content.get("seeds", 1),
+            rows,
+            vary,
+            content.get("set_seeds", {}),
+        )
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+        where = path or f"settings/{name}.toml"
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else f"{error!r:.300}"
+        raise InputError(f"{where} is no settings file for '{name}': {reason}.") from error
+
+
+def _row(entry: Mapping[str, Any]) -> Row:
+    """Read a row. With ``like`` it is the row of that name of the table of accuracies, but for what it says itself."""
+    own = Row(
+        entry["name"],
+        "" if "like" in entry else entry["method"],
+        entry.get("settings", {}),
+        entry.get("set", {}),
+        entry.get("search", {}),
+        entry.get("protocols"),
+        entry.get("seeds", {}),
+        entry.get("published", ""),
+    )
+    if "like" not in entry:
+        return own
+    rows = {row.name: row for row in load_table("accuracy").rows}
+    if entry["like"] not in rows:
+        raise InputError(f"There is no row {entry['like']!r} in the table of accuracies for {own.name!r} to be like.")
+    model = rows[entry["like"]]
+    sets = {name: {**model.sets.get(name, {}), **own.sets.get(name, {})} for name in {**model.sets, **own.sets}}
+    return replace(own, method=model.method, settings={**model.settings, **own.settings}, sets=sets)
+
+
+def _check(what: str, given: Collection[str] | None, known: Sequence[str]) -> None:
+    separator = "; " if any("," in name for name in known) else ", "
+    for name in given or ():
+        if name not in known:
+            raise InputError(f"There is no {what} {name!r} in this table. There are: {separator.join(known)}.")

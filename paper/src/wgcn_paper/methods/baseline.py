@@ -1,0 +1,203 @@
+"""The interface that all methods share, and the registry of their names."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from wgcn.errors import InputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from wgcn_paper.protocol import Query, Task
+
+__all__ = [
+    "Baseline",
+    "Fit",
+    "array_digest",
+    "hold_out",
+    "in_fixed_order",
+    "make_baseline",
+    "method_class",
+    "method_names",
+    "register_method",
+]
+
+# Name of a method, and the module and class that hold it: imported when it is asked for, since some need torch.
+_METHODS: dict[str, tuple[str, str]] = {
+    "wgcn": ("wgcn_paper.methods.wgcn", "NetworkMethod"),
+    "wgcn-linear": ("wgcn_paper.methods.wgcn", "LinearMethod"),
+    "wgcn-citations": ("wgcn_paper.methods.wgcn_citations", "CitationMethod"),
+    "cnn": ("wgcn_paper.methods.cnn", "CNNMethod"),
+    "lstm": ("wgcn_paper.methods.lstm", "LSTMMethod"),
+    "graph-cnn": ("wgcn_paper.methods.graph_cnn", "GraphCNNMethod"),
+    "text-gcn": ("wgcn_paper.methods.text_gcn", "TextGCNMethod"),
+    "text-level-gnn": ("wgcn_paper.methods.text_level_gnn", "TextLevelGNNMethod"),
+    "fast-gcn": ("wgcn_paper.methods.fast_gcn", "FastGCNMethod"),
+    "gcn": ("wgcn_paper.methods.gcn", "GCNMethod"),
+    "gin": ("wgcn_paper.methods.gin", "GINMethod"),
+    "sgc": ("wgcn_paper.methods.sgc", "SGCMethod"),
+    "linear-svc": ("wgcn_paper.methods.linear_svc", "LinearSVCMethod"),
+    "logistic": ("wgcn_paper.methods.logistic", "LogisticMethod"),
+    "fasttext": ("wgcn_paper.methods.fasttext", "FastTextMethod"),
+    "wide-mlp": ("wgcn_paper.methods.wide_mlp", "WideMLPMethod"),
+    "sentence-embedding": ("wgcn_paper.methods.sentence_embedding", "SentenceEmbeddingMethod"),
+    "embedding": ("wgcn_paper.methods.embedder", "EmbeddingMethod"),
+}
+
+# Methods from outside the package.
+_registered: dict[str, type[Baseline]] = {}
+
+# Packages that only some methods need, and the extra that installs them.
+_EXTRAS = {"torch_geometric": "baselines", "fasttext": "baselines"}
+
+
+class Fit(NamedTuple):
+    """What fitting tells of itself."""
+
+    epochs: int | None = None  # None for what does not train in epochs
+    validation_accuracy: float | None = None  # on documents that were held out of the training documents
+    seconds_per_epoch: float | None = None  # the median
+    digest: str | None = None  # of all that was learnt
+
+
+class Baseline(ABC):
+    """A method with its settings.
+
+    Parameters
+    ----------
+    settings : mapping
+        Values for some or all of the keys of `defaults`; any other key is an error. Results from before a setting are
+        taken to have its default; if that changes anything, `earlier` says what they had.
+    seed : int
+    device : str
+        "cpu", "cuda" or "auto"; of no meaning to methods that know no GPU.
+    """
+
+    name: ClassVar[str]
+    protocols: ClassVar[tuple[str, ...]] = ("corpus", "inductive", "few-label", "unseen")
+    why_not: ClassVar[str] = ""  # for a method that cannot run under all protocols: why
+    seeded: ClassVar[bool] = True  # whether another seed gives another model
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    earlier: ClassVar[Mapping[str, Any]] = {}  # values of results from before a setting, where not the default
+
+    def __init__(self, settings: Mapping[str, Any] | None = None, seed: int = 0, device: str = "auto") -> None:
+        given = dict(settings or {})
+        unknown = sorted(given.keys() - self.defaults.keys())
+        if unknown:
+            raise InputError(
+                f"{self.name} has no setting {', '.join(unknown)}. It has: {', '.join(sorted(self.defaults))}."
+            )
+        self.settings: dict[str, Any] = {**self.defaults, **given}
+        self.seed, self.device = seed, device
+
+    @abstractmethod
+    def fit(self, task: Task) -> Fit:
+        """Learn from what the task shows."""
+
+    @abstractmethod
+    def predict(self, query: Query) -> npt.NDArray[Any]:
+        """Return a label a document."""
+
+    def _pick(self, names: Iterable[str]) -> dict[str, Any]:
+        return {name: self.settings[name] for name in names}
+
+
+def method_names() -> tuple[str, ...]:
+    """Return the names of all methods."""
+    return *_METHODS, *_registered
+
+
+def register_method(kind: type[Baseline]) -> type[Baseline]:
+    """Make a method of your own known by its name, in this process; a decorator for its class.
+
+    A class that was registered before gives way to a new one of its name; the methods of the package do not.
+    """
+    if kind.name in _METHODS:
+        raise InputError(f"The package has a method {kind.name!r} already. Give {kind.__name__} another name.")
+    _registered[kind.name] = kind
+    return kind
+
+
+def method_class(name: str) -> type[Baseline]:
+    """Return the class of a method."""
+    if name in _registered:
+        return _registered[name]
+    if name not in _METHODS:
+        raise InputError(f"There is no method {name!r}. There are: {', '.join(method_names())}.")
+    module, attribute = _METHODS[name]
+    try:
+        found: type[Baseline] = getattr(import_module(module), attribute)
+    except ImportError as error:
+        missing = (error.name or "a package").split(".")[0]
+        extra = _EXTRAS.get(missing, "train")
+        raise MissingDependencyError(missing, extra, f"The method {name}") from error
+    return found
+
+
+def make_baseline(
+    name: str, settings: Mapping[str, Any] | None = None, seed: int = 0, device: str = "auto"
+) -> Baseline:
+    """Make a method by its name."""
+    return method_class(name)(settings, seed, device)
+
+
+def in_fixed_order(task: Task) -> tuple[Task, npt.NDArray[np.int64]]:
+    """Return the task with its documents in an order that depends on their content alone, and each one's new place."""
+    keys = []
+    for i, label in enumerate(task.labels):
+        digest = hashlib.sha256()
+        if task.texts is not None:
+            digest.update(task.texts[i].encode(errors="replace"))
+        if task.features is not None:
+            row = slice(task.features.indptr[i], task.features.indptr[i + 1])
+            digest.update(task.features.indices[row].tobytes() + task.features.data[row].tobytes())
+        keys.append((digest.hexdigest(), str(label), i))
+    order = np.array([i for _, _, i in sorted(keys)], np.int64)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    graph = task.document_graph
+    if graph is not None:
+        graph = graph[order][:, order]
+        graph.sort_indices()
+    return (
+        replace(
+            task,
+            texts=None if task.texts is None else tuple(task.texts[i] for i in order),
+            features=None if task.features is None else task.features[order],
+            labels=task.labels[order],
+            validation=np.sort(rank[task.validation]),
+            document_graph=graph,
+        ),
+        rank,
+    )
+
+
+def hold_out(codes: npt.NDArray[np.int64], fraction: float, seed: int) -> npt.NDArray[np.bool_]:
+    """Draw a share of the documents with labels, but never the last one of a class."""
+    order = np.random.default_rng(seed).permutation(np.flatnonzero(codes >= 0))
+    left = np.bincount(codes[order])
+    held_out = np.zeros(len(codes), bool)
+    for i in order[: round(len(order) * fraction)]:
+        if left[codes[i]] > 1:
+            left[codes[i]] -= 1
+            held_out[i] = True
+    return held_out
+
+
+def array_digest(*parts: npt.NDArray[Any] | Iterable[str] | None) -> str:
+    """Return the SHA-256 of arrays and words: the fingerprint of a model."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray) and part.dtype != object:
+            digest.update(f"{part.dtype} {part.shape}".encode())
+            digest.update(np.ascontiguousarray(part).data)
+        else:
+            digest.update("\n".join(map(str, () if part is None else part)).encode())
+    return digest.hexdigest()

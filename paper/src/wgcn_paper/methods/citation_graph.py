@@ -1,0 +1,103 @@
+"""What the networks on a graph of citations share: features and links of documents, also of documents that come later.
+
+Features are scaled so that rows sum to 1. Links have no weight and no direction, and those of a document to itself are
+left out, since every method here says on its own how a document counts for itself.
+
+A document that fitting did not see joins the graph at prediction, by its links to the documents of the task. The
+documents of one query are in that graph together: they have no links to each other, but may share a neighbour.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.sparse import block_array, csr_array, vstack
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
+
+from wgcn.errors import InputError
+from wgcn_paper.methods.network import NetworkBaseline
+
+if TYPE_CHECKING:
+    from wgcn_paper.protocol import Query, Task
+
+__all__ = ["CitationBaseline", "sparse_dropout"]
+
+
+class CitationBaseline(NetworkBaseline):
+    """A network that takes the features of all documents and the edges between them, and gives all logits at once."""
+
+    def _prepare(self, task: Task) -> None:
+        if task.features is None or task.document_graph is None:
+            raise InputError(f"{self.name} works on features and citations, and this data set has only texts.")
+        self._features = _in_rows(task.features)
+        self._links = _undirected(task.document_graph)
+        self._inputs, self._edges = self._to_inputs(self._features), self._to_edges(self._links)
+
+    def _logits(self, rows: npt.NDArray[np.int64]) -> Tensor:
+        return self._all_logits(self._inputs, self._edges)[torch.from_numpy(rows).to(self.torch_device)]
+
+    def _query_logits(self, query: Query) -> Tensor:
+        if query.places is not None:
+            return self._logits(self._places(query))
+        assert query.features is not None
+        n_documents, n_new = len(self._rank), query.features.shape[0]
+        between = query.document_graph
+        if between is None:
+            between = csr_array((n_new, n_documents), dtype=np.float32)
+        # The columns come in the order that the task was given in.
+        between = csr_array(between)[:, np.argsort(self._rank)]
+        links = _undirected(csr_array(block_array([[self._links, None], [between, csr_array((n_new, n_new))]])))
+        features = csr_array(vstack([self._features, _in_rows(query.features)]))
+        return self._all_logits(self._to_inputs(features), self._to_edges(links))[n_documents:]
+
+    def _all_logits(self, inputs: Tensor, edges: Tensor) -> Tensor:
+        logits: Tensor = self.network(inputs, edges)
+        return logits
+
+    def _to_inputs(self, features: csr_array) -> Tensor:
+        """Return features as the first layer takes them: sparse, since only few words are in a document."""
+        entries = features.tocoo()
+        places = torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64))
+        return _sparse(places, torch.from_numpy(entries.data), entries.shape).to(self.torch_device)
+
+    def _to_edges(self, links: csr_array) -> Tensor:
+        """Return links as PyTorch Geometric takes them: sources and targets, each link in both directions."""
+        entries = links.tocoo()
+        return torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64)).to(self.torch_device)
+
+
+def sparse_dropout(inputs: Tensor, share: float, training: bool) -> Tensor:
+    """Drop a share of the features that are there; dropping the others would change nothing."""
+    if not training:
+        return inputs
+    return _sparse(inputs.indices(), F.dropout(inputs.values(), share), inputs.shape)
+
+
+def _sparse(places: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return torch.sparse_coo_tensor(places, values, shape, is_coalesced=True, check_invariants=False)
+
+
+def _in_rows(features: csr_array) -> csr_array:
+    """Scale rows to the sum 1; the entries of a row come in the order of words."""
+    rows = csr_array(features, dtype=np.float32, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    sums = abs(rows).sum(axis=1)
+    rows.data /= np.repeat(sums, np.diff(rows.indptr))
+    return rows
+
+
+def _undirected(graph: csr_array) -> csr_array:
+    """Return which documents are linked, whichever of them cites the other, without links to oneself."""
+    entries = graph.tocoo()
+    kept = (entries.data != 0) & (entries.row != entries.col)
+    sources, targets = entries.row[kept], entries.col[kept]
+    both = np.concatenate([sources, targets]), np.concatenate([targets, sources])
+    links = csr_array((np.ones(len(both[0]), np.float32), both), shape=graph.shape)
+    links.sum_duplicates()
+    links.data[:] = 1
+    return links

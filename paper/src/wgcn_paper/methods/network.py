@@ -1,0 +1,202 @@
+"""What all methods share that train a network by epochs: the loop, the choice of an epoch, the order of documents."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from wgcn.device import find_device
+from wgcn.errors import InputError
+from wgcn_paper.methods.baseline import Baseline, Fit, array_digest, hold_out, in_fixed_order
+
+if TYPE_CHECKING:
+    from wgcn_paper.protocol import Query, Task
+
+__all__ = ["TRAINING", "NetworkBaseline", "seeded"]
+
+# Settings of every network here. A batch size of 0 takes all documents at once. "stopping" says which epoch is kept:
+# that of the lowest validation "loss" or the highest validation "accuracy", once `patience` epochs were no better; or,
+# as in Kipf's code, the first whose validation loss is above the "mean" of those of the `patience` epochs before it.
+TRAINING: Mapping[str, Any] = {
+    "learning_rate": 0.001,
+    "weight_decay": 0.0,
+    "batch_size": 0,
+    "max_epochs": 200,
+    "patience": 10,
+    "stopping": "loss",
+    "validation_fraction": 0.1,
+}
+_STOPPING = ("loss", "accuracy", "mean")
+
+
+class NetworkBaseline(Baseline):
+    """A method that trains a network by epochs.
+
+    A subclass prepares its documents, makes its network and gives the logits of documents; the rest is done here. The
+    documents come to it in an order that depends on their content alone, so results do not depend on the order that
+    they were given in.
+    """
+
+    classes: npt.NDArray[Any]
+    network: nn.Module
+
+    def fit(self, task: Task) -> Fit:
+        """Learn from the documents with labels; a share of them, or those that are set apart, choose the epoch."""
+        if self.settings["stopping"] not in _STOPPING:
+            raise InputError(f"stopping is one of {', '.join(_STOPPING)}, got {self.settings['stopping']!r}.")
+        task, self._rank = in_fixed_order(task)
+        labelled = np.array([label is not None for label in task.labels])
+        self.classes, found = np.unique(np.array(task.labels[labelled].tolist()), return_inverse=True)
+        codes = np.full(len(task.labels), -1)
+        codes[labelled] = found
+        held_out = np.zeros(len(codes), bool)
+        if len(task.validation):
+            held_out[task.validation] = True
+        elif self.settings["validation_fraction"]:
+            held_out = hold_out(codes, self.settings["validation_fraction"], self.seed)
+        self.torch_device = find_device(self.device)
+        with seeded(self.seed, self.torch_device):
+            self._prepare(task)
+            self.network = self._make_network(len(self.classes)).to(self.torch_device)
+            self.targets = torch.from_numpy(codes).to(self.torch_device)
+            told = self._train(np.flatnonzero(labelled & ~held_out), np.flatnonzero(labelled & held_out))
+        state = {name: value.detach().cpu().numpy() for name, value in sorted(self.network.state_dict().items())}
+        return told._replace(digest=array_digest(list(state), *state.values(), self._words()))
+
+    def predict(self, query: Query) -> npt.NDArray[Any]:
+        """Return a label a document."""
+        self.network.eval()
+        with torch.no_grad():
+            guesses = self._query_logits(query).argmax(1).cpu().numpy()
+        labels: npt.NDArray[Any] = self.classes[guesses]
+        return labels
+
+    # What a subclass says of itself.
+
+    @abstractmethod
+    def _prepare(self, task: Task) -> None:
+        """Make of the documents what the network takes: vocabulary, graph, tensors on `torch_device`."""
+
+    @abstractmethod
+    def _make_network(self, n_classes: int) -> nn.Module:
+        """Return the network with its first weights; torch's random numbers are seeded."""
+
+    @abstractmethod
+    def _logits(self, rows: npt.NDArray[np.int64]) -> Tensor:
+        """Return the logits of documents of the task, by their places; `self.network.training` says what for."""
+
+    @abstractmethod
+    def _query_logits(self, query: Query) -> Tensor:
+        """Return the logits of documents to be classified; the network is in evaluation mode."""
+
+    def _parameter_groups(self) -> list[dict[str, Any]]:
+        """Return what the optimiser takes: all weights, with the same weight decay, unless a method says otherwise."""
+        return [{"params": list(self.network.parameters()), "weight_decay": self.settings["weight_decay"]}]
+
+    def _loss(self, logits: Tensor, rows: npt.NDArray[np.int64]) -> Tensor:
+        return F.cross_entropy(logits, self.targets[torch.from_numpy(rows).to(self.torch_device)])
+
+    def _words(self) -> tuple[str, ...]:
+        """Return the words that the weights belong to, for the fingerprint of the model."""
+        return ()
+
+    def _places(self, query: Query) -> npt.NDArray[np.int64]:
+        """Return where the documents of a query stand among those of the task, for transductive methods."""
+        if query.places is None:
+            raise InputError(f"{self.name} cannot classify documents that it has not seen. {self.why_not}".strip())
+        return self._rank[query.places]
+
+    def _in_batches(self, logits: Callable[[npt.NDArray[np.int64]], Tensor], n_documents: int) -> Tensor:
+        """Return the logits of documents of a query, taken as many at a time as in training."""
+        batches = _batches(np.arange(n_documents), self.settings["batch_size"])
+        parts = [logits(rows) for rows in batches if len(rows)]
+        return torch.cat([*parts, torch.empty(0, len(self.classes), device=self.torch_device)])
+
+    # The loop.
+
+    def _train(self, rows: npt.NDArray[np.int64], held_out: npt.NDArray[np.int64]) -> Fit:
+        settings = self.settings
+        optimizer = torch.optim.Adam(self._parameter_groups(), lr=settings["learning_rate"])
+        shuffle = np.random.default_rng(self.seed)
+        seconds, losses, accuracies = [], [], []
+        best: tuple[float, int, dict[str, Tensor]] = (np.inf, 0, {})
+        for epoch in range(1, settings["max_epochs"] + 1):
+            started = time.perf_counter()
+            self.network.train()
+            total = torch.zeros((), device=self.torch_device)
+            for batch in _batches(rows, settings["batch_size"], shuffle):
+                loss = self._loss(self._logits(batch), batch)
+                optimizer.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+                total += loss.detach() * len(batch)
+            if not np.isfinite(float(total)):
+                raise InputError(
+                    f"The loss of {self.name} became {float(total)} in epoch {epoch}: look for huge or missing values "
+                    f"in the data, or lower learning_rate ({settings['learning_rate']})."
+                )
+            if len(held_out):
+                loss_there, accuracy = self._validate(held_out)
+                losses.append(loss_there)
+                accuracies.append(accuracy)
+                badness = -accuracy if settings["stopping"] == "accuracy" else loss_there
+                if settings["stopping"] == "mean" or badness < best[0]:
+                    kept = {} if settings["stopping"] == "mean" else _copy(self.network)
+                    best = (badness, epoch, kept)
+            seconds.append(time.perf_counter() - started)
+            if len(held_out) and self._stale(losses, epoch - best[1]):
+                break
+        if best[2]:
+            self.network.load_state_dict(best[2])
+        return Fit(
+            epochs=len(seconds),
+            validation_accuracy=accuracies[best[1] - 1] if accuracies else None,
+            seconds_per_epoch=median(seconds[2:] or seconds),
+        )
+
+    def _stale(self, losses: list[float], epochs_since: int) -> bool:
+        patience: int = self.settings["patience"]
+        if self.settings["stopping"] == "mean":
+            return len(losses) > patience and losses[-1] > float(np.mean(losses[-patience - 1 : -1]))
+        return epochs_since >= patience
+
+    @torch.no_grad()
+    def _validate(self, rows: npt.NDArray[np.int64]) -> tuple[float, float]:
+        self.network.eval()
+        size = self.settings["batch_size"]
+        logits = torch.cat([self._logits(batch) for batch in _batches(rows, size)])
+        targets = self.targets[torch.from_numpy(rows).to(self.torch_device)]
+        return float(F.cross_entropy(logits, targets)), float((logits.argmax(1) == targets).float().mean())
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Seed torch's own random numbers, and give them back afterwards as they were."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
+
+
+def _batches(
+    rows: npt.NDArray[np.int64], size: int, shuffle: np.random.Generator | None = None
+) -> Iterator[npt.NDArray[np.int64]]:
+    if not size:
+        yield rows
+        return
+    order = rows if shuffle is None else shuffle.permutation(rows)
+    for begin in range(0, len(order), size):
+        yield order[begin : begin + size]
+
+
+def _copy(network: nn.Module) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in network.state_dict().items()}

@@ -1,0 +1,66 @@
+"""What methods prepare before they learn: a corpus by their settings, and what is kept of it for the next fit."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from wgcn.text.corpus import Corpus
+from wgcn.text.vocabulary import VocabularyRules
+from wgcn_paper.datasets import stop_words
+
+__all__ = ["Kept", "make_corpus"]
+
+T = TypeVar("T")
+
+
+class Kept(OrderedDict[str, T]):
+    """What was prepared last, for the fits that follow, which often differ in the seed alone.
+
+    Parameters
+    ----------
+    most : int
+        How many to keep. The one that has not been asked for the longest gives way.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def find(self, source: Any, make: Callable[[], T]) -> T:
+        """Return what was made from a source, or make it.
+
+        Parameters
+        ----------
+        source : anything that JSON can hold
+            All that it depends on, such as the digest of a task and some settings.
+        make : callable
+        """
+        key = json.dumps(source)
+        if key not in self:
+            while len(self) >= self.most:  # before the new one is made, so that memory never holds one more
+                self.popitem(last=False)
+            self[key] = make()
+        self.move_to_end(key)
+        return self[key]
+
+
+def make_corpus(texts: Sequence[str], settings: Mapping[str, Any], max_size: int | None = None) -> Corpus:
+    """Return texts as ids of words, by the settings "tokenizer", "stop_words" and "min_count".
+
+    Parameters
+    ----------
+    texts : sequence of str
+    settings : mapping
+        "stop_words" says whether those of the data sets are left out.
+    max_size : int, optional
+        Keep only so many of the most frequent words.
+    """
+    rules = VocabularyRules(
+        min_count=settings["min_count"],
+        max_size=max_size,
+        stop_words=stop_words() if settings["stop_words"] else frozenset(),
+    )
+    return Corpus.from_texts(texts, tokenizer=settings["tokenizer"], rules=rules)

@@ -1,0 +1,247 @@
+"""The command that makes the tables, as a user runs it."""
+
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wgcn_paper.datasets import Dataset, layout
+from wgcn_paper.experiments import cells, reproduce
+from wgcn_paper.experiments.reproduce import TABLES
+from wgcn_paper.experiments.table import Options, Table
+
+Run = Callable[..., tuple[int, str, str]]
+
+SETTINGS = """
+title = "Small"
+datasets = ["r8", "mr"]
+protocols = ["corpus", "inductive"]
+[[row]]
+name = "SVC"
+published = "CNN"
+method = "linear-svc"
+[[row]]
+name = "SVC, pairs"
+method = "linear-svc"
+[row.settings]
+ngrams = 2
+"""
+
+
+@pytest.fixture
+def nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine without data, and a folder to work in."""
+    (tmp_path / "none").mkdir()
+    monkeypatch.setenv("WGCN_DATA", str(tmp_path / "none"))
+    monkeypatch.setenv("WGCN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    cells._dataset.cache_clear()
+
+
+@pytest.fixture
+def small(nothing: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Two small sets, and a settings file for them."""
+    texts = ("a cat purrs", "the dog barks", "my cat", "his dog") * 5
+    labels = np.array(["cat", "dog"] * 10)
+    for name in ("r8", "mr"):
+        (tmp_path / "none/text" / name).mkdir(parents=True)
+        dataset = Dataset(name, texts, None, labels, np.arange(16), np.arange(16, 20))
+        layout.write_text_set(tmp_path / "none/text" / name, dataset)
+    path = tmp_path / "small.toml"
+    path.write_text(SETTINGS)
+    return path
+
+
+def done(folder: Path) -> list[tuple[str, str, str]]:
+    runs = json.loads((folder / "accuracy.json").read_text())["runs"]
+    return [(run["dataset"], run["protocol"], run["variant"]) for run in runs]
+
+
+def error(answer: tuple[int, str, str]) -> str:
+    code, out, err = answer
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert "Traceback" not in err
+    return err
+
+
+def test_help_names_every_table_and_option(run: Run) -> None:
+    code, out, _ = run("reproduce", "--help")
+    assert code == 0
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", out)
+    options = ("datasets", "protocol", "rows", "models", "seeds", "jobs", "search", "settings", "word-vectors")
+    for word in (*TABLES, "all", *(f"--{option}" for option in options)):
+        assert word in plain
+
+
+@pytest.mark.parametrize("name", [*TABLES, "all"])
+def test_without_data_it_says_how_to_get_it(run: Run, nothing: None, tmp_path: Path, name: str) -> None:
+    err = error(run("reproduce", name))
+    assert "is not on this machine" in err
+    assert "wgcn-paper data prepare" in err
+    assert "WGCN_DATA" in err
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["figure"], "There is no table 'figure'. There are: datasets, accuracy"),
+        (["accuracy", "--datasets", "r9"], "There is no data set 'r9' in this table. There are: 20ng"),
+        (["accuracy", "--rows", "BERT"], "There is no row 'BERT' in this table. There are: WGCN"),
+        (["accuracy", "--protocol", "open"], "There is no protocol 'open' in this table. There are: corpus, inductive"),
+        (["accuracy", "--models", "text-gcn,bert"], "There is no method 'bert'. There are: wgcn, wgcn-linear"),
+        (["all", "--models", "bert"], "There is no method 'bert'. There are: wgcn, wgcn-linear"),
+        (["accuracy", "--models", "wgcn, sgc"], "There is no model 'sgc' in this table. There are: wgcn, wgcn-linear"),
+        (
+            ["accuracy", "--models", "text-gcn", "--protocol", "inductive"],
+            "Text-GCN cannot run under the protocol inductive here. Documents are nodes of the graph",
+        ),
+        (
+            ["accuracy", "--rows", "Fast-GCN", "--protocol", "corpus,inductive"],
+            "Fast-GCN cannot run under the protocol inductive here. On texts, documents are nodes of the graph",
+        ),
+        (["accuracy", "--settings", "nowhere.toml"], "nowhere.toml is no settings file for 'accuracy'"),
+        (["all", "--settings", "small.toml"], "are for one table"),
+        (["all", "--search"], "are for one table"),
+    ],
+)
+def test_errors_are_one_message(run: Run, nothing: None, arguments: list[str], message: str) -> None:
+    assert message in error(run("reproduce", *arguments))
+
+
+def test_search_without_optuna_says_what_to_install(run: Run, nothing: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    err = error(run("reproduce", "accuracy", "--search"))
+    assert "needs the package 'optuna'. Install it with: pip install 'wgcn[search]'" in err
+
+
+def test_a_table_is_written_and_shown(run: Run, small: Path, tmp_path: Path) -> None:
+    code, out, err = run("reproduce", "accuracy", "--settings", small, "-o", tmp_path / "out")
+    assert code == 0
+    assert out.rstrip() == (tmp_path / "out/accuracy.md").read_text().rstrip()
+    assert "| published: CNN | 95.71 ± 0.52 | 77.75 ± 0.07 |" in out
+    assert "| SVC | 100.00 (+4.29) | 100.00 (+22.25) |" in out
+    assert "| SVC, pairs | 100.00 | 100.00 |" in out
+    assert (tmp_path / "out/accuracy.png").exists()
+    assert f"Written to {tmp_path / 'out/accuracy.md'}." in err
+    assert len(done(tmp_path / "out")) == 8
+    assert "accuracy.md" in (tmp_path / "out/README.md").read_text()
+    # Nothing is left to be done, and the page stays the same.
+    assert run("reproduce", "accuracy", "--settings", small, "-o", tmp_path / "out")[:2] == (0, out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--datasets", "mr"], [("mr", p, v) for p in ("corpus", "inductive") for v in ("SVC", "SVC, pairs")]),
+        (["--protocol", "inductive", "--rows", "SVC, pairs"], [(d, "inductive", "SVC, pairs") for d in ("mr", "r8")]),
+        (
+            ["--datasets", " r8, ", "--rows", "SVC;SVC, pairs", "--protocol", "corpus", "--seeds", "1"],
+            [("r8", "corpus", v) for v in ("SVC", "SVC, pairs")],
+        ),
+    ],
+)
+def test_a_table_can_be_narrowed(
+    run: Run, small: Path, tmp_path: Path, arguments: list[str], expected: list[tuple[str, str, str]]
+) -> None:
+    assert run("reproduce", "accuracy", "--settings", small, "-o", tmp_path / "out", *arguments)[0] == 0
+    assert done(tmp_path / "out") == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--models", "logistic"], {"logistic"}),
+        (["--models", " linear-svc, "], {"SVC", "SVC, pairs"}),
+        (["--models", "logistic,linear-svc", "--rows", "SVC"], {"SVC"}),
+        (["--models", "all"], {"SVC", "SVC, pairs", "logistic"}),
+        (["--models", "all", "--protocol", "inductive"], {"SVC", "SVC, pairs"}),
+    ],
+)
+def test_models_are_all_rows_of_a_method(
+    run: Run, small: Path, tmp_path: Path, arguments: list[str], expected: set[str]
+) -> None:
+    small.write_text(f'{SETTINGS}[[row]]\nname = "logistic"\nmethod = "logistic"\nprotocols = ["corpus"]\n')
+    code, out, _ = run("reproduce", "accuracy", "--settings", small, "-o", tmp_path / "out", *arguments)
+    assert code == 0
+    assert {row for _, _, row in done(tmp_path / "out")} == expected
+    assert ("published: CNN" in out) == ("SVC" in expected)
+
+
+def test_a_model_is_left_out_of_tables_that_have_no_row_of_it(
+    run: Run, nothing: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, list[str]] = {}
+
+    def record(table: Table, options: Options, folder: Path, *_: object, **__: object) -> Path:
+        asked[table.name] = sorted({cell.method for cell in table.cells(options)})
+        folder.mkdir(exist_ok=True)
+        (folder / f"{table.name}.md").touch()
+        return folder / f"{table.name}.md"
+
+    monkeypatch.setattr(reproduce, "reproduce", record)
+    assert run("reproduce", "all", "--models", "fast-gcn,sgc", "-o", tmp_path / "out")[0] == 0
+    assert list(asked) == list(TABLES)
+    assert {name: methods for name, methods in asked.items() if methods} == {
+        "accuracy": ["fast-gcn"],
+        "efficiency": ["fast-gcn"],
+        "citations": ["fast-gcn", "sgc"],
+    }
+
+
+VECTORS = """
+title = "Small"
+datasets = ["r8", "mr"]
+protocols = ["inductive"]
+[[row]]
+name = "CNN"
+method = "cnn"
+[row.settings]
+max_epochs = 1
+feature_maps = 2
+[row.set.mr]
+word_vectors = ""
+[[row]]
+name = "SVC"
+method = "linear-svc"
+"""
+
+
+def test_word_vectors_of_a_file_take_the_place_of_distilled_ones(
+    run: Run, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WGCN_WORD_VECTORS", "")  # so that it is as before after the test
+    small.write_text(VECTORS)
+    file = tmp_path / "my.vec"
+    file.write_text("cat 1 0 0\ndog 0 1 0\n")
+    code, _, _ = run("reproduce", "accuracy", "--settings", small, "--word-vectors", file, "-o", tmp_path / "out")
+    assert code == 0
+    text = (tmp_path / "out/accuracy.json").read_text()
+    used = {
+        (each["dataset"], each["variant"]): each["settings"].get("word_vectors") for each in json.loads(text)["runs"]
+    }
+    source = f"my.vec:{hashlib.sha256(file.read_bytes()).hexdigest()[:16]}"
+    assert used == {("r8", "CNN"): source, ("mr", "CNN"): "", ("r8", "SVC"): None, ("mr", "SVC"): None}
+    assert str(tmp_path) not in text
+
+
+def test_a_file_that_holds_no_word_vectors_is_one_message(run: Run, small: Path, tmp_path: Path) -> None:
+    err = error(run("reproduce", "accuracy", "--settings", small, "--word-vectors", small))
+    assert "small.toml, line 2 has a value that is no number" in err
+    err = error(run("reproduce", "accuracy", "--settings", small, "--word-vectors", tmp_path / "nowhere.vec"))
+    assert "nowhere.vec cannot be read" in err
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_damaged_result_file_is_one_message(run: Run, small: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/accuracy.json").write_text("{")
+    err = error(run("reproduce", "accuracy", "--settings", small, "-o", tmp_path / "out"))
+    assert "accuracy.json is damaged or no result file" in err
+    assert (tmp_path / "out/accuracy.json").read_text() == "{"

@@ -1,0 +1,592 @@
+"""What the reports say of made-up runs."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from scipy import stats
+
+from wgcn_paper.experiments.cells import Cell, Run
+from wgcn_paper.experiments.efficiency import WHOLE
+from wgcn_paper.experiments.published import ACCURACY
+from wgcn_paper.experiments.report import (
+    NOTHING,
+    Score,
+    differences,
+    gain,
+    group,
+    markdown_table,
+    p_value,
+    provenance,
+    score,
+    t_test,
+)
+from wgcn_paper.experiments.reproduce import TABLES, all_cells, write_report
+from wgcn_paper.experiments.table import Options, Row, Table, load_table
+
+MACHINE = "16× A Processor, 1× A Card"
+
+
+def made(cell: Cell, accuracy: float = 0.9) -> Run:
+    environment = {"machine": MACHINE}
+    told = (cell, accuracy, 1000, None, 9, 12.34, 2.0, 0.1, 1234.4, 567.8, "abc", "cuda", "2026-01-02", environment)
+    return Run(*told, predict_one_ms=4.567)
+
+
+def lines(text: str) -> list[list[str]]:
+    """Return the cells of all rows of all tables of a report."""
+    found = [line for line in text.splitlines() if line.startswith("|") and not line.startswith("|---")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in found]
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """Return the rows of all tables of a report, by their first cells; of two with the same name the last."""
+    return {first: rest for first, *rest in lines(text)}
+
+
+def reported(table: Table, runs: list[Run], folder: Path) -> str:
+    path = write_report(table, runs, folder)
+    assert path == folder / f"{table.name}.md"
+    return path.read_text(encoding="utf-8")
+
+
+# Figures
+
+
+def scored(*values: float) -> Score:
+    made_of = [made(Cell("r8", "corpus", "wgcn", {}, seed), value / 100) for seed, value in enumerate(values)]
+    found = score(made_of[::-1])
+    assert found is not None
+    return found
+
+
+def test_score_is_mean_and_standard_deviation_in_percent() -> None:
+    found = scored(90, 92, 97)
+    assert found.values == pytest.approx((90, 92, 97))
+    assert (found.mean, found.sd) == pytest.approx((93, 3.605551275))
+    assert str(found) == "93.00 ± 3.61"
+    assert found.beside(94.5) == "93.00 ± 3.61 (-1.50)"
+    assert found.beside(None) == "93.00 ± 3.61"
+    assert (found.counted(3), found.counted(2), found.counted(10)) == ("", "", " [3]")
+    assert str(scored(90)) == "90.00"
+    assert scored(90).beside(89.5) == "90.00 (+0.50)"
+    assert score([]) is None
+
+
+def test_p_value_is_that_of_students_t_test() -> None:
+    ours, theirs, single = scored(90, 92, 97, 94), scored(88, 89, 91), scored(91)
+    welch = stats.ttest_ind(ours.values, theirs.values, equal_var=False).pvalue
+    assert p_value(ours, theirs) == p_value(theirs, ours) == pytest.approx(welch)
+    one_sample = stats.ttest_1samp(ours.values, single.mean).pvalue
+    assert p_value(ours, single) == p_value(single, ours) == pytest.approx(one_sample)
+    # By hand: t = (93.25 - 91) / (2.986 / 2) with 3 degrees of freedom.
+    t = (ours.mean - single.mean) / (ours.sd / 4**0.5)
+    assert one_sample == pytest.approx(2 * stats.t.sf(t, 3))
+
+
+def test_nothing_is_tested_where_nothing_varies() -> None:
+    constant, single = scored(90, 90, 90), scored(91)
+    assert p_value(single, single) is None
+    assert p_value(constant, single) is None
+    assert p_value(single, constant) is None
+    assert p_value(constant, scored(91, 91)) is None
+    assert p_value(constant, scored(90, 92, 97)) is not None
+    assert t_test(single, constant) == t_test(None, scored(90, 92)) == t_test(scored(90, 92), None) == NOTHING
+    assert t_test(scored(90, 92, 94), scored(80, 80.1, 80.2)).startswith("+11.90 (p = 0.00")
+
+
+def test_differences_and_gains_are_those_of_runs_with_the_same_seed() -> None:
+    def runs(accuracies: dict[int, float]) -> list[Run]:
+        return [made(Cell("r8", "inductive", "wgcn", {}, seed), accuracy) for seed, accuracy in accuracies.items()]
+
+    ours, theirs = runs({3: 0.9, 1: 0.8, 0: 0.7}), runs({0: 0.68, 2: 0.1, 3: 0.85})
+    assert differences(ours, theirs) == pytest.approx([5, 2])
+    assert gain(ours, theirs) == f"+3.50 (p = {stats.ttest_1samp([5, 2], 0).pvalue:.3f})"
+    assert gain(ours[:1], theirs) == "+5.00"
+    # 0.9 - 0.8 and 0.8 - 0.7 are the same but for rounding.
+    assert gain(runs({0: 0.9, 1: 0.8}), runs({0: 0.8, 1: 0.7})) == "+10.00"
+    assert gain(ours[1:2], theirs) == gain([], theirs) == NOTHING
+
+
+def test_runs_are_sorted_by_protocol_variant_and_set() -> None:
+    cells = [Cell("r8", p, "wgcn", {}, seed, v) for p in ("corpus", "inductive") for v in "ab" for seed in (0, 1)]
+    runs = [made(cell) for cell in cells]
+    assert group(runs) == {
+        ("corpus", "a", "r8"): runs[:2],
+        ("corpus", "b", "r8"): runs[2:4],
+        ("inductive", "a", "r8"): runs[4:6],
+        ("inductive", "b", "r8"): runs[6:],
+    }
+
+
+def test_markdown() -> None:
+    assert markdown_table(["", "a"], [["x", "1"], ["y", "2"]]) == "|  | a |\n|---|---|\n| x | 1 |\n| y | 2 |\n"
+
+
+def test_provenance_names_command_machine_date_seeds_and_protocol() -> None:
+    cells = [Cell("r8", protocol, "wgcn", {}, seed) for protocol in ("corpus", "few-label:5%") for seed in (2, 0, 7)]
+    runs = [made(cell) for cell in cells]
+    assert provenance("wgcn-paper reproduce x", runs) == (
+        "Made by `wgcn-paper reproduce x`: 6 runs, 2026-01-02, seeds 0 to 7, protocol corpus and few-label. "
+        f"Machine: {MACHINE}.\n"
+    )
+    runs[0] = replace(runs[0], date="2026-02-03", environment={})
+    told = provenance("wgcn-paper reproduce x", runs)
+    assert "2026-01-02 to 2026-02-03" in told
+    assert f"Machine: {MACHINE}; unknown." in told
+    assert "Nothing has been run yet" in provenance("wgcn-paper reproduce x", [])
+
+
+# Reports
+
+RUN = [name for name in TABLES if name != "datasets"]
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_report_without_runs(name: str, tmp_path: Path) -> None:
+    text = reported(load_table(name), [], tmp_path)
+    assert text.startswith(
+        f"# {load_table(name).title}\n\nMade by `wgcn-paper reproduce {name}`. Nothing has been run yet."
+    )
+    assert "|" not in text
+    assert [path.name for path in tmp_path.iterdir()] == [f"{name}.md"]
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_report_with_one_run(name: str, tmp_path: Path) -> None:
+    table = load_table(name)
+    text = reported(table, [made(all_cells(table)[0], 0.81234)], tmp_path)
+    assert "81.23" in text or "12.3 / 568" in text
+    assert "1 runs, 2026-01-02, seeds 0 to 0" in text
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_report_with_all_runs_has_no_gap(name: str, tmp_path: Path) -> None:
+    table = load_table(name)
+    runs = [made(cell, 0.7 + 0.001 * (i % 7)) for i, cell in enumerate(all_cells(table))]
+    text = reported(table, runs, tmp_path)
+    own = [line for line in lines(text) if not line[0].startswith("published")]
+    assert len(own) > 1
+    for first, *figures in own:
+        assert NOTHING not in figures, first
+    shown = {line[0] for line in own}
+    assert table.vary or {row.name.removesuffix(WHOLE) for row in table.rows} <= shown
+    assert f"{len(runs):,} runs" in text
+    assert MACHINE in text
+
+
+# Accuracy
+
+
+def small_table(*rows: Row, seeds: int = 3) -> Table:
+    return Table("accuracy", "A table", ["r8", "mr", "docs"], ["corpus", "inductive"], seeds, rows)
+
+
+PAPERS = Row("WGCN, the paper's", "wgcn", published="WGCN")
+OURS = Row("WGCN", "wgcn", published="WGCN")
+BOTH = Row("Bi-LSTM", "lstm", published="LSTM")
+GRAPH = Row("Text-GCN", "text-gcn", protocols=["corpus"], published="Text-GCN")
+SVC = Row("LinearSVC", "linear-svc")
+
+
+def test_accuracy_is_beside_the_published_figures(tmp_path: Path) -> None:
+    table = load_table("accuracy")
+    by_row = {row.name: 0.9 + 0.001 * i for i, row in enumerate(table.rows)}
+    runs = [made(cell, by_row[cell.variant] + 0.001 * cell.seed) for cell in table.cells()]
+    text = reported(table, runs, tmp_path)
+    corpus, inductive = (rows(part) for part in text.split("### Protocol: ")[1:])
+    assert text.index("### Protocol: corpus") < text.index("### Protocol: inductive")
+    assert corpus["published: WGCN"] == ["88.85 ± 0.12", "77.94 ± 0.10", "69.62 ± 0.24", "94.86 ± 0.09", "97.90 ± 0.14"]
+    assert corpus["published: Text-GNN"][:2] == [NOTHING, NOTHING]
+    assert [row.name for row in table.rows[:2]] == ["WGCN, the paper's", "WGCN"]
+    for found in (corpus, inductive):
+        assert found["WGCN, the paper's"][0] == "90.45 ± 0.30 (+1.60)"
+        assert found["WGCN"][4] == "90.55 ± 0.30 (-7.35)"
+    # Both graph networks are among the corpus rows alone, and so are their published figures.
+    for name in ("Text-GCN", "Fast-GCN"):
+        assert {name, f"published: {name}"} <= set(corpus)
+        assert not {name, f"published: {name}"} & set(inductive)
+    assert {name for name in corpus if name.startswith("published")} == {f"published: {name}" for name in ACCURACY}
+
+
+def test_every_row_is_below_the_figures_of_its_own_method(tmp_path: Path) -> None:
+    table = small_table(PAPERS, OURS, BOTH, GRAPH, SVC)
+    runs = [made(cell, 0.9 + 0.01 * cell.seed) for cell in table.cells()]
+    parts = reported(table, runs, tmp_path).split("### Protocol: ")
+    corpus, inductive = (lines(part.split("| Student")[0]) for part in parts[1:])
+    assert corpus == [
+        ["", "R8", "MR", "docs"],
+        ["published: WGCN", "97.90 ± 0.14", "77.94 ± 0.10", NOTHING],
+        ["WGCN, the paper's", "91.00 ± 1.00 (-6.90)", "91.00 ± 1.00 (+13.06)", "91.00 ± 1.00"],
+        ["WGCN", "91.00 ± 1.00 (-6.90)", "91.00 ± 1.00 (+13.06)", "91.00 ± 1.00"],
+        ["published: LSTM", "96.31 ± 0.33", "77.68 ± 0.86", NOTHING],
+        ["Bi-LSTM", "91.00 ± 1.00 (-5.31)", "91.00 ± 1.00 (+13.32)", "91.00 ± 1.00"],
+        ["published: Text-GCN", "97.07 ± 0.10", "76.74 ± 0.20", NOTHING],
+        ["Text-GCN", "91.00 ± 1.00 (-6.07)", "91.00 ± 1.00 (+14.26)", "91.00 ± 1.00"],
+        ["LinearSVC", "90.00", "90.00", "90.00"],
+    ]
+    assert inductive == [line for line in corpus if "Text-GCN" not in line[0]]
+
+
+def test_published_figures_are_shown_where_there_is_something_beside_them(tmp_path: Path) -> None:
+    table = small_table(PAPERS, OURS, BOTH, GRAPH, SVC)
+
+    def shown(*names: str) -> list[str]:
+        runs = [made(cell) for cell in table.cells() if cell.variant in names and cell.protocol == "corpus"]
+        return [first for first, *_ in lines(reported(table, runs, tmp_path).split("| Student")[0])]
+
+    assert shown("LinearSVC") == ["", "LinearSVC"]
+    assert shown("Bi-LSTM") == ["", "published: LSTM", "Bi-LSTM"]
+    assert shown("WGCN", "LinearSVC") == ["", "published: WGCN", "WGCN", "LinearSVC"]
+    assert shown() == []
+
+
+def test_a_published_row_that_there_is_not_is_left_out(tmp_path: Path) -> None:
+    table = small_table(Row("Mine", "wgcn", published="Mine in their paper"))
+    found = rows(reported(table, [made(cell) for cell in table.cells()], tmp_path))
+    assert found["Mine"] == ["90.00 ± 0.00"] * 3
+    assert not [name for name in found if "published" in name]
+
+
+def test_fewer_seeds_than_the_table_has_are_counted(tmp_path: Path) -> None:
+    slow = replace(BOTH, seeds={"r8": 2, "mr": 1})
+    table = small_table(slow, SVC)
+    runs = [made(cell, 0.9 + 0.01 * cell.seed) for cell in table.cells()]
+    found = rows(reported(table, runs, tmp_path))
+    assert found["Bi-LSTM"] == ["90.50 ± 0.71 (-5.81) [2]", "90.00 (+12.32) [1]", "91.00 ± 1.00"]
+    # What has no seeds lacks none.
+    assert found["LinearSVC"] == ["90.00", "90.00", "90.00"]
+    assert "where a method that has seeds has fewer than 3" in reported(table, runs, tmp_path)
+
+
+def test_both_networks_are_tested_against_all_others_and_these_not_among_themselves(tmp_path: Path) -> None:
+    table = small_table(PAPERS, OURS, BOTH, GRAPH, SVC)
+    by_row = {"WGCN, the paper's": 0.91, "WGCN": 0.90, "Bi-LSTM": 0.9, "Text-GCN": 0.901, "LinearSVC": 0.907}
+    runs = [
+        made(cell, by_row[cell.variant] + 0.001 * cell.seed)
+        for cell in table.cells()
+        if (cell.dataset, cell.variant) != ("docs", "Bi-LSTM")
+    ]
+    parts = reported(table, runs, tmp_path).split("### Protocol: ")
+    corpus, inductive = (lines("| Student" + part.split("| Student")[1])[1:] for part in parts[1:])
+    assert [line[0] for line in corpus] == [
+        "WGCN − WGCN, the paper's",
+        "WGCN − Bi-LSTM",
+        "WGCN − Text-GCN",
+        "WGCN − LinearSVC",
+        "WGCN, the paper's − Bi-LSTM",
+        "WGCN, the paper's − Text-GCN",
+        "WGCN, the paper's − LinearSVC",
+    ]
+    assert [line[0] for line in inductive] == [line[0] for line in corpus if "Text-GCN" not in line[0]]
+    found = {first: rest for first, *rest in corpus}
+    assert found["WGCN − WGCN, the paper's"] == ["-1.00 (p < 0.001)"] * 3
+    assert found["WGCN − Bi-LSTM"] == ["+0.00 (p = 1.000)", "+0.00 (p = 1.000)", NOTHING]
+    welch = stats.ttest_ind([90, 90.1, 90.2], [90.1, 90.2, 90.3], equal_var=False).pvalue
+    assert found["WGCN − Text-GCN"] == [f"-0.10 (p = {welch:.3f})"] * 3
+    one_sample = stats.ttest_1samp([91, 91.1, 91.2], 90.7).pvalue
+    assert found["WGCN, the paper's − LinearSVC"] == [f"+0.40 (p = {one_sample:.3f})"] * 3
+
+
+def test_nothing_is_tested_without_the_networks(tmp_path: Path) -> None:
+    table = small_table(PAPERS, OURS, BOTH, SVC)
+    runs = [made(cell) for cell in table.cells() if cell.method != "wgcn"]
+    assert "Student" not in reported(table, runs, tmp_path)
+
+
+def test_accuracy_is_drawn_for_the_rows_that_have_runs(tmp_path: Path) -> None:
+    table = small_table(PAPERS, OURS, BOTH, GRAPH, SVC)
+
+    def drawing(protocol: str, *names: str) -> str:
+        runs = [made(cell) for cell in table.cells() if cell.variant in names and cell.protocol == protocol]
+        assert "![Accuracy of all methods](accuracy.png)" in reported(table, runs, tmp_path)
+        return (tmp_path / "accuracy.svg").read_text(encoding="utf-8")
+
+    first = drawing("corpus", "Text-GCN", "LinearSVC")
+    for word in ("Text-GCN", "LinearSVC", "R8", "MR", "docs", "corpus"):
+        assert f">{word}<" in first
+    assert ">Bi-LSTM<" not in first
+    assert ">inductive<" not in first
+    second = drawing("inductive", "Bi-LSTM")
+    assert ">Bi-LSTM<" in second
+    assert ">Text-GCN<" not in second
+    assert ">inductive<" in second
+
+
+# Other tables
+
+
+@pytest.mark.parametrize(
+    ("name", "symbol", "figures"),
+    [
+        ("orders", "A_vv", {"^0": ("90.50 ± 0.30 (-4.59)", "95.09"), "^3": ("93.50 ± 0.30 (+3.55)", "89.95")}),
+        ("citation-orders", "A_dd", {"^0": ("90.50 ± 0.30 (+12.50)", "78.0"), "^3": ("93.50 ± 0.30 (+15.10)", "78.4")}),
+    ],
+)
+def test_orders_are_beside_the_published_figures(
+    tmp_path: Path, name: str, symbol: str, figures: dict[str, tuple[str, str]]
+) -> None:
+    table = load_table(name)
+    [(_, values)] = table.vary
+    accuracies = {
+        cell.key: 0.9005 + 0.01 * values.index(int(cell.variant[-1])) + 0.001 * cell.seed for cell in table.cells()
+    }
+    text = reported(table, [made(cell, accuracies[cell.key]) for cell in table.cells()], tmp_path)
+    found = rows(text)
+    assert found[""][-1] == "published"
+    for order, expected in figures.items():
+        assert tuple(found[symbol + order][-2:]) == expected
+    # Without a run of its own, a published figure is no reason for a table.
+    assert "published" not in reported(table, [], tmp_path)
+
+
+def test_citations_are_beside_the_published_figures(tmp_path: Path) -> None:
+    table = load_table("citations")
+    text = reported(table, [made(cell, 0.7 + 0.001 * cell.seed) for cell in table.cells()], tmp_path)
+    corpus, inductive = (lines(part) for part in text.split("### Protocol: ")[1:])
+    assert (
+        corpus
+        == inductive
+        == [
+            ["", "Citeseer", "Pubmed"],
+            ["published: WGCN", "72.2 ± 0.1", "79.6 ± 0.0"],
+            *(
+                [name, "70.45 ± 0.30 (-1.75)", "70.45 ± 0.30 (-9.15)"]
+                for name in ("WGCN, the paper's", "WGCN", "WGCN, attached citations")
+            ),
+            ["published: GCN", "70.3", "79.0"],
+            ["GCN", "70.45 ± 0.30 (+0.15)", "70.45 ± 0.30 (-8.55)"],
+            ["published: Fast-GCN", "68.8 ± 0.6", "77.4 ± 0.3"],
+            ["Fast-GCN", "70.45 ± 0.30 (+1.65)", "70.45 ± 0.30 (-6.95)"],
+            ["published: GIN", "70.9 ± 0.1", "78.9 ± 0.1"],
+            ["GIN", "70.45 ± 0.30 (-0.45)", "70.45 ± 0.30 (-8.45)"],
+            ["published: SGC", "71.9 ± 0.1", "78.9 ± 0.0"],
+            ["SGC", "70.45 ± 0.30 (-1.45)", "70.45 ± 0.30 (-8.45)"],
+        ]
+    )
+    alone = reported(table, [made(cell) for cell in table.cells(Options(models=["gin"]))], tmp_path)
+    assert {line[0] for line in lines(alone)} == {"", "published: GIN", "GIN"}
+
+
+def costs(runs: list[Run], folder: Path) -> list[list[list[str]]]:
+    """Return the three tables of the report of costs: an epoch, the whole training, a new document."""
+    text = reported(load_table("efficiency"), runs, folder)
+    parts = [lines(part) for part in text.split("\n\n") if part.startswith("|")]
+    assert [part[0][0] for part in parts] == ["ms / MiB", "seconds", "ms"]
+    return parts
+
+
+def cost_run(cell: Cell) -> Run:
+    """Make up a run: a method has a multiple of the costs of the paper's network, and each device has its own."""
+    times = 1 + [row.name for row in load_table("efficiency").rows].index(cell.variant.rsplit("; ", 1)[0]) % 4
+    run = replace(made(cell), ms_per_epoch=10.0 * times, memory=800.0 * times, gpu_memory=300.0 * times**2)
+    if cell.variant.endswith("cpu"):
+        return replace(run, gpu_memory=None, ms_per_epoch=1234.5 * times, device="cpu")
+    return run
+
+
+def test_costs_of_an_epoch_are_by_device_and_beside_those_of_the_papers_network(tmp_path: Path) -> None:
+    epochs, _, _ = costs([cost_run(cell) for cell in all_cells(load_table("efficiency"))], tmp_path)
+    assert epochs[0] == ["ms / MiB", "on", "20NG", "MR", "Ohsumed", "R52", "R8"]
+    assert epochs[1][:4] == ["published: Fast-GCN", "Tesla K40c", NOTHING, "9,036 / 8,841"]
+    assert epochs[3][:4] == ["published: WGCN", "Tesla K40c", "6,435 / 2,556", "458 / 567"]
+    assert [line[:3] for line in epochs[4:]] == [
+        ["WGCN, the paper's", "16× A Processor", "1,234.5 / 800"],
+        ["WGCN", "16× A Processor", "2,469.0 / 1,600 (2.0×, 2.0×)"],
+        ["Text-GCN", "16× A Processor", "3,703.5 / 2,400 (3.0×, 3.0×)"],
+        ["Fast-GCN", "16× A Processor", "4,938.0 / 3,200 (4.0×, 4.0×)"],
+        ["WGCN, the paper's", "1× A Card", "10.0 / 300"],
+        ["WGCN", "1× A Card", "20.0 / 1,200 (2.0×, 4.0×)"],
+        ["Text-GCN", "1× A Card", "30.0 / 2,700 (3.0×, 9.0×)"],
+        ["Fast-GCN", "1× A Card", "40.0 / 4,800 (4.0×, 16.0×)"],
+    ]
+
+
+def test_multiples_need_the_papers_network_on_the_same_device_and_set(tmp_path: Path) -> None:
+    runs = [
+        cost_run(cell)
+        for cell in all_cells(load_table("efficiency"))
+        if cell.dataset in ("mr", "r8") and (cell.variant, cell.dataset) != ("WGCN, the paper's; cuda", "r8")
+        if cell.variant != "WGCN, the paper's; cpu"
+    ]
+    epochs, _, _ = costs(runs, tmp_path)
+    found = {(name, machine): rest for name, machine, *rest in epochs}
+    assert found["WGCN", "1× A Card"] == [
+        NOTHING,
+        "20.0 / 1,200 (2.0×, 4.0×)",
+        NOTHING,
+        NOTHING,
+        "20.0 / 1,200",
+    ]
+    assert found["WGCN", "16× A Processor"][1] == "2,469.0 / 1,600"
+    assert ("WGCN, the paper's", "16× A Processor") not in found
+
+
+def test_whole_training_and_new_documents_are_those_of_their_own_rows(tmp_path: Path) -> None:
+    def told(cell: Cell) -> Run:
+        run = cost_run(cell)
+        if WHOLE not in cell.variant:
+            return replace(run, fit_seconds=1.0, epochs=12, predict_one_ms=99.0)
+        alone = None if cell.method == "text-gcn" else 0.456 if cell.variant.endswith("cuda") else 1234.5
+        return replace(run, fit_seconds=1234.56, epochs=345, predict_one_ms=alone)
+
+    cells = [cell for cell in all_cells(load_table("efficiency")) if cell.dataset != "20ng"]
+    _, whole, new = costs([told(cell) for cell in cells], tmp_path)
+    names = ["WGCN, the paper's", "WGCN", "Text-GCN", "Fast-GCN"]
+    assert [line[:2] for line in whole[1:]] == [[name, m] for m in ("16× A Processor", "1× A Card") for name in names]
+    assert [line[:2] for line in new[1:]] == [line[:2] for line in whole[1:]]
+    assert {tuple(line[2:]) for line in whole[1:]} == {(NOTHING, *["1,234.6 (345)"] * 4)}
+    found = {(name, machine): rest for name, machine, *rest in new}
+    assert found["WGCN", "16× A Processor"] == [NOTHING, *["1,234.50"] * 4]
+    assert found["WGCN", "1× A Card"] == [NOTHING, *["0.46"] * 4]
+    # It cannot take one without training again.
+    assert found["Text-GCN", "1× A Card"] == [NOTHING, *["must train again"] * 4]
+
+
+@pytest.mark.parametrize("name", ["accuracy", "sensitivity", "labels"])
+def test_pictures_are_png_and_svg_and_the_same_every_time(name: str, tmp_path: Path) -> None:
+    table = load_table(name)
+    runs = [made(cell, 0.8 + 0.01 * cell.seed) for cell in table.cells() if cell.dataset in ("r8", "mr")]
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        text = reported(table, runs, folder)
+        assert f"]({name}.png)" in text
+        assert sorted(path.name for path in folder.iterdir()) == [f"{name}.md", f"{name}.png", f"{name}.svg"]
+        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert b"<svg" in (folder / f"{name}.svg").read_bytes()
+        assert b"R8" in (folder / f"{name}.svg").read_bytes()
+    for ending in ("png", "svg"):
+        assert (tmp_path / f"a/{name}.{ending}").read_bytes() == (tmp_path / f"b/{name}.{ending}").read_bytes()
+
+
+def test_sensitivity_has_a_column_a_value(tmp_path: Path) -> None:
+    table = load_table("sensitivity")
+    hidden, window = (values for _, values in table.vary)
+    runs = [
+        made(cell, 0.5 + int(cell.variant.rsplit(maxsplit=1)[1]) / 10_000 + 0.001 * cell.seed)
+        for cell in table.cells()
+        if cell.dataset == "r8"
+    ]
+    parts = reported(table, runs, tmp_path).split("| window")
+    assert rows(parts[0])["hidden size"] == [str(value) for value in hidden]
+    assert rows(parts[0])["R8"] == [f"{50.1 + value / 100:.2f} ± 0.10" for value in hidden]
+    assert rows(parts[1])["R8"] == [f"{50.1 + value / 100:.2f} ± 0.10" for value in window]
+    assert rows(parts[0])["MR"] == [NOTHING] * len(hidden)
+
+
+def test_labels_have_a_column_a_share(tmp_path: Path) -> None:
+    table = load_table("labels")
+    runs = [made(cell, 0.9 if "WGCN" in cell.variant else 0.8) for cell in table.cells() if cell.dataset == "r8"]
+    found = rows(reported(table, runs, tmp_path))
+    assert found["labels"] == ["1%", "2%", "5%", "10%", "20%", "50%", "100%"]
+    assert found["WGCN, linear"] == [*["90.00 ± 0.00"] * 6, "90.00"]
+    assert found["LinearSVC"][-1] == "80.00"
+
+
+# The default and its parts
+
+
+def test_the_summary_has_a_table_a_protocol_and_published_figures_under_corpus_alone(tmp_path: Path) -> None:
+    ours, theirs = Row("WGCN, linear", "wgcn-linear"), Row("WGCN, the paper's", "wgcn", published="WGCN")
+    table = Table("summary", "A table", ["r8", "mr"], ["inductive", "corpus", "few-label:5%"], 3, [ours, theirs])
+    runs = [made(cell, 0.9 + 0.01 * cell.seed) for cell in table.cells()]
+    inductive, corpus, few = reported(table, runs, tmp_path).split("### ")[1:]
+    assert "nothing of the test documents is seen before prediction (`inductive`)" in inductive
+    assert "5% of the labels" in few
+    assert rows(inductive)["WGCN, linear"] == ["90.00", "90.00"]
+    assert rows(few)["WGCN, linear"] == ["91.00 ± 1.00", "91.00 ± 1.00"]
+    assert rows(corpus)["published: WGCN"] == ["97.90", "77.94"]
+    assert "published" not in inductive + few
+    assert rows(few)["WGCN, linear \u2212 WGCN, the paper's"] == ["+0.00 (p = 1.000)"] * 2
+
+
+def test_an_ablation_is_the_difference_draw_by_draw(tmp_path: Path) -> None:
+    changed = Row("no graph", "wgcn-linear", {"alpha": 0.0})
+    table = Table(
+        "ablation", "A table", ["r8"], ["inductive", "few-label:1%"], 3, [Row("default", "wgcn-linear"), changed]
+    )
+
+    def accuracy(cell: Cell) -> float:
+        return 0.8 + 0.05 * cell.seed - (0.01 * (cell.seed + 1) if cell.variant == "no graph" else 0)
+
+    text = reported(table, [made(cell, accuracy(cell)) for cell in table.cells()], tmp_path)
+    whole, few = text.split("### Protocol: ")[1:]
+    assert rows(whole) == {"": ["R8"], "default": ["80.00"], "no graph": ["-1.00"]}
+    # The differences are 1, 2 and 3 points: mean 2, standard deviation 1.
+    assert rows(few) == {"": ["R8"], "default": ["85.00 ± 5.00"], "no graph": ["-2.00 ± 0.58"]}
+
+
+def test_an_ablation_with_other_draws_than_the_default_is_no_figure(tmp_path: Path) -> None:
+    table = Table(
+        "ablation",
+        "A table",
+        ["r8"],
+        ["few-label:1%"],
+        3,
+        [Row("default", "wgcn-linear"), Row("C", "wgcn-linear", {"C": 1.0})],
+    )
+    runs = [made(cell) for cell in table.cells() if cell.seed == 0 or cell.variant == "default"]
+    assert rows(reported(table, runs, tmp_path))["C"] == [NOTHING]
+
+
+def test_embedder_has_a_table_a_protocol_and_head_and_compares_draw_by_draw(tmp_path: Path) -> None:
+    table = load_table("embedder")
+    gain = {"WGCNEmbedder, probe": 0.05, "tf-idf + SVD, probe": 0.0, "WGCNEmbedder, nearest": 0.03}
+
+    def accuracy(cell: Cell) -> float:
+        # Draws differ much more than the methods do within one.
+        own = gain.get(cell.variant, 0.0)
+        return 0.5 + 0.04 * cell.seed + own * (1 + 0.1 * (cell.seed % 2))
+
+    cells = [cell for cell in table.cells() if cell.dataset in ("r8", "mr")]
+    assert {cell.protocol for cell in cells if cell.variant.endswith("nearest")} == {"inductive"}
+    runs = [made(cell, accuracy(cell)) for cell in cells if cell.dataset == "r8" or cell.seed < 2]
+    text = reported(table, runs, tmp_path)
+    one, five, all_labels, nearest = text.split("###")[1:]
+    assert [part.split(":")[0].strip() for part in (one, five, all_labels, nearest)] == [
+        "few-label", "few-label", "inductive", "inductive"
+    ]  # fmt: skip
+    found = rows(one)
+    assert list(found) == ["", "WGCNEmbedder, probe", "tf-idf + SVD, probe", "WGCNEmbedder \u2212 tf-idf + SVD"]
+    assert found["tf-idf + SVD, probe"] == [NOTHING, "52.00 ± 2.83 [2]", NOTHING, NOTHING, "68.00 ± 12.11"]
+    # The unpaired test would see nothing here.
+    differences = [5 * (1 + 0.1 * (seed % 2)) for seed in range(10)]
+    assert stats.ttest_1samp(differences, 0).pvalue < 0.001
+    assert found["WGCNEmbedder \u2212 tf-idf + SVD"][4] == "+5.25 (p < 0.001)"
+    assert found["WGCNEmbedder \u2212 tf-idf + SVD"][0] == NOTHING
+    assert rows(all_labels)["WGCNEmbedder \u2212 tf-idf + SVD"][4] == "+5.00"
+    assert rows(nearest)["WGCNEmbedder \u2212 tf-idf"][4] == "+3.00"
+    assert reported(table, [], tmp_path).count("|") == 0
+
+
+# Words that training did not see
+
+
+def test_gains_are_paired_over_the_draws(tmp_path: Path) -> None:
+    table = load_table("unseen")
+    accuracies = {"WGCN": (0.80, 0.90, 0.85), "WGCN, extended by the pool": (0.82, 0.93, 0.86), "LinearSVC": (0.7, 0.8)}
+    runs = [
+        made(Cell("r8", "unseen:5%", "wgcn-linear", {}, seed, name), accuracy)
+        for name, values in accuracies.items()
+        for seed, accuracy in reversed(list(enumerate(values)))
+    ]
+    text = reported(table, runs, tmp_path)
+    assert "unseen:20%" not in text
+    found = [line for line in lines(text) if line[-1] != NOTHING]
+    by_name = {(line[0], i): line[-1] for i, line in enumerate(found)}
+    p = stats.ttest_rel([0.82, 0.93, 0.86], [0.80, 0.90, 0.85]).pvalue
+    assert list(by_name.values()) == [
+        "R8",
+        "1,000",
+        "85.00 ± 5.00",
+        "87.00 ± 5.57",
+        "75.00 ± 7.07",
+        "R8",
+        f"+2.00 (p = {p:.3f})",
+        "-10.00",
+    ]
+
+
+def test_gains_of_nothing_are_nothing(tmp_path: Path) -> None:
+    run = made(Cell("r8", "unseen:5%", "wgcn-linear", {}, 3, "WGCN, extended by both"))
+    assert rows(reported(load_table("unseen"), [run], tmp_path))["WGCN, extended by both"] == [NOTHING] * 5
+    assert "###" not in reported(load_table("unseen"), [], tmp_path)

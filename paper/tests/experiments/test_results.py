@@ -1,0 +1,164 @@
+import json
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from wgcn.errors import StoreError
+from wgcn_paper.experiments.cells import Cell, Run, make_cell
+from wgcn_paper.experiments.results import ResultFile
+
+
+def made(seed: int = 0, variant: str = "row", accuracy: float = 0.5, **settings: object) -> Run:
+    cell = Cell("r8", "corpus", "a method", dict(settings), seed, variant)
+    return Run(cell, accuracy, 10, None, 3, 1.5, 2.0, 0.1, 100.0, None, "abc", "cpu", "2026-01-01", {"machine": "m"})
+
+
+def test_runs_are_found_again(tmp_path: Path) -> None:
+    runs = [made(seed, variant) for seed in range(12) for variant in ("a", "b")]
+    results = ResultFile(tmp_path / "new" / "folder", "accuracy")
+    assert results.find(runs[0].cell) is None
+    results.add(runs)
+    for found in (results, ResultFile(tmp_path / "new" / "folder", "accuracy")):
+        assert found.runs(run.cell for run in runs) == runs
+        assert found.find(made(99).cell) is None
+
+
+def test_a_setting_that_a_method_got_later_has_its_default(tmp_path: Path) -> None:
+    old = replace(made(), cell=Cell("r8", "corpus", "linear-svc", {"C": 2.0}))
+    ResultFile(tmp_path, "accuracy").add([old])
+    results = ResultFile(tmp_path, "accuracy")
+    assert results.find(make_cell("r8", "corpus", "linear-svc", {"C": 2.0})) is not None
+    assert results.find(make_cell("r8", "corpus", "linear-svc", {"C": 2.0, "ngrams": 2})) is None
+    assert results.find(make_cell("r8", "corpus", "linear-svc", {})) is None
+
+
+def test_a_run_from_before_self_training_counts_as_one_without(tmp_path: Path) -> None:
+    settings = make_cell("r8", "few-label:1%", "wgcn-linear", {}).settings
+    del settings["self_training"]
+    ResultFile(tmp_path, "accuracy").add([replace(made(), cell=Cell("r8", "few-label:1%", "wgcn-linear", settings))])
+    results = ResultFile(tmp_path, "accuracy")
+    assert results.find(make_cell("r8", "few-label:1%", "wgcn-linear", {})) is None
+    assert results.find(make_cell("r8", "few-label:1%", "wgcn-linear", {"self_training": 0.0})) is not None
+
+
+def test_changed_settings_replace_only_their_own_place(tmp_path: Path) -> None:
+    results = ResultFile(tmp_path, "accuracy")
+    results.add([made(0), made(1), made(0, "other")])
+    new = made(0, C=2.0)
+    assert results.find(new.cell) is None
+    assert results.runs([new.cell]) == []
+    results.add([new])
+    again = ResultFile(tmp_path, "accuracy")
+    assert again.find(new.cell) == new
+    assert again.find(made(0).cell) is None
+    assert again.runs([made(1).cell, made(0, "other").cell]) == [made(1), made(0, "other")]
+    assert len(json.loads((tmp_path / "accuracy.json").read_text())["runs"]) == 3
+
+
+def test_runs_of_another_table_are_taken_under_the_own_name(tmp_path: Path) -> None:
+    ResultFile(tmp_path, "orders").add([made(0, "order 1", accuracy=0.7)])
+    wanted = made(0, "row").cell
+    found = ResultFile(tmp_path, "accuracy").find(wanted)
+    assert found is not None
+    assert (found.cell, found.accuracy) == (wanted, 0.7)
+    assert ResultFile(tmp_path, "accuracy").find(made(0, "row", C=2.0).cell) is None
+    assert ResultFile(tmp_path, "efficiency", reuse=False).find(wanted) is None
+
+
+def test_own_run_comes_before_that_of_another_table(tmp_path: Path) -> None:
+    ResultFile(tmp_path, "orders").add([made(accuracy=0.7)])
+    ResultFile(tmp_path, "accuracy").add([made(accuracy=0.8)])
+    found = ResultFile(tmp_path, "accuracy").find(made().cell)
+    assert found is not None
+    assert found.accuracy == 0.8
+
+
+def test_environments_are_written_once(tmp_path: Path) -> None:
+    runs = [replace(made(seed), environment={"machine": "ab"[seed % 2]}) for seed in range(6)]
+    ResultFile(tmp_path, "accuracy").add(runs)
+    document = json.loads((tmp_path / "accuracy.json").read_text())
+    assert document["environments"] == [{"machine": "a"}, {"machine": "b"}]
+    assert ResultFile(tmp_path, "accuracy").runs(run.cell for run in runs) == runs
+    # A run a line.
+    assert sum('"seed"' in line for line in (tmp_path / "accuracy.json").read_text().splitlines()) == 6
+
+
+def test_same_runs_make_the_same_file(tmp_path: Path) -> None:
+    runs = [made(seed) for seed in range(5)]
+    for name, order in (("a", runs), ("b", runs[::-1])):
+        results = ResultFile(tmp_path / name, "accuracy")
+        for run in order:
+            results.add([run])
+    assert (tmp_path / "a/accuracy.json").read_bytes() == (tmp_path / "b/accuracy.json").read_bytes()
+
+
+def damaged() -> dict[str, bytes]:
+    whole = {"format": "wgcn-results-1", "table": "x", "environments": [{}], "runs": [made().as_json()]}
+    whole["runs"][0]["environment"] = 0  # type: ignore[index]
+    text = json.dumps(whole)
+    return {
+        "cut": text[: len(text) // 2].encode(),
+        "empty": b"",
+        "bytes": b"\xff\xfe\x00",
+        "list": b"[]",
+        "other format": text.replace("results-1", "results-9").encode(),
+        "no runs": b'{"format": "wgcn-results-1", "environments": []}',
+        "runs of another kind": json.dumps({**whole, "runs": [1]}).encode(),
+        "runs that are none": json.dumps({**whole, "runs": None}).encode(),
+        "environment that is not there": text.replace('"environment": 0', '"environment": 5').encode(),
+        "changed seed": text.replace('"seed": 0', '"seed": 1').encode(),
+        "key too many": text.replace('"seed": 0', '"seed": 0, "colour": 1').encode(),
+        "deep": b"[" * 100_000,
+    }
+
+
+@pytest.mark.parametrize("kind", damaged())
+def test_a_damaged_file_is_one_error_and_is_left_as_it_is(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "accuracy.json"
+    path.write_bytes(damaged()[kind])
+    with pytest.raises(StoreError, match=r"accuracy.json is damaged or no result file.*Move it away"):
+        ResultFile(tmp_path, "accuracy")
+    assert path.read_bytes() == damaged()[kind]
+    # Another table does not need it.
+    ResultFile(tmp_path, "orders").add([made()])
+
+
+def test_the_file_is_whole_at_every_moment(tmp_path: Path) -> None:
+    results, path = ResultFile(tmp_path, "accuracy"), tmp_path / "accuracy.json"
+    results.add([made(0)])
+    ended = threading.Event()
+
+    def write() -> None:
+        for seed in range(1, 80):
+            results.add([made(seed)])
+        ended.set()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    seen = [1]
+    while not ended.is_set():
+        seen.append(len(json.loads(path.read_bytes())["runs"]))
+    thread.join()
+    assert seen == sorted(seen)
+    assert len(ResultFile(tmp_path, "accuracy").runs(made(seed).cell for seed in range(80))) == 80
+    assert [file.name for file in tmp_path.iterdir()] == ["accuracy.json"]
+
+
+def test_a_failed_save_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    results, path = ResultFile(tmp_path, "accuracy"), tmp_path / "accuracy.json"
+    results.add([made(0)])
+    before = path.read_bytes()
+    with pytest.raises(TypeError):
+        results.add([made(1, colour=object())])
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["accuracy.json"]
+
+
+def test_two_commands_may_write_to_one_file(tmp_path: Path) -> None:
+    first, second = ResultFile(tmp_path, "accuracy"), ResultFile(tmp_path, "accuracy")
+    first.add([made(0)])
+    second.add([made(1)])
+    first.add([made(2)])
+    assert len(ResultFile(tmp_path, "accuracy").runs(made(seed).cell for seed in range(3))) == 3

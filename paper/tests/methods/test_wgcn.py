@@ -1,0 +1,523 @@
+"""The methods of our own: every setting counts, and nothing that is kept from one fit gets into another."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.sparse import csr_array
+
+from wgcn.errors import InputError
+from wgcn.estimators.matrix import WGCNClassifier
+from wgcn.estimators.text import WGCNTextClassifier
+from wgcn.graph.citations import attach_citations
+from wgcn.network.settings import NetworkSettings, TrainingSettings
+from wgcn_paper.datasets import Dataset
+from wgcn_paper.methods import wgcn, wgcn_citations
+from wgcn_paper.methods.wgcn import LinearMethod, NetworkMethod
+from wgcn_paper.methods.wgcn_citations import CitationMethod
+from wgcn_paper.protocol import Protocol, Query, Task
+
+TEXTS = ("red wine", "white wine and red wine", "fast car", "slow car and fast car") * 5
+LABELS = np.array(["drink", "drink", "drive", "drive"] * 5, object)
+TASK = Task(TEXTS, None, LABELS, np.empty(0, np.int64), None)
+TINY = {"stop_words": False, "min_count": 1, "hidden": 4, "max_epochs": 3}
+
+# Another value for each setting.
+TEXT = {
+    "tokenizer": "other",
+    "ngrams": 3,
+    "stop_words": "other",
+    "min_count": 7,
+    "sublinear": "other",
+    "norm": "other",
+    "window": 7,
+    "weight": "npmi",
+    "threshold": 0.7,
+    "min_pairs": 7,
+    "top_k": 7,
+    "smoothing": 0.7,
+}
+NETWORK = {
+    "hidden": 7,
+    "order": 3,
+    "word_activation": True,
+    "residual": 0.7,
+    "word_dropout": 0.7,
+    "document_dropout": 0.7,
+    "centred": True,
+}
+TRAINING = {
+    "learning_rate": 0.7,
+    "weight_decay": 0.7,
+    "max_epochs": 7,
+    "patience": 7,
+    "stopping": "mean",
+    "label_smoothing": 0.7,
+    "refit": True,
+    "n_models": 7,
+    "validation_fraction": 0.7,
+}
+LINEAR = {
+    "alpha": 0.7,
+    "learn_alpha": "word",
+    "order": 3,
+    "naive_bayes": 0.7,
+    "teacher": 0.7,
+    "self_training": 0.7,
+    "C": 0.7,
+    "loss": "softmax",
+    "class_prior": "uniform",
+    "tune": True,
+}
+
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    wgcn._prepared.clear()
+    wgcn_citations._graphs.clear()
+    monkeypatch.setattr(wgcn, "stop_words", lambda: frozenset({"and"}))
+
+
+def text_parameters(method: NetworkMethod | LinearMethod) -> dict[str, Any]:
+    found = method._estimator().get_params(deep=False)
+    found["ngrams"] = found.pop("ngram_range")[1]
+    return found
+
+
+@pytest.mark.parametrize("kind", [NetworkMethod, LinearMethod])
+def test_every_setting_of_text_and_graph_is_used(kind: type[NetworkMethod | LinearMethod]) -> None:
+    first = kind()
+    for name, value in TEXT.items():
+        given = not first.settings["stop_words"] if name == "stop_words" else value
+        found, before = text_parameters(kind({name: given})), text_parameters(first)
+        expected = (frozenset({"and"}) if given else None) if name == "stop_words" else value
+        assert found[name] == expected
+        assert found[name] != before[name]
+        others = [other for other in before if other not in (name, "classifier")]
+        assert all(found[other] == before[other] for other in others)
+
+
+def test_nought_means_no_limit() -> None:
+    found = text_parameters(LinearMethod({"min_count": 0, "top_k": 0}))
+    assert (found["min_count"], found["top_k"], found["stop_words"]) == (None, None, None)
+
+
+def test_every_setting_of_the_network_is_used() -> None:
+    assert set(NetworkMethod.defaults) == {*TEXT, *NETWORK, *TRAINING}
+    before = NetworkMethod()._classifier()
+    assert before.model == "network"
+    for part, values in (("network", NETWORK), ("training", TRAINING)):
+        for name, value in values.items():
+            classifier = NetworkMethod({name: value}, seed=0)._classifier()
+            assert getattr(getattr(classifier, part), name) == value
+            assert getattr(getattr(before, part), name) != value
+            assert getattr(getattr(before, part), name) == NetworkMethod.defaults[name]
+    training = NetworkMethod(seed=5, device="cpu")._classifier().training
+    assert training is not None
+    assert (training.seed, training.device) == (5, "cpu")
+
+
+def test_no_two_fits_of_several_networks_share_a_seed() -> None:
+    used: list[int] = []
+    for seed in range(4):
+        training = NetworkMethod({"n_models": 5}, seed=seed)._classifier().training
+        assert training is not None
+        used += range(training.seed, training.seed + training.n_models)
+    assert len(set(used)) == len(used)
+
+
+def test_every_setting_of_the_linear_model_is_used() -> None:
+    assert set(LinearMethod.defaults) == {*TEXT, *LINEAR, "average", "background", "extend", "ngram_edges", "vectors"}
+    assert LinearMethod({"ngram_edges": True})._estimator().ngram_edges
+    assert not LinearMethod()._estimator().ngram_edges
+    assert LinearMethod()._estimator().vectors is None
+    assert LinearMethod({"vectors": "encoder"})._estimator().vectors == "encoder"
+    before = LinearMethod()._classifier().get_params()
+    for name, value in LINEAR.items():
+        found = LinearMethod({name: value})._classifier().get_params()
+        assert found[name] == value != before[name]
+        # The time that a machine takes must not choose the settings.
+        more = {"tune_seconds"} if name == "tune" else set()
+        assert {other for other in found if found[other] != before[other]} == {name, *more}
+    assert before["model"] == "linear"
+    assert before["learn_alpha"] is None
+
+
+def test_a_tuned_linear_model_is_a_model_of_its_own() -> None:
+    pytest.importorskip("optuna", reason="tune needs Optuna")
+    texts = tuple(f"{'wine' if i % 2 else 'car'} {'car' if i % 5 < 2 else 'of'} {i % 3}" for i in range(60))
+    task = replace(TASK, texts=texts, labels=np.array(["drink" if i % 2 else "drive" for i in range(60)], object))
+    method = LinearMethod({"tune": True, "C": 1e-4})
+    digest = method.fit(task).digest
+    assert method.model.report["tuned"]["n_trials"] == 25
+    assert LinearMethod({"tune": True, "C": 1e-4}).fit(task).digest == digest
+
+
+def test_a_linear_model_averaged_with_the_network_has_the_defaults_of_both() -> None:
+    method = LinearMethod({"average": True, "C": 2.0}, seed=4, device="cpu")
+    before, found = LinearMethod({"C": 2.0}, seed=4)._classifier().get_params(), method._classifier().get_params()
+    assert {name for name in found if found[name] != before[name]} == {"model", "network", "training"}
+    assert found["model"] == "average"
+    assert vars(found["network"]) == vars(NetworkSettings())
+    assert found["training"] == TrainingSettings(seed=4, device="cpu")
+
+
+def test_an_average_tells_of_its_training_and_depends_on_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wgcn, "NetworkSettings", lambda: NetworkSettings(hidden=4))
+    methods = [LinearMethod({"average": True}, seed=seed, device="cpu") for seed in (0, 0, 1)]
+    many = replace(TASK, texts=TEXTS * 6, labels=np.tile(LABELS, 6))
+    fits = [method.fit(many) for method in methods]
+    assert fits[0].epochs is not None
+    assert fits[0].epochs > 1
+    assert fits[0].validation_accuracy == LinearMethod().fit(many).validation_accuracy
+    assert fits[0].digest == fits[1].digest != fits[2].digest
+    assert methods[0].predict(Query(TEXTS, None, None)).tolist() == LABELS.tolist()
+
+
+def test_training_texts_of_other_sets_are_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ("old red merlot", "a fast merlot", "never seen", "old old car")
+    cellar = Dataset("cellar", texts, None, np.array(["a", "b"] * 2), np.array([0, 1, 3]), np.array([2]))
+    monkeypatch.setattr(
+        wgcn,
+        "load_dataset",
+        {"cellar": cellar, "bare": replace(cellar, texts=None, features=csr_array((4, 1)))}.__getitem__,
+    )
+    plain, method = LinearMethod(), LinearMethod({"background": ["cellar"]})
+    assert plain.fit(TASK).digest != method.fit(TASK).digest
+    expected = WGCNTextClassifier().fit(TEXTS, LABELS, background=[texts[i] for i in cellar.train]).model_
+    assert np.array_equal(method.model.scorer.word_embeddings, expected.scorer.word_embeddings)
+    assert set(expected.vocabulary) - set(plain.model.vocabulary) == {"old", "merlot", "a"}
+    assert method.model.report["n_background"] == 3
+    assert LinearMethod().fit(TASK).digest == plain.fit(TASK).digest
+    with pytest.raises(InputError, match="bare has no texts"):
+        LinearMethod({"background": ["bare"]}).fit(TASK)
+
+
+def test_new_words_are_added_as_the_setting_says() -> None:
+    task = replace(TASK, pool=("merlot wine merlot", "red merlot", "turbo car turbo", "fast turbo"))
+    query = Query(("merlot", "turbo", "winery wines", "zzz"), None, None)
+    plain = LinearMethod()
+    plain.fit(task)
+    found = {}
+    for extend in ("", "graph", "spelling", "both", "fit"):
+        method = LinearMethod({"extend": extend})
+        method.fit(task)
+        added = set(method.model.vocabulary.words) - set(plain.model.vocabulary.words)
+        found[extend] = ({"merlot", "turbo"} <= added, method.predict(query).tolist()[:2])
+        assert method.predict(query)[3] == plain.predict(query)[3]
+        if extend in ("graph", "both"):
+            expected = plain.model.extend(task.pool)
+            assert np.array_equal(method.model.scorer.word_embeddings, expected.scorer.word_embeddings)
+    assert {extend: known for extend, (known, _) in found.items()} == {
+        "": False, "graph": True, "spelling": False, "both": True, "fit": True
+    }  # fmt: skip
+    assert all(guesses == ["drink", "drive"] for known, guesses in found.values() if known)
+    fitted = WGCNTextClassifier().fit(TEXTS, LABELS, unlabeled=task.pool).model_
+    method = LinearMethod({"extend": "fit"})
+    method.fit(task)
+    assert np.array_equal(method.model.scorer.word_embeddings, fitted.scorer.word_embeddings)
+
+
+def test_new_words_are_added_by_the_vectors_of_the_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wgcn.text.encoder.encode_cached", first_letters)
+    plain, method = LinearMethod(), LinearMethod({"extend": "vectors"})
+    assert plain.fit(TASK).digest == method.fit(TASK).digest
+    query = Query(("winemaker wining", "cars", "zzz"), None, None)
+    assert method.predict(query).tolist() == ["drink", "drive", plain.predict(query)[2]]
+
+
+def first_letters(words: Sequence[str], kind: str) -> npt.NDArray[np.float32]:
+    """Stand in for the encoder: words that begin as those of one class are near each other."""
+    return np.array([[word[:2] in ("wi", "re", "wh"), word[:2] in ("ca", "fa", "sl")] for word in words], np.float32)
+
+
+@pytest.mark.parametrize("extend", ["spelling", "vectors"])
+def test_a_text_is_answered_alike_in_every_company(extend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wgcn.text.encoder.encode_cached", first_letters)
+    method = LinearMethod({"extend": extend})
+    method.fit(replace(TASK, texts=tuple(f"{text}s {text}" for text in TEXTS)))
+    texts = ("wining", "", "slowly", "fasts", "zzz", "carss")
+    together = method.predict(Query(texts, None, None)).tolist()
+    assert [method.predict(Query((text,), None, None))[0] for text in texts] == together
+
+
+def test_an_unknown_way_to_add_words_is_explained() -> None:
+    with pytest.raises(InputError, match=r"extend must be one of '', 'graph'"):
+        LinearMethod({"extend": "magic"})
+
+
+def test_the_linear_model_is_the_default_of_the_estimators() -> None:
+    found, expected = LinearMethod()._estimator().get_params(), WGCNTextClassifier().get_params()
+    assert all(found[name] == value for name, value in expected.items() if name != "classifier")
+    assert found["classifier"].get_params() == WGCNClassifier().get_params()
+
+
+def test_seed_of_the_linear_model_draws_only_what_is_held_out() -> None:
+    assert not LinearMethod.seeded
+    assert LinearMethod(seed=0).fit(TASK).digest == LinearMethod(seed=9).fit(TASK).digest
+    # From 100 documents on some are held out, and the final fit begins where the fit without them ended.
+    many = replace(TASK, texts=TEXTS * 6, labels=np.tile(LABELS, 6))
+    methods = [LinearMethod(seed=seed) for seed in (0, 9)]
+    assert [method.fit(many).validation_accuracy for method in methods] == [1.0, 1.0]
+    guesses = [method.predict(Query(TEXTS, None, None)).tolist() for method in methods]
+    assert guesses == [LABELS.tolist()] * 2
+
+
+def test_a_setting_changes_the_model() -> None:
+    digests = [
+        NetworkMethod(TINY | more, device="cpu").fit(TASK).digest
+        for more in ({}, {"hidden": 5}, {"order": 0}, {"weight": "npmi"}, {"norm": "l2"}, {"max_epochs": 2})
+    ]
+    assert len(set(digests)) == len(digests)
+    assert NetworkMethod(TINY, seed=1, device="cpu").fit(TASK).digest not in digests
+    assert NetworkMethod(TINY, device="cpu").fit(TASK).digest == digests[0]
+
+
+def test_network_tells_of_its_training() -> None:
+    fit = NetworkMethod(TINY, device="cpu").fit(TASK)
+    assert fit.epochs == 3
+    assert fit.seconds_per_epoch is not None
+    assert fit.seconds_per_epoch > 0
+    assert fit.validation_accuracy is not None
+    assert 0 <= fit.validation_accuracy <= 1
+    alone = NetworkMethod(TINY | {"validation_fraction": 0.0}, device="cpu").fit(TASK)
+    assert alone.validation_accuracy is None
+
+
+def test_what_is_learnt_is_predicted() -> None:
+    for method in (
+        LinearMethod(),
+        NetworkMethod(TINY | {"max_epochs": 40, "learning_rate": 0.05, "document_dropout": 0.0}, device="cpu"),
+    ):
+        method.fit(TASK)
+        assert method.predict(Query(("old wine", "my car"), None, None)).tolist() == ["drink", "drive"]
+
+
+# What is kept between fits
+
+OTHERS = [
+    (replace(TASK, texts=("new wine", *TEXTS[1:])), {}),
+    (replace(TASK, texts=TEXTS[:-1], labels=LABELS[:-1]), {}),
+    (TASK, {"norm": "l1"}),
+    (TASK, {"window": 2}),
+    (TASK, {"window": [2, 50]}),
+    (TASK, {"min_pairs": 6}),
+    (TASK, {"top_k": 1}),
+    (TASK, {"sublinear": False}),
+    (TASK, {"ngrams": 1}),
+    (TASK, {"ngrams": 3}),
+    (TASK, {"stop_words": True}),
+    (TASK, {"min_count": 6}),
+    (TASK, {"weight": "count"}),
+    (TASK, {"threshold": 1.0}),
+    (TASK, {"smoothing": 0.5}),
+    (TASK, {"ngram_edges": True}),
+    (TASK, {"tokenizer": "text_gcn"}),
+]
+
+
+def test_preparation_is_shared_by_labels_seeds_and_models() -> None:
+    LinearMethod({"ngrams": 1}).fit(TASK)
+    [kept] = wgcn._prepared.values()
+    LinearMethod({"ngrams": 1, "C": 3.0, "alpha": 0.0}, seed=1).fit(replace(TASK, labels=LABELS[::-1].copy()))
+    same = {name: LinearMethod.defaults[name] for name in TEXT} | {"ngrams": 1}
+    NetworkMethod(same | {"hidden": 4, "max_epochs": 2}, device="cpu").fit(TASK)
+    assert [*wgcn._prepared.values()] == [kept]
+
+
+def test_preparation_with_ngrams_is_not_shared_by_models() -> None:
+    same = {name: LinearMethod.defaults[name] for name in TEXT} | {"hidden": 4, "max_epochs": 2}
+    alone = NetworkMethod(same, device="cpu").fit(TASK).digest
+    wgcn._prepared.clear()
+    LinearMethod().fit(TASK)
+    assert NetworkMethod(same, device="cpu").fit(TASK).digest == alone
+    assert len(wgcn._prepared) == 2
+
+
+@pytest.mark.parametrize(("task", "settings"), OTHERS)
+def test_preparation_never_mixes_tasks_or_settings(task: Task, settings: dict[str, Any]) -> None:
+    alone = LinearMethod(settings).fit(task).digest
+    wgcn._prepared.clear()
+    plain = LinearMethod().fit(TASK).digest
+    assert LinearMethod(settings).fit(task).digest == alone
+    assert len(wgcn._prepared) == 2
+    assert LinearMethod().fit(TASK).digest == plain
+
+
+def test_only_a_few_preparations_are_kept() -> None:
+    for window in range(2, 9):
+        LinearMethod({"window": window}).fit(TASK)
+    assert len(wgcn._prepared) == wgcn._prepared.most == 3
+    LinearMethod({"window": 6}).fit(TASK)
+    LinearMethod({"window": 9}).fit(TASK)
+    assert [key for key in wgcn._prepared if '"window": 7' in key] == []
+    assert [key for key in wgcn._prepared if '"window": 6' in key] != []
+
+
+# Citations
+
+
+@pytest.fixture(scope="module")
+def papers() -> Dataset:
+    """Two kinds of documents that cite their own kind; some cite themselves."""
+    rng = np.random.default_rng(2)
+    labels = np.arange(60) % 2
+    features = (rng.random((60, 20)) < 0.15 + 0.2 * (np.arange(20) % 2 == labels[:, None])) * rng.integers(
+        1, 4, (60, 20)
+    )
+    links = (rng.random((60, 60)) < 0.1) & (labels[:, None] == labels)
+    graph = (links | links.T).astype(np.float32)
+    np.fill_diagonal(graph, np.arange(60) < 5)
+    return Dataset(
+        "papers",
+        None,
+        csr_array(features.astype(np.float32)),
+        labels,
+        np.arange(20),
+        np.arange(30, 60),
+        csr_array(graph),
+        None,
+        np.arange(20, 30),
+    )
+
+
+SMALL = {"hidden": 8, "max_epochs": 8, "learning_rate": 0.05}
+
+
+def fitted(papers: Dataset, protocol: str, **settings: object) -> CitationMethod:
+    method = CitationMethod(SMALL | settings, device="cpu")
+    method.fit(Protocol.parse(protocol).task(papers))
+    return method
+
+
+CITATION_VALUES = {
+    "power": 0.25,
+    "norm": "l1",
+    "citation_order": 2,
+    "hidden": 7,
+    "word_activation": True,
+    "residual": 0.7,
+    "word_dropout": 0.7,
+    "document_dropout": 0.7,
+    "centred": True,
+    "learning_rate": 0.7,
+    "weight_decay": 0.7,
+    "max_epochs": 7,
+    "n_models": 2,
+}
+
+
+def test_every_setting_of_citations_is_used(papers: Dataset) -> None:
+    assert set(CitationMethod.defaults) == {*CITATION_VALUES, "hops"}
+    task = Protocol("corpus").task(papers)
+    settings = CitationMethod.defaults | {"max_epochs": 3, "hidden": 6}
+    digests = [CitationMethod(settings, device="cpu").fit(task).digest]
+    for name, value in CITATION_VALUES.items():
+        method = CitationMethod(settings | {name: value}, device="cpu")
+        digests.append(method.fit(task).digest)
+        classifier = method._classifier
+        for part in (classifier.network, classifier.training):
+            assert part is not None
+            assert getattr(part, name, value) == value
+    assert len(set(digests)) == len(digests)
+    assert CitationMethod(settings, device="cpu").fit(task).digest == digests[0]
+
+
+@pytest.mark.parametrize("protocol", ["corpus", "inductive"])
+def test_hops_change_predictions_but_not_the_model(papers: Dataset, protocol: str) -> None:
+    query = Protocol.parse(protocol).query(papers)
+    truth = papers.labels[papers.test]
+    plain, attached = (fitted(papers, protocol, hops=hops) for hops in (0, 2))
+    assert np.array_equal(plain._classifier.scorer_.word_embeddings, attached._classifier.scorer_.word_embeddings)
+    guesses = plain.predict(query), attached.predict(query)
+    assert not np.array_equal(*guesses)
+    assert np.mean(guesses[1] == truth) > np.mean(guesses[0] == truth)
+
+
+def test_attached_citations_are_those_of_the_library(papers: Dataset) -> None:
+    assert papers.document_graph is not None
+    assert papers.features is not None
+    method = fitted(papers, "corpus", hops=2)
+    graph = papers.document_graph.toarray()
+    np.fill_diagonal(graph, 0)
+    rows = papers.features.toarray()
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    by_hand = attach_citations(csr_array(rows.astype(np.float32)), csr_array(graph), hops=2)[papers.test]
+    expected = method._classifier.predict_proba(by_hand)
+    guesses = method.predict(Protocol("corpus").query(papers))
+    assert guesses.tolist() == method._classifier.classes_[expected.argmax(axis=1)].tolist()
+
+
+def test_links_among_test_documents_are_unknown_to_inductive_prediction(papers: Dataset) -> None:
+    assert papers.document_graph is not None
+    method = fitted(papers, "inductive", hops=2)
+    graph = papers.document_graph.toarray()
+    graph[np.ix_(papers.test, papers.test)] = 0
+    cut = replace(papers, document_graph=csr_array(graph))
+    query, other = (Protocol("inductive").query(dataset) for dataset in (papers, cut))
+    assert method.predict(query).tolist() == method.predict(other).tolist()
+
+
+def test_citations_of_a_document_to_itself_are_left_out(papers: Dataset) -> None:
+    assert papers.document_graph is not None
+    graph = papers.document_graph.toarray()
+    np.fill_diagonal(graph, 0)
+    without = replace(papers, document_graph=csr_array(graph))
+    embeddings = [fitted(one, "corpus")._classifier.scorer_.word_embeddings for one in (papers, without)]
+    assert np.array_equal(*embeddings)
+
+
+def test_labels_for_validation_are_not_trained_on(papers: Dataset) -> None:
+    assert papers.validation is not None
+    labels = papers.labels.copy()
+    labels[papers.validation] = 1 - labels[papers.validation]
+    digests = [
+        CitationMethod(SMALL, device="cpu").fit(Protocol("corpus").task(one)).digest
+        for one in (papers, replace(papers, labels=labels))
+    ]
+    assert digests[0] == digests[1]
+
+
+def test_graphs_of_citations_are_never_mixed(papers: Dataset) -> None:
+    assert papers.features is not None
+    wide = csr_array((papers.features.data, papers.features.indices, papers.features.indptr), shape=(60, 21))
+    others: list[tuple[Dataset, dict[str, object]]] = [
+        (replace(papers, features=wide), {}),
+        (papers, {"power": 0.5}),
+        (papers, {"norm": "none"}),
+        (papers, {"citation_order": 3}),
+    ]
+    plain = fitted(papers, "corpus")._classifier.scorer_.word_embeddings
+    for dataset, settings in others:
+        wgcn_citations._graphs.clear()
+        alone = fitted(dataset, "corpus", **settings)._classifier.scorer_.word_embeddings
+        wgcn_citations._graphs.clear()
+        fitted(papers, "corpus")
+        mixed = fitted(dataset, "corpus", **settings)._classifier.scorer_.word_embeddings
+        assert np.array_equal(alone, mixed)
+        assert np.array_equal(fitted(papers, "corpus")._classifier.scorer_.word_embeddings, plain)
+        assert len(wgcn_citations._graphs) == 2
+
+
+def test_graphs_are_shared_by_labels_and_seeds(papers: Dataset) -> None:
+    for seed in range(3):
+        CitationMethod(SMALL, seed=seed, device="cpu").fit(Protocol("few-label", 0.5).task(papers, seed))
+    assert len(wgcn_citations._graphs) == 1
+
+
+@pytest.mark.parametrize("kind", [NetworkMethod, LinearMethod, CitationMethod])
+def test_unknown_setting_is_one_error(kind: type[NetworkMethod | LinearMethod | CitationMethod]) -> None:
+    with pytest.raises(InputError, match=f"^{kind.name} has no setting colour. It has: "):
+        kind({"colour": "red"})
+
+
+def test_a_training_that_was_cut_short_is_no_result(papers: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wgcn.network.training._tell", lambda *_: True)
+    with pytest.raises(KeyboardInterrupt):
+        fitted(papers, "corpus")

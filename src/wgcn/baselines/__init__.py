@@ -1,5 +1,0 @@
-"""Methods that can be compared with each other: one file each, one interface, one registry."""
-
-from wgcn.baselines.baseline import Baseline, Fit, make_baseline, method_names, register_method
-
-__all__ = ["Baseline", "Fit", "make_baseline", "method_names", "register_method"]

@@ -1,0 +1,60 @@
+"""The user's cache folder, and small JSON files in it with a checksum: a damaged file is noticed and made again."""
+
+import gzip
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+__all__ = ["cache_folder", "file_digest", "read_cached", "write_cached"]
+
+
+def cache_folder() -> Path:
+    """Return the folder for cached data sets: ``WGCN_CACHE`` if set, else ``wgcn`` in the user's cache folder.
+
+    The folder need not exist.
+    """
+    own = os.environ.get("WGCN_CACHE")
+    if own:
+        return Path(own).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base).expanduser() if base else Path.home() / ".cache") / "wgcn"
+
+
+def read_cached(file_name: str) -> Any:
+    """Return what :func:`write_cached` stored under a name, or None if it is missing or damaged."""
+    try:
+        stored = json.loads(gzip.decompress((cache_folder() / file_name).read_bytes()))
+        payload = stored["payload"]
+        return payload if hashlib.sha256(_encode(payload)).hexdigest() == stored["sha256"] else None
+    except Exception:  # There is no end of ways to damage a file, and one answer to all of them.
+        return None
+
+
+def write_cached(file_name: str, payload: Any) -> None:
+    """Store JSON data under a name, whole or not at all; do nothing if the cache folder cannot be written."""
+    checksum = hashlib.sha256(_encode(payload)).hexdigest()
+    data = gzip.compress(_encode({"payload": payload, "sha256": checksum}), mtime=0)
+    temporary: Path | None = None
+    try:
+        folder = cache_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=file_name, delete=False) as file:
+            temporary = Path(file.name)
+            file.write(data)
+        temporary.replace(folder / file_name)
+    except (OSError, RuntimeError):  # RuntimeError: the user has no home folder.
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def _encode(payload: Any) -> bytes:
+    return json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

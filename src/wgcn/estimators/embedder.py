@@ -1,0 +1,211 @@
+"""WGCNEmbedder: vectors of words and texts, from texts without labels and the graph of their words.
+
+    V = the first right singular vectors of X_dv          one row a word
+    B = A_vv V, without what all documents share          what the neighbours of a word are
+    E = [V, g B], V and B scaled to the same mean length  `word_embeddings_`
+    Z = X_dv E, rows of length 1                          `transform(texts)`
+
+V alone is latent semantic analysis. Much of X A V is the same for all documents, since a normalised word graph is
+dominated by its first eigenvector; so B leaves out the first singular direction of X A V. A new text needs no graph: it
+is the weighted sum of its words.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from wgcn import __version__
+from wgcn.errors import InputError
+from wgcn.estimators.preparation import Preparation, Prepared, checked_texts, plain_settings
+from wgcn.graph.association import Weight
+from wgcn.inference.embedding import EmbeddingModel
+from wgcn.linear.space import find_space
+from wgcn.text.tokenize import Tokenizer
+from wgcn.text.vocabulary import Vocabulary
+
+__all__ = ["WGCNEmbedder"]
+
+
+class WGCNEmbedder(TransformerMixin, BaseEstimator):
+    """Turn texts into vectors, without labels.
+
+    Parameters
+    ----------
+    n_components : int, default=200
+        Columns, an even number: half of them tell what words are, half what their neighbours are. There are fewer if
+        there are fewer texts or words than half of it.
+    tokenizer : {"words", "text_gcn"} or callable, default="words"
+    ngram_range : (int, int), default=(1, 1)
+        Shortest and longest word n-gram. Those of two words and more have no edges in the word graph, unless there are
+        no single words.
+    min_count : int or None, default=None
+        Keep words and n-grams that occur at least this often; None as in `WGCNTextClassifier`.
+    stop_words : collection of str or None, default=None
+    window : int or sequence of int, default=20
+        Tokens in a window of the word graph. With several, the graph is the mean of those of each; a window longer than
+        every text has whole texts.
+    weight : {"pmi", "npmi", "count", "cosine", "product"}, default="pmi"
+        Edge weight of the word graph.
+    threshold : float, default=0.0
+        Keep edges whose weight is above this.
+    min_pairs : int, default=2
+        Keep pairs of words that share at least so many windows.
+    top_k : int or None, default=None
+        Keep only the k strongest edges a word.
+    smoothing : float, default=1.0
+        Exponent of how frequent a word is, in PMI and NPMI, as in `WGCNTextClassifier`; 1 for none.
+    graph_weight : float, default=2.0
+        g, how much the neighbours count beside the words themselves.
+    random_state : int, default=0
+        Where the search for singular vectors begins.
+
+    Attributes
+    ----------
+    word_embeddings_ : float32 array of shape (n_words, n_columns)
+    word_graph_ : WordGraph
+    vocabulary_ : Vocabulary
+    model_ : EmbeddingModel
+        What is saved, and what transforms.
+
+    Examples
+    --------
+    >>> texts = ["red wine", "white wine", "fast car", "slow car"]
+    >>> vectors = WGCNEmbedder(n_components=4).fit_transform(texts)
+    >>> vectors.shape
+    (4, 4)
+    >>> bool(vectors[0] @ vectors[1] > vectors[0] @ vectors[2])
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 200,
+        *,
+        tokenizer: str | Tokenizer = "words",
+        ngram_range: tuple[int, int] = (1, 1),
+        min_count: int | None = None,
+        stop_words: Collection[str] | None = None,
+        window: int | Sequence[int] = 20,
+        weight: Weight = "pmi",
+        threshold: float = 0.0,
+        min_pairs: int = 2,
+        top_k: int | None = None,
+        smoothing: float = 1.0,
+        graph_weight: float = 2.0,
+        random_state: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.tokenizer = tokenizer
+        self.ngram_range = ngram_range
+        self.min_count = min_count
+        self.stop_words = stop_words
+        self.window = window
+        self.weight = weight
+        self.threshold = threshold
+        self.min_pairs = min_pairs
+        self.top_k = top_k
+        self.smoothing = smoothing
+        self.graph_weight = graph_weight
+        self.random_state = random_state
+
+    def fit(self, X: Iterable[str], y: Any = None) -> WGCNEmbedder:
+        """Learn where words are.
+
+        Parameters
+        ----------
+        X : iterable of str
+            Texts.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Iterable[str], y: Any = None) -> npt.NDArray[np.float32]:
+        """Learn from texts and return their vectors; the texts are read once."""
+        terms = self._fit(X).document_terms
+        return self.model_.embed(terms.data, terms.indices, terms.indptr)
+
+    def _fit(self, texts: Iterable[str]) -> Prepared:
+        started = time.perf_counter()
+        if self.n_components < 2 or self.n_components % 2:
+            raise InputError(f"n_components must be an even number of at least 2, got {self.n_components}.")
+        if not self.graph_weight >= 0:
+            raise InputError(f"graph_weight must be 0 or above, got {self.graph_weight}.")
+        prepared = Preparation.of(self.get_params(deep=False)).prepare(checked_texts(texts))
+        assert prepared.word_graph is not None
+        space = find_space(
+            prepared.document_terms,
+            prepared.word_graph.adjacency,
+            n_components=self.n_components,
+            graph_weight=self.graph_weight,
+            random_state=self.random_state,
+        )
+        self.word_graph_ = prepared.word_graph
+        self.model_ = EmbeddingModel(
+            self.tokenizer,
+            self.ngram_range,
+            prepared.vocabulary,
+            prepared.weighting,
+            np.ascontiguousarray(space.words, np.float32),
+            plain_settings(self.get_params(deep=False)),
+            {
+                "n_documents": prepared.document_terms.shape[0],
+                "n_edges": prepared.word_graph.info().edges,
+                "seconds": round(time.perf_counter() - started, 2),
+                "date": date.today().isoformat(),
+                "version": __version__,
+            },
+            tuple(self.stop_words or ()),
+        )
+        return prepared
+
+    @property
+    def word_embeddings_(self) -> npt.NDArray[np.float32]:
+        """E, one row a word."""
+        return self._fitted.word_embeddings
+
+    @property
+    def vocabulary_(self) -> Vocabulary:
+        """The words, in the order of `word_embeddings_`."""
+        return self._fitted.vocabulary
+
+    @property
+    def _fitted(self) -> EmbeddingModel:
+        check_is_fitted(self, "model_")
+        model: EmbeddingModel = self.model_
+        return model
+
+    def transform(self, X: Iterable[str]) -> npt.NDArray[np.float32]:
+        """Return a row of length 1 for each text, or of zeros for one without a known word."""
+        return self._fitted.transform(checked_texts(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Return the names of the columns that `transform` gives."""
+        return np.array([f"wgcn{i}" for i in range(self.word_embeddings_.shape[1])], dtype=object)
+
+    def save(self, path: str | Path) -> str:
+        """Write the fitted embedder to a folder; `EmbeddingModel.load` reads it. Return its digest."""
+        return self._fitted.save(path)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.transformer_tags.preserves_dtype = []
+        return tags

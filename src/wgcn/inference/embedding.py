@@ -1,0 +1,93 @@
+"""Embeddings of texts with numpy alone: what a saved `WGCNEmbedder` is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wgcn.inference import folder as store
+from wgcn.inference.card import embedder_card
+from wgcn.inference.terms import TERM_SCHEMA, Floats, TextTerms, add_up, load_terms
+from wgcn.text.tokenize import Tokenizer
+from wgcn.text.vocabulary import Vocabulary
+from wgcn.text.weighting import TermWeighting
+
+__all__ = ["EmbeddingModel"]
+
+_KIND = "embedder"
+_SCHEMA = {**TERM_SCHEMA, "settings": dict, "report": dict}
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingModel(TextTerms):
+    """Words with their places: what the folder of a saved embedder holds.
+
+    Parameters
+    ----------
+    tokenizer : str or callable
+    ngram_range : (int, int)
+    vocabulary : Vocabulary
+    weighting : TermWeighting
+    word_embeddings : float32 array of shape (words, columns)
+    settings, report : dict
+        How the embedder was fitted, and to what: for the model card.
+    stop_words : tuple of str
+        Words that are dropped before n-grams are formed.
+
+    Examples
+    --------
+    >>> from wgcn import WGCNEmbedder
+    >>> model = WGCNEmbedder(n_components=2).fit(["red wine", "white wine", "fast car"]).model_
+    >>> model.transform(["a glass of wine", "nothing known"]).shape
+    (2, 2)
+    """
+
+    tokenizer: str | Tokenizer
+    ngram_range: tuple[int, int]
+    vocabulary: Vocabulary
+    weighting: TermWeighting
+    word_embeddings: npt.NDArray[np.float32]
+    settings: dict[str, Any] = field(default_factory=dict)
+    report: dict[str, Any] = field(default_factory=dict)
+    stop_words: tuple[str, ...] = ()
+
+    def transform(self, texts: Iterable[str], n_jobs: int = 1) -> Floats:
+        """Return a row of length 1 for each text, or of zeros for one without a known word.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Read in batches.
+        n_jobs : int
+            Threads, of use where numba is there.
+        """
+        return self._rows(self.embed, texts, n_jobs, self.word_embeddings.shape[1])
+
+    def embed(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
+        """Return the rows of documents whose terms are known already; see `wgcn.inference.terms.add_up`."""
+        rows = add_up(self.word_embeddings, weights, words, offsets)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        unit: Floats = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+        return unit
+
+    def save(self, path: str | Path) -> str:
+        """Write the embedder to a folder, whole or not at all; return its digest."""
+        config = {**self._term_config(), "settings": self.settings, "report": self.report}
+        tensors = {"word_embeddings": self.word_embeddings, "idf": self.weighting.idf}
+        return store.save_folder(path, _KIND, config, tensors, self.vocabulary, embedder_card(self))
+
+    @classmethod
+    def load(cls, path: str | Path) -> EmbeddingModel:
+        """Read an embedder that `save` wrote. Nothing in it is executed."""
+        folder = store.load_folder(path, _KIND, _SCHEMA)
+        return cls(
+            **load_terms(folder),
+            word_embeddings=folder.matrix("word_embeddings", len(folder.vocabulary), None),
+            settings=folder.config["settings"],
+            report=folder.config["report"],
+        )

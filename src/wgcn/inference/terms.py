@@ -1,0 +1,237 @@
+"""Texts as weighted terms, and the rows of words added up by them, with numpy alone: what all models of texts share.
+
+Where numba is installed, texts are tokenised and looked up, and rows added up, by compiled code that gives the same ids
+and the same bits.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+from functools import cached_property
+from importlib.util import find_spec
+from itertools import repeat
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from wgcn.errors import InputError, StoreError
+from wgcn.inference import folder as store
+from wgcn.text.encode import in_batches, lay_out
+from wgcn.text.ngram_table import NgramTable
+from wgcn.text.tokenize import TOKENIZERS, Tokenizer, ngrams, resolve_tokenizer
+from wgcn.text.vocabulary import Vocabulary
+from wgcn.text.weighting import Norm, TermWeighting, count_terms
+
+__all__ = ["TERM_SCHEMA", "UNSOUND", "Floats", "Terms", "TextTerms", "add_up", "load_terms"]
+
+Floats = npt.NDArray[Any]  # single precision, or double where a model was fitted in it
+Offsets = npt.NDArray[np.int64]
+
+# Values of gathered embeddings, and characters of text, that are worked on at a time: small enough for the caches.
+_BLOCK_VALUES = 1 << 20
+BATCH_CHARACTERS = 1 << 18
+# Characters or terms from which on compiled code is loaded.
+_WORTH_COMPILING = 1 << 17
+# Characters from which on, without compiled code, a table of n-grams is made and used.
+_WORTH_A_TABLE = 1 << 17
+
+UNSOUND = "{}: config.json has values that no model has. Save or fetch it again."
+
+TERM_SCHEMA: dict[str, type | tuple[type, ...]] = {
+    "tokenizer": str,
+    "ngram_range": list,
+    "stop_words": list,
+    "sublinear": bool,
+    "norm": str,
+}
+
+
+class Terms(NamedTuple):
+    """Weighted terms of documents: the rows of X_dv, and what could not enter them."""
+
+    weights: Floats  # (terms,)
+    words: npt.NDArray[Any]  # (terms,)
+    offsets: Offsets  # (documents + 1,)
+    n_tokens: int
+    n_unknown: int
+
+
+class TextTerms:
+    """From texts to weighted terms: what models of texts have in common. A dataclass that derives from it has these."""
+
+    tokenizer: str | Tokenizer
+    ngram_range: tuple[int, int]
+    vocabulary: Vocabulary
+    weighting: TermWeighting
+    stop_words: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stop_words", tuple(sorted(set(self.stop_words))))
+
+    def terms(self, texts: Iterable[str]) -> Terms:
+        """Tokenise texts and weigh their terms."""
+        ids, offsets = self._encode(list(texts))
+        known = ids >= 0
+        before = np.zeros(len(ids) + 1, np.int64)
+        np.cumsum(known, out=before[1:])
+        counts, words, new_offsets = count_terms(ids[known], before[offsets], len(self.vocabulary))
+        weights = self.weighting.weigh(counts, words, new_offsets)
+        return Terms(weights, words, new_offsets, len(ids), int(len(ids) - before[-1]))
+
+    def _rows(self, function: Callable[..., Floats], texts: Iterable[str], n_jobs: int, n_columns: int) -> Floats:
+        """Return the rows that a function gives for the terms of texts, batch by batch, on `n_jobs` threads."""
+
+        def work(batch: list[str]) -> Floats:
+            return function(*self.terms(batch)[:3])
+
+        batches = in_batches(texts, BATCH_CHARACTERS)
+        if n_jobs == 1:
+            parts = list(map(work, batches))
+        else:
+            with ThreadPoolExecutor(n_jobs) as pool:
+                parts = list(pool.map(work, batches))
+        return np.concatenate(parts) if parts else np.empty((0, n_columns), np.float32)
+
+    def _encode(self, texts: list[str]) -> tuple[npt.NDArray[np.int32], Offsets]:
+        """Return ids of words or n-grams, -1 for unknown ones, and where each text begins."""
+        function, size = resolve_tokenizer(self.tokenizer), sum(map(len, texts))
+        single = self.ngram_range == (1, 1)
+        # Another function may give tokens with spaces in them, and then an n-gram does not tell its tokens.
+        if single or function in TOKENIZERS.values():
+            if _worth_compiling(size):
+                data, documents, rule, _ = lay_out(texts, function)
+                ids, offsets = self._table.encode(data, documents, rule)
+                return (ids, offsets) if single else self._ngrams.look_up(ids, offsets)
+            if not single and size > _WORTH_A_TABLE:
+                return self._ngrams.look_up(*_plain_ids(map(function, texts), self._ngrams.index))
+        stop_words = frozenset() if single else self._stop_words
+        return _plain_ids(map(function, texts), self.vocabulary.index, self.ngram_range, stop_words)
+
+    @cached_property
+    def _table(self) -> Any:
+        """The vocabulary, or the words of its n-grams, for the compiled look-up."""
+        from wgcn.text.kernels import LookUpTable
+
+        words = self.vocabulary.words if self.ngram_range == (1, 1) else self._ngrams.index
+        return LookUpTable([word.encode() for word in words])
+
+    @cached_property
+    def _ngrams(self) -> NgramTable:
+        """The vocabulary for the look-up by the ids that `_table` gives."""
+        return NgramTable(self.vocabulary.words, self.ngram_range, self.stop_words)
+
+    @cached_property
+    def _stop_words(self) -> frozenset[str]:
+        return frozenset(self.stop_words)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is cached: the hashes in `_table` are of no use to another process."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+
+    def _term_config(self) -> dict[str, Any]:
+        """Return the settings of a saved folder that tell how texts become terms; `load_terms` takes them back."""
+        if not isinstance(self.tokenizer, str):
+            raise InputError("A model with a tokenizer of your own cannot be saved: a file cannot hold a function.")
+        return {
+            "tokenizer": self.tokenizer,
+            "ngram_range": list(self.ngram_range),
+            "stop_words": list(self.stop_words),
+            "sublinear": self.weighting.sublinear,
+            "norm": self.weighting.norm,
+        }
+
+
+def load_terms(folder: store.Folder) -> dict[str, Any]:
+    """Return the parts of a saved folder that `TextTerms` needs, checked."""
+    config = folder.config
+    sound = (
+        config["tokenizer"] in TOKENIZERS
+        and config["norm"] in get_args(Norm)
+        and len(config["ngram_range"]) == 2
+        and all(type(n) is int for n in config["ngram_range"])
+        and 1 <= config["ngram_range"][0] <= config["ngram_range"][1] <= 100
+        and all(type(word) is str for word in config["stop_words"])
+        and sorted(set(config["stop_words"])) == config["stop_words"]
+    )
+    if not sound:
+        raise StoreError(UNSOUND.format(folder.path))
+    idf = folder.vector("idf", len(folder.vocabulary), np.float32)
+    return {
+        "tokenizer": config["tokenizer"],
+        "ngram_range": tuple(config["ngram_range"]),
+        "vocabulary": folder.vocabulary,
+        "weighting": TermWeighting(idf, config["sublinear"], config["norm"]),
+        "stop_words": tuple(config["stop_words"]),
+    }
+
+
+def add_up(word_embeddings: Floats, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
+    """Return X_dv H_vm: for each document the weighted sum of the embeddings of its words.
+
+    Parameters
+    ----------
+    word_embeddings : float array of shape (words, hidden)
+    weights, words : arrays of shape (terms,)
+        The non-zero entries of X_dv and their columns, row by row.
+    offsets : int array of shape (documents + 1,)
+        Where each row begins.
+
+    Returns
+    -------
+    float array of shape (documents, hidden)
+    """
+    n_documents, hidden = len(offsets) - 1, word_embeddings.shape[1]
+    embedded = np.zeros((n_documents, hidden), word_embeddings.dtype)
+    if weights.dtype == embedded.dtype and _worth_compiling(len(words)):
+        from wgcn.text.kernels import add_rows
+
+        add_rows(word_embeddings, words, weights, offsets, embedded)
+        return embedded
+    for first, last in _row_blocks(offsets, max(_BLOCK_VALUES // max(hidden, 1), 1)):
+        begin, end = int(offsets[first]), int(offsets[last])
+        if begin == end:
+            continue
+        # In double precision, where a product of two single ones is exact: the compiled twin may fuse it with the
+        # addition, and gives the same bits all the same.
+        terms = word_embeddings[words[begin:end]] * weights[begin:end, None].astype(np.float64)
+        has_terms = np.diff(offsets[first : last + 1]) > 0
+        starts = (offsets[first:last] - begin)[has_terms]
+        embedded[first:last][has_terms] = np.add.reduceat(terms, starts, axis=0)
+    return embedded
+
+
+def _plain_ids(
+    documents: Iterable[list[str]],
+    index: dict[str, int],
+    ngram_range: tuple[int, int] = (1, 1),
+    stop_words: frozenset[str] = frozenset(),
+) -> tuple[npt.NDArray[np.int32], Offsets]:
+    """Return the id of each n-gram, -1 for unknown ones and for stop words, and where each document begins."""
+    ids: list[int] = []
+    offsets = [0]
+    for words in documents:
+        kept = [word for word in words if word not in stop_words] if stop_words else words
+        tokens = kept if ngram_range == (1, 1) else ngrams(kept, ngram_range)
+        ids.extend(map(index.get, tokens, repeat(-1)))
+        if ngram_range[0] == 1:
+            ids.extend(repeat(-1, len(words) - len(kept)))
+        offsets.append(len(ids))
+    return np.array(ids, np.int32), np.array(offsets, np.int64)
+
+
+def _worth_compiling(size: int) -> bool:
+    """Whether numba is there, and loaded already or worth the second that loading it takes."""
+    return "numba" in sys.modules or (size > _WORTH_COMPILING and find_spec("numba") is not None)
+
+
+def _row_blocks(offsets: npt.NDArray[Any], n_terms: int) -> Iterator[tuple[int, int]]:
+    first, n_rows = 0, len(offsets) - 1
+    while first < n_rows:
+        last = int(np.searchsorted(offsets, offsets[first] + n_terms, side="right")) - 1
+        last = min(max(last, first + 1), n_rows)
+        yield first, last
+        first = last

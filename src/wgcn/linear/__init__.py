@@ -1,0 +1,1 @@
+"""The default model: the linearised word grounded graph convolutional network, and how it is trained."""

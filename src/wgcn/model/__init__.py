@@ -1,1 +1,0 @@
-"""From the word graph to a classifier: the network, its training."""

@@ -1,0 +1,216 @@
+"""WGCN, the Word Grounded Graph Convolutional Network (eq. 5, 6 and 7 of the paper), in one file.
+
+    H_vm  = act(A_vv^n X_v W_0)                    one row a word        eq. 5, 6
+    H_dm  = X_dv H_vm                              one row a document    eq. 5, 6
+    Y_dc  = softmax(ReLU(H_dm) W_1 + b_1)          one row a document    eq. 7
+
+What is learnt are W_0, W_1 and b_1. The documents are no nodes of the graph, so the words' rows can be kept in a table
+after training, and a new document needs that table alone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor, nn
+
+from wgcn.errors import InputError
+from wgcn.network.cuda import Pieces, cut, multiply
+
+__all__ = ["WGCN", "Centring", "SparseMatrix", "SparseProduct", "sparse_matrix", "sparse_tensor"]
+
+
+class SparseMatrix(NamedTuple):
+    """A sparse matrix and its transpose, which the gradient needs; a symmetric matrix is its own."""
+
+    matrix: Tensor  # (rows, columns), CSR
+    transposed: Tensor  # (columns, rows), CSR
+    pieces: Pieces | None = None  # of the rows of each, on a graphics card
+    transposed_pieces: Pieces | None = None
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        product: Tensor = SparseProduct.apply(self, dense)  # type: ignore[no-untyped-call]
+        return product
+
+
+class SparseProduct(torch.autograd.Function):
+    """A sparse matrix times a dense one. The sparse one is data, so only the dense one has a gradient.
+
+    torch can differentiate the product by itself, but it would transpose the matrix again in every epoch.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, sparse: SparseMatrix, dense: Tensor) -> Tensor:
+        """Return sparse @ dense."""
+        ctx.sparse = sparse
+        return _product(sparse.matrix, sparse.pieces, dense)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
+        """Return the gradient of the dense factor."""
+        return None, _product(ctx.sparse.transposed, ctx.sparse.transposed_pieces, gradients[0])
+
+
+def _product(matrix: Tensor, pieces: Pieces | None, dense: Tensor) -> Tensor:
+    return matrix @ dense if dense.device.type == "cpu" else multiply(matrix, pieces, dense)
+
+
+def sparse_matrix(matrix: csr_array, device: torch.device | str = "cpu", *, symmetric: bool = False) -> SparseMatrix:
+    """Bring a scipy matrix to a device, with its transpose unless it is symmetric."""
+    tensor, pieces = sparse_tensor(matrix, device), _pieces(matrix, device)
+    if symmetric:
+        return SparseMatrix(tensor, tensor, pieces, pieces)
+    transposed = csr_array(matrix.T)
+    return SparseMatrix(tensor, sparse_tensor(transposed, device), pieces, _pieces(transposed, device))
+
+
+def _pieces(matrix: csr_array, device: torch.device | str) -> Pieces | None:
+    if torch.device(device).type == "cpu":
+        return None
+    return Pieces(*(part.to(device) for part in cut(matrix.indptr)))
+
+
+def sparse_tensor(matrix: csr_array, device: torch.device | str = "cpu") -> Tensor:
+    """Bring a scipy matrix to a device as a CSR tensor; on the CPU the two share their memory where they can."""
+    # MKL takes 32-bit indices as they are; of 64-bit ones torch would make a copy in each product.
+    index = np.int32 if max(matrix.nnz, *matrix.shape) < 2**31 else np.int64
+    with warnings.catch_warnings():
+        # torch calls sparse CSR a beta, and would warn of read-only arrays, which nothing here writes to.
+        warnings.simplefilter("ignore")
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(matrix.indptr.astype(index, copy=False)),
+            torch.from_numpy(matrix.indices.astype(index, copy=False)),
+            torch.from_numpy(matrix.data),
+            matrix.shape,
+        ).to(device)
+
+
+class Centring(NamedTuple):
+    """What makes the graph's rows differ: S^n becomes l D^-1/2 (S - u u^T)^n D^1/2, with S normalised symmetrically.
+
+    A normalised graph is dominated by its first eigenvector, u = sqrt(d / sum of d): most of a row X A is the same for
+    every document, and learning has to work against it. Without it, and with rows of about length 1, weight decay and
+    learning rate act on what tells documents apart. A word without edges gets nothing from the graph.
+    """
+
+    common: npt.NDArray[np.floating]  # u, of shape (words,); 0 for a word without edges
+    length: float  # l, which makes the rows of X A about 1 long
+
+
+class WGCN(nn.Module):
+    """logits = ReLU(dropout(X dropout(H_v))) W_1 + b_1, with H_v = act((A^n + r I) X_v W_0).
+
+    Parameters
+    ----------
+    n_words, n_classes : int
+    hidden : int
+        m, the length of a word's and a document's row.
+    order : int
+        n, how often A is applied: a word sees words that are n steps away. With 0 the graph is not used, and the
+        network is a two-layer perceptron.
+    word_activation : bool
+        Whether act is ReLU. The paper's formula has an activation on the words, its published code has none.
+    residual : float
+        r, how much of a word's own row is added to what it gets from the graph.
+    word_dropout, document_dropout : float
+        Share of the entries of H_vm and of H_dm that are dropped in training.
+    word_features : array of shape (words, features), optional
+        X_v, word vectors. The paper takes the identity, which gives W_0 a row for each word; so does None.
+    centring : Centring, optional
+        If given, what the graph gives to all words alike is taken away in each of its applications: see `Centring`.
+        It changes nothing with order 0. `NetworkSettings.centred` asks the training to find it.
+    generator : torch.Generator, optional
+        Where the first weights come from. It is one of the CPU, so that they are the same on every device.
+
+    Shapes
+    ------
+    document_terms : (documents, words), adjacency : (words, words), logits : (documents, classes)
+    """
+
+    word_features: Tensor | None
+    common: Tensor | None
+
+    def __init__(
+        self,
+        n_words: int,
+        n_classes: int,
+        hidden: int = 250,
+        order: int = 1,
+        word_activation: bool = False,
+        residual: float = 0.0,
+        word_dropout: float = 0.6,
+        document_dropout: float = 0.6,
+        word_features: npt.NDArray[np.floating] | Tensor | None = None,
+        centring: Centring | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.order, self.word_activation, self.residual = order, word_activation, residual
+        self.word_dropout, self.document_dropout = word_dropout, document_dropout
+        n_features = n_words
+        if word_features is not None:
+            word_features = torch.as_tensor(np.array(word_features), dtype=torch.get_default_dtype())
+            if word_features.ndim != 2 or len(word_features) != n_words:
+                raise InputError(
+                    f"word_features has the shape {tuple(word_features.shape)}; expected one row for each of the "
+                    f"{n_words:,} words."
+                )
+            n_features = word_features.shape[1]
+        self.register_buffer("word_features", word_features)  # X_v
+        if order == 0:
+            centring = None
+        common = None if centring is None else torch.as_tensor(centring.common, dtype=torch.get_default_dtype())
+        self.register_buffer("common", None if common is None else common[:, None])  # (words, 1)
+        self.length = 1.0 if centring is None else centring.length
+        self.word_weights = nn.Parameter(torch.empty(n_features, hidden))  # W_0
+        self.class_weights = nn.Parameter(torch.empty(hidden, n_classes))  # W_1
+        self.bias = nn.Parameter(torch.zeros(n_classes))  # b_1
+        for weights in (self.word_weights, self.class_weights):
+            nn.init.xavier_uniform_(weights, generator=generator)
+
+    def word_embeddings(self, adjacency: SparseMatrix) -> Tensor:
+        """Return H_vm (first line of eq. 5); in eq. 6 A_vv is X^T A_dd^n X, which is just another adjacency."""
+        own = self.own_rows()
+        h = own if self.common is None else self.common * own  # (words, hidden)
+        for _ in range(self.order):
+            passed = adjacency @ h  # (words, words) x (words, hidden)
+            h = passed if self.common is None else passed - self.common * (self.common.T @ h)
+        if self.common is not None:
+            h = h * (self.length / self.common.clamp(min=1e-6))
+        if self.residual:
+            h = h + self.residual * own
+        return torch.relu(h) if self.word_activation else h
+
+    def own_rows(self) -> Tensor:
+        """Return X_v W_0, what words have without the graph."""
+        return self.word_weights if self.word_features is None else self.word_features @ self.word_weights
+
+    def classify(
+        self, document_terms: SparseMatrix, word_embeddings: Tensor, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Return the logits of documents whose words have these embeddings."""
+        h = self._dropout(word_embeddings, self.word_dropout, generator)  # (words, hidden)
+        h = document_terms @ h  # eq. 5: H_dm = X H_vm, (documents, hidden)
+        h = torch.relu(self._dropout(h, self.document_dropout, generator))
+        return h @ self.class_weights + self.bias  # eq. 7 before the softmax, (documents, classes)
+
+    def forward(
+        self, document_terms: SparseMatrix, adjacency: SparseMatrix, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Return the logits; in training, `generator`, which must be one of the device, decides what is dropped."""
+        return self.classify(document_terms, self.word_embeddings(adjacency), generator)
+
+    def _dropout(self, x: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
+        # torch's own dropout knows only the global generator, and on a CPU it draws one number an entry, which takes
+        # as long as the products with X. Here each draw of 64 bits decides four entries.
+        if not self.training or rate == 0:
+            return x
+        draws = torch.empty(x.numel() // 4 + 1, dtype=torch.int64, device=x.device)
+        draws.random_(-(2**63), None, generator=generator)
+        kept = draws.view(torch.int16)[: x.numel()].view_as(x) >= min(round(rate * 2**16), 2**16 - 1) - 2**15
+        return x * kept.to(x.dtype).div_(1 - rate)

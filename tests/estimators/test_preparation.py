@@ -1,0 +1,210 @@
+"""What is made of texts before any label is looked at."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wgcn import Corpus, EdgeRules, WGCNClassifier, WGCNEmbedder, WGCNTextClassifier, WordGraph
+from wgcn.errors import InputError
+from wgcn.estimators.preparation import Preparation, plain_settings
+from wgcn.graph.association import Weight
+
+SENTENCES = [
+    "the old red wine of the north",
+    "the old white wine of the south",
+    "a glass of red wine",
+    "a glass of cold water",
+    "the cold water of the north",
+    "an old car and a fast car",
+] * 3
+
+
+@pytest.mark.parametrize("weight", ["pmi", "npmi", "count", "cosine"])
+def test_ngrams_have_no_edge_and_words_the_edges_that_they_have_alone(weight: str) -> None:
+    preparation = Preparation(ngram_range=(1, 3), window=3, weight=weight)  # type: ignore[arg-type]
+    prepared = preparation.prepare(SENTENCES)
+    graph, are_ngrams = prepared.word_graph, prepared.vocabulary.are_ngrams
+    assert graph is not None
+    assert graph.vocabulary == prepared.vocabulary
+    assert {"red wine", "of the north"} < set(prepared.vocabulary.words)
+    assert not np.diff(graph.adjacency.indptr)[are_ngrams].any()
+    assert not graph.adjacency[:, are_ngrams].nnz
+    alone = replace(preparation, ngram_range=(1, 1)).prepare(SENTENCES).word_graph
+    assert alone is not None
+    assert alone.vocabulary.words == tuple(np.array(graph.vocabulary.words)[~are_ngrams])
+    assert np.array_equal(graph.adjacency[~are_ngrams][:, ~are_ngrams].toarray(), alone.adjacency.toarray())
+    assert np.array_equal(graph.degrees[~are_ngrams], alone.degrees)
+    assert alone.adjacency.nnz > 0
+
+
+def test_ngrams_with_edges_are_tokens_of_the_windows() -> None:
+    prepared = Preparation(ngram_edges=True, window=3).prepare(SENTENCES)
+    corpus = Corpus.from_texts(SENTENCES, ngram_range=(1, 2))
+    expected = WordGraph.from_corpus(corpus, window=3, weight="pmi", rules=EdgeRules(min_count=2))
+    assert prepared.word_graph is not None
+    assert prepared.word_graph.vocabulary == expected.vocabulary
+    assert np.array_equal(prepared.word_graph.adjacency.toarray(), expected.adjacency.toarray())
+    assert prepared.word_graph.neighbours("red wine", min_count=0)
+
+
+def test_where_there_are_ngrams_alone_they_have_edges() -> None:
+    graph = Preparation(ngram_range=(2, 2), window=3).prepare(SENTENCES).word_graph
+    assert graph is not None
+    assert graph.info().edges > 0
+
+
+def test_by_default_all_words_are_kept_and_ngrams_that_occur_twice() -> None:
+    texts = ["red wine once", "old red wine"]
+    words = Preparation().prepare(texts).vocabulary.words
+    assert words == ("red", "red wine", "wine", "old", "once")
+    assert set(Preparation(min_count=1).prepare(texts).vocabulary) == {*words, "wine once", "old red"}
+    assert Preparation(min_count=2).prepare(texts).vocabulary.words == ("red", "red wine", "wine")
+
+
+def test_of_very_many_words_those_that_occur_once_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["red wine once", "old red wine"]
+    monkeypatch.setattr("wgcn.estimators.preparation._MANY_WORDS", 3)
+    assert Preparation().prepare(texts).vocabulary.words == ("red", "red wine", "wine")
+    # n-grams are not counted among the words, and words that all occur once are kept.
+    assert Preparation().prepare(["a b c", "a b"]).vocabulary.words == ("a", "a b", "b", "c")
+    assert Preparation().prepare(["a b c d", "e"]).vocabulary.words == ("a", "b", "c", "d", "e")
+
+
+def test_the_threshold_prunes_edges() -> None:
+    graphs = [Preparation(weight="npmi", threshold=value).prepare(SENTENCES).word_graph for value in (0.0, 0.3, 0.6)]
+    edges = [graph.info().edges for graph in graphs if graph is not None]
+    assert edges[0] > edges[1] > edges[2] > 0
+    assert graphs[2] is not None
+    pruned = graphs[2].adjacency.tocoo()
+    weights = pruned.data * np.sqrt(graphs[2].degrees[pruned.row] * graphs[2].degrees[pruned.col])
+    assert weights[pruned.row != pruned.col].min() > 0.6 - 1e-5
+
+
+def test_smoothing_is_that_of_the_edge_rules() -> None:
+    found = Preparation(ngram_range=(1, 1), smoothing=0.75).prepare(SENTENCES).word_graph
+    corpus = Corpus.from_texts(SENTENCES)
+    expected, plain = (
+        WordGraph.from_corpus(corpus, window=20, weight="pmi", rules=EdgeRules(min_count=2, smoothing=smoothing))
+        for smoothing in (0.75, 1.0)
+    )
+    assert found is not None
+    assert np.array_equal(found.adjacency.toarray(), expected.adjacency.toarray())
+    assert not np.array_equal(found.adjacency.toarray(), plain.adjacency.toarray())
+
+
+@pytest.mark.parametrize("wrong", [{"smoothing": 1.1}, {"threshold": float("nan")}, {"top_k": 0}, {"min_pairs": 0}])
+def test_wrong_rules_of_edges_are_told_before_texts_are_read(wrong: dict[str, Any]) -> None:
+    texts = iter(SENTENCES)
+    with pytest.raises(InputError, match="must be"):
+        Preparation(**wrong).prepare(texts)
+    assert next(texts) == SENTENCES[0]
+
+
+def test_background_shapes_vocabulary_idf_and_graph_but_has_no_row() -> None:
+    together = Preparation().prepare(SENTENCES)
+    prepared = Preparation().prepare(iter(SENTENCES[:4]), background=iter(SENTENCES[4:]))
+    assert prepared.n_background == len(SENTENCES) - 4
+    assert together.n_background == 0
+    assert prepared.vocabulary == together.vocabulary
+    assert np.array_equal(prepared.weighting.idf, together.weighting.idf)
+    assert prepared.word_graph is not None
+    assert together.word_graph is not None
+    assert np.array_equal(prepared.word_graph.adjacency.toarray(), together.word_graph.adjacency.toarray())
+    assert np.array_equal(prepared.document_terms.toarray(), together.document_terms[:4].toarray())
+
+
+def test_defaults_are_those_of_the_classifier_and_names_that_it_has_not_are_left_out() -> None:
+    assert Preparation.of(WGCNTextClassifier().get_params()) == Preparation()
+    names = {item.name for item in fields(Preparation)}
+    parameters = WGCNEmbedder(window=7, min_count=3).get_params()
+    assert names - set(parameters) == {"ngram_edges", "sublinear", "norm", "vectors"}
+    assert Preparation.of(parameters) == Preparation(ngram_range=(1, 1), window=7, min_count=3)
+
+
+@pytest.mark.parametrize("model", ["linear", "network", "average"])
+def test_ngrams_have_edges_in_the_graph_of_the_network_alone(model: str) -> None:
+    given = WGCNTextClassifier(classifier=WGCNClassifier(model=model)).prepare(SENTENCES).word_graph  # type: ignore[arg-type]
+    expected = Preparation(ngram_edges=model == "network").prepare(SENTENCES).word_graph
+    assert given is not None
+    assert expected is not None
+    assert np.array_equal(given.adjacency.toarray(), expected.adjacency.toarray())
+
+
+def test_settings_are_shown_as_json_can_hold_them() -> None:
+    given = {"stop_words": ["a", "of"], "norm": "l2", "top_k": None, "tokenizer": str.split, "C": 0.5, "window": 7}
+    assert plain_settings(given) == {**given, "stop_words": "2 words", "tokenizer": str(str.split)}
+    for windows in ((50, 5), [5, 50], np.array([50, 5])):
+        shown = plain_settings({"stop_words": None, "window": windows})
+        assert json.loads(json.dumps(shown)) == {"stop_words": None, "window": [5, 50]}
+
+
+# Several windows
+
+
+@pytest.mark.parametrize("weight", ["pmi", "npmi", "count"])
+def test_several_windows_have_the_mean_of_their_graphs(weight: Weight) -> None:
+    settings = {"weight": weight, "min_pairs": 3, "top_k": 4}
+    found = Preparation(window=(2, 5, 10**6), **settings).prepare(SENTENCES)
+    graphs = [Preparation(window=window, **settings).prepare(SENTENCES).word_graph for window in (2, 5, 10**6)]
+    assert found.word_graph is not None
+    expected = np.mean([graph.adjacency.toarray() for graph in graphs if graph is not None], axis=0)
+    np.testing.assert_allclose(found.word_graph.adjacency.toarray(), expected, rtol=1e-6)
+    assert not np.diff(found.word_graph.adjacency.indptr)[found.vocabulary.are_ngrams].any()
+    assert found.word_graph.vocabulary == found.vocabulary
+    assert found.word_graph.settings["window"] == [2, 5, 10**6]
+    assert found.word_graph.settings["top_k"] == 4
+
+
+def test_the_order_of_windows_and_a_sequence_of_one_change_nothing() -> None:
+    def bits(window: int | Sequence[int]) -> bytes:
+        graph = Preparation(window=window).prepare(SENTENCES).word_graph
+        assert graph is not None
+        return graph.adjacency.toarray().tobytes()
+
+    assert bits((2, 4, 7)) == bits([7, 2, 4]) == bits(np.array([4, 7, 2]))  # type: ignore[arg-type]
+    assert bits([4]) == bits(4)
+    assert bits((2, 4)) != bits(2)
+
+
+def test_a_window_longer_than_every_text_ties_words_of_a_text() -> None:
+    texts = ["a b c d e f g", "a g x", "b c d", "y z"] * 3
+    near, whole, both = (
+        Preparation(window=window, min_pairs=1).prepare(texts).word_graph for window in (2, 10**6, (2, 10**6))
+    )
+    pairs = [
+        graph is not None and graph.adjacency[graph.vocabulary.id_of("x"), graph.vocabulary.id_of("a")]
+        for graph in (near, whole, both)
+    ]
+    assert pairs[0] == 0
+    assert pairs[1] > 0
+    assert pairs[2] == pytest.approx(pairs[1] / 2)
+
+
+@pytest.mark.parametrize(
+    ("window", "message"),
+    [
+        ((), "window is empty: give at least one"),
+        (0, "window must be at least 2 tokens, got 0"),
+        ((20, 1), "window must be at least 2 tokens, got 1"),
+        ((5, 20, 5), "window has 5 more than once"),
+        ((5, 2.5), r"window must be a whole number of tokens, or several of them, got \(5, 2.5\)"),
+        ("20", "window must be a whole number of tokens, or several of them, got '20'"),
+        (None, "window must be a whole number of tokens, or several of them, got None"),
+    ],
+)
+def test_senseless_windows_are_refused_before_a_text_is_read(window: Any, message: str) -> None:
+    texts = iter(SENTENCES)
+    with pytest.raises(InputError, match=message):
+        Preparation(window=window).prepare(texts)
+    assert next(texts) == SENTENCES[0]
+
+
+@pytest.mark.parametrize("weight", ["cosine", "product"])
+def test_weights_from_documents_have_no_several_windows(weight: Weight) -> None:
+    with pytest.raises(InputError, match=rf"{weight}.*one window at most, got \(5, 50\)"):
+        Preparation(weight=weight, window=(5, 50)).prepare(SENTENCES)
+    assert Preparation(weight=weight, window=5).prepare(SENTENCES).word_graph is not None

@@ -1,0 +1,215 @@
+"""From texts to weighted terms, by every path: compiled, with a table of n-grams, and in plain Python."""
+
+import json
+import pickle
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from wgcn import TextModel, WGCNTextClassifier
+from wgcn.inference.model import Scorer
+from wgcn.text.tokenize import Tokenizer, ngrams, resolve_tokenizer
+from wgcn.text.vocabulary import Vocabulary
+from wgcn.text.weighting import TermWeighting
+
+RANGES = [(1, 1), (1, 2), (1, 3), (2, 2), (2, 4), (3, 3), (1, 5), (4, 5)]
+# Whether there is compiled code, and from how many characters on a table is made without it.
+PATHS = {"compiled": (True, 0), "table": (False, -1), "plain": (False, 1 << 60)}
+
+words = st.sampled_from(["a", "b", "it's", "é", "हिन", "'s", "("])
+entries = st.lists(st.lists(words, min_size=1, max_size=6).map(" ".join), unique=True, max_size=40)
+documents = st.lists(
+    st.one_of(
+        st.text(alphabet="ab é'’s(,\n", max_size=30), st.lists(words, max_size=12).map(" ".join), st.text(max_size=10)
+    )
+)
+
+
+def model_of(
+    vocabulary: list[str],
+    ngram_range: tuple[int, int],
+    tokenizer: str | Tokenizer = "words",
+    stop_words: tuple[str, ...] = (),
+) -> TextModel:
+    n_words, n_classes = len(vocabulary), 3
+    embeddings = np.random.default_rng(0).standard_normal((n_words, n_classes)).astype(np.float32)
+    scorer = Scorer(embeddings, None, np.zeros(n_classes, np.float32), np.full(n_classes, 1 / 3, np.float32))
+    weighting = TermWeighting(np.ones(n_words, np.float32))
+    classes = np.arange(n_classes)
+    return TextModel(tokenizer, ngram_range, Vocabulary(vocabulary), weighting, scorer, classes, stop_words=stop_words)
+
+
+def take(path: str, patch: pytest.MonkeyPatch) -> None:
+    compiled, worth_a_table = PATHS[path]
+    patch.setattr("wgcn.inference.terms._worth_compiling", lambda size: compiled)
+    patch.setattr("wgcn.inference.terms._WORTH_A_TABLE", worth_a_table)
+
+
+def encoded(model: TextModel, texts: list[str], path: str) -> tuple[np.ndarray, np.ndarray]:
+    with pytest.MonkeyPatch.context() as patch:
+        take(path, patch)
+        return model._encode(texts)
+
+
+def assert_ids_are_those_of_the_tokens(model: TextModel, texts: list[str], path: str) -> None:
+    function, index = resolve_tokenizer(model.tokenizer), model.vocabulary.index
+    tokens = [ngrams(function(text), model.ngram_range) for text in texts]
+    ids, offsets = encoded(model, texts, path)
+    assert ids.tolist() == [index.get(token, -1) for document in tokens for token in document]
+    assert offsets.tolist() == np.cumsum([0, *map(len, tokens)]).tolist()
+    assert (ids.dtype, offsets.dtype) == (np.int32, np.int64)
+
+
+@pytest.mark.parametrize("tokenizer", ["words", "text_gcn"])
+@pytest.mark.parametrize("path", PATHS)
+@given(vocabulary=entries, ngram_range=st.sampled_from(RANGES), texts=documents)
+@example(vocabulary=["a b it's"], ngram_range=(1, 3), texts=["a b it's", "", "a", "b", "a zzz it's"])
+@example(vocabulary=["a"], ngram_range=(1, 2), texts=[])
+@example(vocabulary=[], ngram_range=(1, 2), texts=["a b"])
+def test_every_path_gives_the_ids_of_the_joined_tokens(
+    tokenizer: str, path: str, vocabulary: list[str], ngram_range: tuple[int, int], texts: list[str]
+) -> None:
+    assert_ids_are_those_of_the_tokens(model_of(vocabulary, ngram_range, tokenizer), texts, path)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("ngram_range", [(1, 1), (1, 2), (2, 3)])
+def test_tokens_may_have_spaces_in_them(path: str, ngram_range: tuple[int, int]) -> None:
+    vocabulary = ["new york", "new york city", "city", "york city", "city hall new york", "hall"]
+    model = model_of(vocabulary, ngram_range, lambda text: [token for token in text.split("|") if token])
+    texts = ["new york|city", "new|york city|hall", "", "city hall|new york", "new|york|city"]
+    assert_ids_are_those_of_the_tokens(model, texts, path)
+
+
+def known_ids_and_sizes(model: TextModel, texts: list[str], path: str) -> list[tuple[list[int], int]]:
+    """Return for each text the n-grams that the model knows, and how many n-grams it has."""
+    ids, offsets = encoded(model, texts, path)
+    assert offsets[-1] == len(ids)
+    parts = [ids[begin:end].tolist() for begin, end in pairwise(offsets)]
+    return [([i for i in part if i >= 0], len(part)) for part in parts]
+
+
+@pytest.mark.parametrize("tokenizer", ["words", "text_gcn", str.split])
+@pytest.mark.parametrize("path", PATHS)
+@given(
+    vocabulary=entries,
+    ngram_range=st.sampled_from([span for span in RANGES if span != (1, 1)]),
+    stop_words=st.lists(st.one_of(words, st.just("never")), unique=True).map(tuple),
+    texts=documents,
+)
+@example(vocabulary=["a b", "a", "b"], ngram_range=(1, 2), stop_words=("é",), texts=["a é b", "é", "", "é a é é b é"])
+@example(vocabulary=["a b", "a", "b"], ngram_range=(1, 2), stop_words=("a", "b"), texts=["a b", "b"])
+@example(vocabulary=["a b"], ngram_range=(2, 2), stop_words=("é",), texts=["a", "é b", "a é", "b"])
+def test_stop_words_are_gone_before_ngrams_are_formed(
+    tokenizer: str | Tokenizer,
+    path: str,
+    vocabulary: list[str],
+    ngram_range: tuple[int, int],
+    stop_words: tuple[str, ...],
+    texts: list[str],
+) -> None:
+    model = model_of(vocabulary, ngram_range, tokenizer, stop_words)
+    function, index = resolve_tokenizer(tokenizer), model.vocabulary.index
+    expected = []
+    for tokens in map(function, texts):
+        kept = [token for token in tokens if token not in stop_words]
+        found = ngrams(kept, ngram_range)
+        n_stopped = len(tokens) - len(kept) if ngram_range[0] == 1 else 0
+        expected.append(([index[ngram] for ngram in found if ngram in index], len(found) + n_stopped))
+    assert known_ids_and_sizes(model, texts, path) == expected
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_stop_word_is_a_word_that_is_not_known(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    take(path, monkeypatch)
+    texts = ["king of spain"]
+    for ngram_range, counts in {(1, 1): (3, 1), (1, 2): (4, 1), (2, 2): (1, 0)}.items():
+        vocabulary = ngrams(["king", "spain"], ngram_range)
+        terms = model_of(vocabulary, ngram_range, stop_words=("of",)).terms(texts)
+        assert (terms.n_tokens, terms.n_unknown) == counts
+        assert terms.words.tolist() == list(range(len(vocabulary)))
+
+
+KINGS = [
+    "the king of spain",
+    "King of the Spain of old: a king!",
+    "spain and its king",
+    "of the",
+    "",
+    "the queen of spain",
+    "queen king",
+    "a queen of the king of spain",
+    "old spain, old king",
+    "The old queen of spain",
+]
+
+
+@pytest.mark.parametrize("tokenizer", ["words", "text_gcn", str.split])
+@pytest.mark.parametrize("path", PATHS)
+def test_with_stop_words_a_text_has_the_row_that_training_gave_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tokenizer: str | Tokenizer, path: str
+) -> None:
+    estimator = WGCNTextClassifier(
+        tokenizer=tokenizer, ngram_range=(1, 2), min_count=1, stop_words=["the", "of", "a", "of", "unseen"]
+    )
+    prepared = estimator.prepare(KINGS)
+    assert "king spain" in prepared.vocabulary
+    assert "queen king" in prepared.vocabulary
+    model = estimator.fit_prepared(prepared, [0, 1] * 5).model_
+    assert model.stop_words == ("a", "of", "the", "unseen")
+    models = [model, pickle.loads(pickle.dumps(model))]
+    if isinstance(tokenizer, str):
+        model.save(tmp_path / "model")
+        models.append(TextModel.load(tmp_path / "model"))
+    take(path, monkeypatch)
+    rows = prepared.document_terms
+    for one in models:
+        assert one.stop_words == model.stop_words
+        terms = one.terms(KINGS)
+        assert terms.offsets.tolist() == rows.indptr.tolist()
+        assert terms.words.tolist() == rows.indices.tolist()
+        assert terms.weights.tobytes() == rows.data.tobytes()
+        # A stop word that training did not see joins its neighbours as well.
+        assert one.terms(["king unseen spain"]).words.tolist() == one.terms(["king spain"]).words.tolist()
+
+
+@given(vocabulary=entries.filter(bool), ngram_range=st.sampled_from(RANGES), texts=documents.filter(bool))
+def test_scores_of_ngrams_are_equal_with_and_without_compiled_code(
+    vocabulary: list[str], ngram_range: tuple[int, int], texts: list[str]
+) -> None:
+    model = model_of(vocabulary, ngram_range)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("wgcn.inference.terms._worth_compiling", lambda size: True)
+        terms, compiled = model.terms(texts), model.scores(texts)
+        patch.setattr("wgcn.inference.terms._worth_compiling", lambda size: False)
+        assert model.terms(texts)[3:] == terms[3:]
+        assert np.array_equal(model.scores(texts), compiled)
+
+
+def test_many_texts_without_numba_use_the_table_of_ngrams_and_few_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wgcn.inference.terms._worth_compiling", lambda size: False)
+    model = model_of(["a", "b", "a b"], (1, 2))
+    assert model._encode(["a b"])[0].tolist() == [0, 2, 1]
+    assert "_ngrams" not in vars(model)
+    ids, _ = model._encode(["a b"] * 100_000)
+    assert "_ngrams" in vars(model)
+    assert np.array_equal(ids, np.tile([0, 2, 1], 100_000))
+
+
+@pytest.mark.parametrize("ngram_range", [(1, 1), (1, 2)])
+def test_a_pickled_model_knows_its_words_in_another_process(ngram_range: tuple[int, int]) -> None:
+    model = model_of(["red", "wine", "red wine"], ngram_range)
+    expected = encoded(model, ["red wine"], "compiled")[0].tolist()
+    script = (
+        "import pickle, sys, numba\n"
+        "model = pickle.load(sys.stdin.buffer)\n"
+        "print(model._encode(['red wine'])[0].tolist())"
+    )
+    result = subprocess.run([sys.executable, "-c", script], input=pickle.dumps(model), capture_output=True, check=True)
+    assert json.loads(result.stdout) == expected

@@ -1,0 +1,323 @@
+"""What unlabelled documents teach, against a dense reference in double precision."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array, random_array
+from threadpoolctl import threadpool_limits
+
+from wgcn.linear import teacher
+from wgcn.linear.space import find_space
+from wgcn.linear.teacher import Taught, Teacher
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_blas_thread() -> Iterator[None]:
+    """Matrices so small take a hundred times longer on several threads of a busy machine."""
+    with threadpool_limits(1, "blas"):
+        yield
+
+
+def documents(n: int = 40, v: int = 15, seed: int = 0) -> csr_array:
+    rng = np.random.default_rng(seed)
+    dense = random_array((n, v), density=0.3, rng=rng).toarray()
+    dense[np.arange(n), rng.integers(0, v, n)] += 0.5
+    return csr_array((dense / np.linalg.norm(dense, axis=1, keepdims=True)).astype(np.float32))
+
+
+def graph(v: int = 15, seed: int = 1) -> csr_array:
+    half = random_array((v, v), density=0.3, rng=np.random.default_rng(seed)).toarray()
+    return csr_array((half + half.T + np.eye(v)).astype(np.float32))
+
+
+def classes(codes: list[int], n_classes: int | None = None) -> np.ndarray:
+    return np.eye(n_classes or max(codes) + 1, dtype=np.float32)[codes]
+
+
+def spread_labels(near: np.ndarray, targets: np.ndarray, labelled: np.ndarray) -> np.ndarray:
+    """Return shares of the classes: spreading as it is written, class mass normalisation, and the labels kept."""
+    known = np.zeros((len(near), targets.shape[1]))
+    known[labelled] = targets
+    spread = known
+    for _ in range(20):
+        spread = 0.5 * near @ spread + 0.5 * known
+    shares = np.zeros_like(spread)
+    for i, row in enumerate(spread):
+        mass = [
+            targets[:, c].mean() * row[c] / spread[:, c].sum() if spread[:, c].any() else 0 for c in range(len(row))
+        ]
+        if sum(mass) > 0:
+            shares[i] = np.array(mass) / sum(mass)
+    shares[labelled] = targets
+    return shares
+
+
+def nearest(rows: np.ndarray, k: int) -> np.ndarray:
+    """Return the graph of the k nearest of each row, as a dense normalised matrix."""
+    cosines = rows @ rows.T
+    edges = np.zeros_like(cosines)
+    for i in range(len(rows)):
+        others = [j for j in np.argsort(-cosines[i], kind="stable") if j != i][:k]
+        edges[i, others] = np.maximum(cosines[i, others], 0) ** 3
+    edges = np.maximum(edges, edges.T)
+    degrees = edges.sum(axis=1)
+    scale = np.divide(1, np.sqrt(degrees), out=np.zeros(len(rows)), where=degrees > 0)
+    return scale[:, None] * edges * scale
+
+
+def ridge(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Solve least squares with a penalty on the weights, not on the intercept, as one larger plain problem."""
+    n, columns = rows.shape
+    penalty = 0.1 * np.mean(np.sum((rows - rows.mean(axis=0)) ** 2, axis=0))
+    larger = np.zeros((n + columns, columns + 1))
+    larger[:n, :columns], larger[:n, -1] = rows, 1
+    larger[n:, :columns] = np.sqrt(penalty) * np.eye(columns)
+    solved = np.linalg.lstsq(larger, np.vstack([targets, np.zeros((columns, targets.shape[1]))]), rcond=None)[0]
+    return solved[:-1], solved[-1]
+
+
+def reference(
+    terms: csr_array, adjacency: csr_array | None, targets: np.ndarray, labelled: np.ndarray, k: int
+) -> Taught:
+    found = find_space(terms, adjacency, graph_weight=1.5)
+    shares = spread_labels(nearest(found.documents(terms).astype(float), k), targets, labelled)
+    reached = shares.sum(axis=1) > 0
+    words = found.words.astype(float)
+    weights, bias = ridge((terms @ words)[reached], 2 * shares[reached] - 1)
+    return Taught(words @ weights, bias)
+
+
+def assert_alike(taught: Taught, expected: Taught, atol: float = 1e-3) -> None:
+    np.testing.assert_allclose(taught.word_scores, expected.word_scores, atol=atol)
+    np.testing.assert_allclose(taught.bias, expected.bias, atol=atol)
+
+
+@pytest.mark.parametrize("with_graph", [False, True])
+@pytest.mark.parametrize(("neighbours", "block"), [(5, 7), (40, 2000), (60, 40)])
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=20)
+def test_it_teaches_what_the_dense_reference_does(with_graph: bool, neighbours: int, block: int, seed: int) -> None:
+    terms, adjacency = documents(seed=seed), graph(seed=seed + 1) if with_graph else None
+    targets, labelled = classes([0, 0, 0, 1, 1, 2]), np.arange(6)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(teacher, "_NEIGHBOURS", neighbours)
+        patch.setattr(teacher, "_BLOCK", block)
+        taught = Teacher(terms, 6, adjacency).teach(targets, labelled)
+    assert (taught.word_scores.shape, taught.bias.shape) == ((15, 3), (3,))
+    assert_alike(taught, reference(terms, adjacency, targets, labelled, neighbours))
+
+
+def test_some_of_the_labelled_documents_can_be_taken_as_unlabelled() -> None:
+    terms, labelled = documents(), np.array([0, 2, 3, 5])
+    taught = Teacher(terms, 6, graph()).teach(classes([0, 0, 1, 2]), labelled)
+    assert_alike(taught, reference(terms, graph(), classes([0, 0, 1, 2]), labelled, 40))
+
+
+def clusters(n: int = 25, words: int = 12, seed: int = 0) -> tuple[csr_array, np.ndarray]:
+    """Return documents of two topics that share no word, one of each topic first, and their topics."""
+    rng = np.random.default_rng(seed)
+    topics = np.tile([0, 1], n)
+    dense = np.zeros((2 * n, 2 * words), np.float32)
+    for row, topic in zip(dense, topics, strict=True):
+        row[topic * words + rng.choice(words, 4, replace=False)] = 0.5
+    return csr_array(dense), topics
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=20)
+def test_one_label_a_cluster_reaches_all_its_documents(seed: int) -> None:
+    terms, topics = clusters(seed=seed)
+    taught = Teacher(terms, 2, None).teach(classes([0, 1]), np.arange(2))
+    scores = terms @ taught.word_scores + taught.bias
+    assert np.array_equal(scores.argmax(axis=1), topics)
+    # Also a word that neither of the labelled documents has.
+    unseen = np.flatnonzero(terms[:2].sum(axis=0) == 0)
+    words = np.asarray(taught.word_scores + taught.bias)[unseen]
+    assert np.array_equal(words.argmax(axis=1), unseen // 12)
+
+
+def test_a_class_of_more_labels_gets_more_of_the_documents_in_between() -> None:
+    terms, _ = clusters()
+    mixed = csr_array(terms.toarray() + np.float32(0.3) * np.roll(terms.toarray(), 12, axis=1))
+    means = []
+    for first in ([0, 2, 4, 1], [0, 2, 1, 3], [0, 1, 3, 5]):
+        rows = mixed[[*first, *np.setdiff1d(np.arange(50), first)]]
+        taught = Teacher(rows, 4, None).teach(classes([i % 2 for i in first]), np.arange(4))
+        means.append(np.mean(rows @ taught.word_scores[:, 0] + taught.bias[0]))
+    assert means[0] > 0.2 > means[1] > -0.2 > means[2]
+
+
+def test_a_class_that_is_said_to_be_frequent_gets_more_of_the_documents_in_between() -> None:
+    terms, _ = clusters()
+    rows = csr_array(terms.toarray() + np.float32(0.3) * np.roll(terms.toarray(), 12, axis=1))
+    known, teaching = classes([0, 1, 0, 1]), Teacher(rows, 4, None)
+    means = []
+    for prior in ([0.8, 0.2], [0.5, 0.5], [0.2, 0.8]):
+        taught = teaching.teach(known, np.arange(4), np.array(prior))
+        means.append(np.mean(rows @ taught.word_scores[:, 0] + taught.bias[0]))
+    assert means[0] > 0.2 > means[1] > -0.2 > means[2]
+    assert_alike(teaching.teach(known, np.arange(4), np.array([0.5, 0.5])), teaching.teach(known, np.arange(4)), 1e-6)
+
+
+def test_scores_of_one_class_and_the_rest_are_opposite_with_two_classes() -> None:
+    taught = Teacher(documents(), 4, graph()).teach(classes([0, 1, 1, 0]), np.arange(4))
+    np.testing.assert_allclose(taught.word_scores[:, 0], -taught.word_scores[:, 1], atol=1e-5)
+    np.testing.assert_allclose(taught.bias[0], -taught.bias[1], atol=1e-5)
+
+
+def test_names_of_the_classes_do_not_matter() -> None:
+    codes = np.array([0, 0, 1, 1, 2, 2])
+    order = np.array([2, 0, 1])
+    guide = Teacher(documents(), 6, graph())
+    taught = guide.teach(classes(codes.tolist()), np.arange(6))
+    renamed = guide.teach(classes(order[codes].tolist()), np.arange(6))
+    assert_alike(Taught(renamed.word_scores[:, order], renamed.bias[order]), taught, 1e-5)
+
+
+@pytest.mark.parametrize("place", [2, 20, 40])
+def test_an_unlabelled_document_without_words_does_no_harm(place: int) -> None:
+    terms = documents().toarray()
+    targets, labelled = classes([0, 1]), np.arange(2)
+    plain = Teacher(csr_array(terms), 2, graph()).teach(targets, labelled)
+    longer = csr_array(np.insert(terms, [place, place], 0, axis=0))
+    assert_alike(Teacher(longer, 2, graph()).teach(targets, labelled), plain)
+
+
+def test_words_without_an_edge_take_no_part() -> None:
+    # The last five of twenty words are such; two documents have no others.
+    rows = documents(v=20).toarray()
+    rows[-2:, :15] = 0
+    adjacency = graph(15)
+    wide = csr_array((adjacency.data, adjacency.indices, np.append(adjacency.indptr, [adjacency.nnz] * 5)), (20, 20))
+    targets, labelled = classes([0, 0, 1, 2]), np.arange(4)
+    taught = Teacher(csr_array(rows), 4, wide).teach(targets, labelled)
+    assert not taught.word_scores[15:].any()
+    expected = reference(csr_array(rows[:, :15]), adjacency, targets, labelled, 40)
+    assert_alike(Taught(taught.word_scores[:15], taught.bias), expected)
+
+
+def sayings(n: int = 60) -> tuple[csr_array, np.ndarray, np.ndarray]:
+    """Return documents of which each has one word of its class that no other has, vectors that know it, and classes."""
+    codes = np.arange(n) % 2
+    rows = np.zeros((n, n + 5), np.float32)
+    rows[np.arange(n), np.arange(n)] = 1
+    rows[:, n:] = np.random.default_rng(0).random((n, 5)) < 0.5
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    vectors = np.zeros((n + 5, 3), np.float32)
+    vectors[np.arange(n), codes] = 1
+    return csr_array(rows), vectors, codes
+
+
+@pytest.mark.parametrize("n_labelled", [4, 10])
+def test_vectors_tell_what_the_text_does_not(n_labelled: int) -> None:
+    terms, vectors, codes = sayings()
+    labelled, right = np.arange(n_labelled), []
+    for given_vectors in (None, vectors):
+        taught = Teacher(terms, n_labelled, None, given_vectors).teach(classes(codes[:n_labelled].tolist()), labelled)
+        guesses = (terms @ taught.word_scores + taught.bias).argmax(axis=1)
+        right.append(np.mean(guesses[n_labelled:] == codes[n_labelled:]))
+    assert right[0] < 0.8
+    assert right[1] == 1
+
+
+def test_vectors_that_say_nothing_leave_what_is_taught_as_it_was_but_for_its_weight() -> None:
+    terms, targets = documents(), classes([0, 0, 1, 2])
+    plain = Teacher(terms, 4, graph()).teach(targets, np.arange(4))
+    nothing = Teacher(terms, 4, graph(), np.zeros((15, 3), np.float32)).teach(targets, np.arange(4))
+    np.testing.assert_allclose(nothing.word_scores / 2, plain.word_scores, atol=0.1)
+
+
+def test_the_size_of_vectors_does_not_matter() -> None:
+    terms, vectors, codes = sayings()
+    small, large = (
+        Teacher(terms, 6, None, size * vectors).teach(classes(codes[:6].tolist()), np.arange(6)) for size in (0.1, 100)
+    )
+    assert_alike(small, large)
+
+
+def test_labels_of_one_class_need_no_regression() -> None:
+    terms, vectors, _ = sayings()
+    taught = Teacher(terms, 2, None, vectors).teach(classes([0, 0], 2), np.arange(2))
+    assert np.isfinite(taught.word_scores).all()
+    assert ((terms @ taught.word_scores + taught.bias).argmax(axis=1) == 0).all()
+
+
+@pytest.mark.parametrize("n_others", [1, 10])
+def test_documents_that_no_label_reaches_are_not_learnt_from(n_others: int) -> None:
+    # They share no word with the others, nor do their words with other words.
+    terms, _ = clusters()
+    rows = np.zeros((50 + n_others, 30), np.float32)
+    rows[:50, :24], rows[50:, 24:] = terms.toarray(), np.sqrt(1 / 6)
+    taught = Teacher(csr_array(rows), 2, None).teach(classes([0, 1]), np.arange(2))
+    np.testing.assert_allclose(taught.word_scores[24:], 0, atol=1e-3)
+
+
+def test_a_labelled_document_without_words_spreads_nothing_but_stays_labelled() -> None:
+    terms, _ = clusters()
+    rows = np.vstack([np.zeros((1, 24), np.float32), terms.toarray()])
+    targets = classes([2, 0, 1])
+    taught = Teacher(csr_array(rows), 3, None).teach(targets, np.arange(3))
+    scores = rows @ taught.word_scores + taught.bias
+    assert np.isfinite(scores).all()
+    assert set(scores[1:].argmax(axis=1).tolist()) == {0, 1}
+    assert scores[0, 2] > scores[1:, 2].max()
+    assert_alike(taught, reference(csr_array(rows), None, targets, np.arange(3), 40))
+
+
+def test_a_class_without_a_label_is_nowhere() -> None:
+    taught = Teacher(documents(), 4, graph()).teach(classes([0, 1, 1, 0], n_classes=3), np.arange(4))
+    np.testing.assert_allclose(taught.word_scores[:, 2], 0, atol=1e-5)
+    assert taught.bias[2] == pytest.approx(-1, abs=1e-5)
+    two = Teacher(documents(), 4, graph()).teach(classes([0, 1, 1, 0]), np.arange(4))
+    assert_alike(Taught(taught.word_scores[:, :2], taught.bias[:2]), two, 1e-5)
+
+
+def test_the_scores_have_the_bits_that_they_had_the_first_time() -> None:
+    targets, labelled = classes([0, 1, 2, 0]), np.arange(4)
+    once, twice = (Teacher(documents(), 4, graph()) for _ in range(2))
+    expected = once.teach(targets, labelled)
+    once.teach(classes([1, 0, 2, 2]), labelled)
+    for taught in (once.teach(targets, labelled), twice.teach(targets, labelled)):
+        assert taught.word_scores.tobytes() == expected.word_scores.tobytes()
+        assert taught.bias.tobytes() == expected.bias.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("most", "n_labelled", "taken"),
+    [
+        (12, 4, [*range(4), 4, 9, 14, 19, 24, 29, 34, 39]),
+        (5, 4, [*range(4), 4]),
+        (4, 4, range(4)),
+        (3, 6, range(6)),
+        (40, 4, range(40)),
+    ],
+)
+def test_all_labelled_documents_and_some_others_take_part(
+    monkeypatch: pytest.MonkeyPatch, most: int, n_labelled: int, taken: list[int]
+) -> None:
+    terms = documents()
+    targets, labelled = classes([0, 1, 2, 0, 1, 2][:n_labelled]), np.arange(n_labelled)
+    expected = Teacher(terms[list(taken)], n_labelled, graph()).teach(targets, labelled)
+    monkeypatch.setattr(teacher, "_MOST_DOCUMENTS", most)
+    taught = Teacher(terms, n_labelled, graph()).teach(targets, labelled)
+    assert taught.word_scores.tobytes() == expected.word_scores.tobytes()
+    assert taught.bias.tobytes() == expected.bias.tobytes()
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_very_few_documents_are_enough(n: int) -> None:
+    terms = csr_array(np.eye(3, dtype=np.float32)[:n])
+    taught = Teacher(terms, 2, None).teach(classes([0, 1]), np.arange(2))
+    scores = terms @ taught.word_scores + taught.bias
+    assert np.isfinite(scores).all()
+    assert scores[:2].argmax(axis=1).tolist() == [0, 1]
+
+
+def test_documents_that_are_all_alike_teach_nothing_but_the_shares() -> None:
+    terms = csr_array(np.ones((8, 1), np.float32))
+    taught = Teacher(terms, 4, None).teach(classes([0, 0, 0, 1]), np.arange(4))
+    scores = terms @ taught.word_scores + taught.bias
+    np.testing.assert_allclose(scores, np.tile([0.5, -0.5], (8, 1)), atol=0.05)

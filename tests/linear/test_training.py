@@ -1,0 +1,207 @@
+"""The two fits of the linear model: to what has a label, and to what the first has labelled."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, vstack
+
+from wgcn.errors import InputError
+from wgcn.estimators.labels import Labels, read_labels
+from wgcn.inference.model import Scorer
+from wgcn.linear import teacher
+from wgcn.linear import training as linear_training
+from wgcn.linear.model import LinearSettings, fit_linear, graph_scale
+from wgcn.linear.training import LinearTrained, LinearTraining, train_linear
+
+SETTINGS = LinearSettings(tol=1e-8, max_iter=500)
+
+
+def documents(n: int, n_classes: int, seed: int) -> tuple[csr_array, np.ndarray]:
+    """Return documents of three words out of the eight of their class, and of one of any; and their classes."""
+    rng = np.random.default_rng(seed)
+    classes = np.arange(n) % n_classes
+    x = np.zeros((n, 8 * n_classes), np.float64)
+    for row, own in zip(x, classes, strict=True):
+        row[8 * own + rng.choice(8, 3, replace=False)] = 1
+        row[rng.integers(len(row))] += 1
+    return csr_array(x / np.linalg.norm(x, axis=1, keepdims=True)), classes
+
+
+def graph(x: csr_array) -> csr_array:
+    shared = (x.T @ x).toarray()
+    np.fill_diagonal(shared, 1)
+    scale = 1 / np.sqrt(shared.sum(axis=1))
+    return csr_array(scale[:, None] * shared * scale)
+
+
+def training(**changes: Any) -> LinearTraining:
+    return LinearTraining(
+        **{"settings": SETTINGS, "teacher": 2.0, "self_training": 0.3, "validation_fraction": 0, **changes}
+    )
+
+
+def trained(n_classes: int = 3, n: int = 12, weight: np.ndarray | None = None, **changes: Any) -> LinearTrained:
+    x, classes = documents(n + 90, n_classes, 0)
+    weight = np.ones(n) if weight is None else weight
+    return train_linear(x[:n], read_labels(classes[:n]), weight, x[n:], graph(x), training(**changes))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("strength", [0.0, 2.0])
+@pytest.mark.parametrize("skewed", [False, True])
+def test_the_second_fit_is_one_to_all_documents_with_the_labels_of_the_first(
+    n_classes: int, strength: float, skewed: bool
+) -> None:
+    n = 12
+    x, classes = documents(n + 90, n_classes, 0)
+    weight = np.linspace(0.5, 2, n)
+    shares = np.average(np.eye(n_classes)[classes[:n]], axis=0, weights=weight)
+    prior = np.arange(1.0, n_classes + 1) / np.arange(1, n_classes + 1).sum() if skewed else None
+    first = trained(n_classes, n, weight, teacher=strength, self_training=0, class_prior=prior).scorer
+    others = x[n:]
+    guessed = np.asarray(others @ first.word_embeddings + first.bias).argmax(axis=1)
+    own_weight = np.array([weight[classes[:n] == c].mean() for c in range(n_classes)])
+    targets = np.eye(n_classes)[np.concatenate([classes[:n], guessed])]
+    expected = fit_linear(
+        csr_array(vstack([x[:n], others])),
+        targets[:, 1:] if n_classes == 2 else targets,
+        graph(x),
+        SETTINGS,
+        sample_weight=(weights := np.concatenate([weight, 0.3 * own_weight[guessed]])),
+        scale=graph_scale(x[:n], graph(x), 1, weight),
+    )
+    found = trained(n_classes, n, weight, teacher=strength, class_prior=prior)
+    table, bias = found.scorer.word_embeddings, found.scorer.bias
+    np.testing.assert_allclose(table[:, 1:] if n_classes == 2 else table, expected.word_embeddings, atol=1e-6)
+    np.testing.assert_allclose(found.scorer.prior, shares if prior is None else prior)
+    if prior is not None:  # the scores are for other shares of the classes than the documents of the fit have
+        bias = bias - np.log(prior / np.average(targets, axis=0, weights=weights)) / found.scorer.sharpness
+    np.testing.assert_allclose(bias[1:] if n_classes == 2 else bias, expected.bias, atol=1e-6)
+    assert found.history == expected.history
+
+
+def test_a_word_that_no_labelled_document_has_is_learnt_from_the_others() -> None:
+    x = np.zeros((24, 4))
+    x[:2, :2] = np.eye(2)
+    x[2:13, [0, 2]] = x[13:, [1, 3]] = 1  # word 2 goes with word 0, word 3 with word 1
+    terms, empty = csr_array(x), csr_array((4, 4))
+    tables = [
+        train_linear(
+            terms[:2], read_labels(["a", "b"]), np.ones(2), terms[2:], empty, training(teacher=0, self_training=w)
+        )
+        for w in (0.0, 0.3)
+    ]
+    first, second = (each.scorer.word_embeddings for each in tables)
+    assert not first[2:].any()
+    assert second[2, 0] > 0.1 > -0.1 > second[2, 1]
+    assert second[3, 1] > 0.1 > -0.1 > second[3, 0]
+
+
+def test_a_heavier_document_without_a_label_counts_more_and_none_counts_nothing() -> None:
+    plain = trained(self_training=0).scorer.word_embeddings
+    light, heavy = (trained(self_training=share).scorer.word_embeddings for share in (1e-9, 1.0))
+    fitted_alone = trained(self_training=0, teacher=0).scorer.word_embeddings
+    np.testing.assert_allclose(light, fitted_alone, atol=1e-4)  # the second fit has no teacher
+    assert np.abs(heavy - light).max() > 0.05
+    assert np.abs(plain - light).max() > 0.05
+
+
+def test_documents_that_are_held_out_have_no_label_in_either_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear_training, "_MIN_BESIDE_A_TEACHER", 0)
+    n = 120
+    x, classes = documents(n + 90, 3, 0)
+    sizes = []
+
+    def watched(terms: csr_array, targets: np.ndarray, *given: Any, **named: Any) -> Any:
+        sizes.append(terms.shape[0])
+        return fit_linear(terms, targets, *given, **named)
+
+    monkeypatch.setattr(linear_training, "fit_linear", watched)
+    labels = read_labels(classes[:n])
+    found = train_linear(x[:n], labels, np.ones(n), x[n:], graph(x), training(validation_fraction=0.1))
+    assert sizes == [108, 108 + 90, 120, 120 + 90]
+    assert found.n_held_out == 12
+    assert found.held_out_accuracy is not None
+    assert found.held_out_accuracy > 0.8
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_few_labels_are_all_fitted_and_the_teacher_tells_how_good_it_is(n_classes: int) -> None:
+    asked, not_asked = (trained(n_classes, 20, validation_fraction=share) for share in (0.1, 0))
+    assert np.array_equal(asked.scorer.word_embeddings, not_asked.scorer.word_embeddings)
+    assert (not_asked.held_out_accuracy, not_asked.n_held_out) == (None, 0)
+    assert asked.n_held_out == 20
+    assert asked.held_out_accuracy is not None
+    assert asked.held_out_accuracy > 0.8
+    x, classes = documents(400, n_classes, 1)
+    truth = np.eye(n_classes)[classes]
+    losses = []
+    for found in (asked, not_asked):
+        scores = found.scorer.scores(x.data, x.indices, x.indptr)
+        losses.append(-np.mean(np.log((found.scorer.probabilities(scores) * truth).sum(axis=1))))
+    assert losses[0] < losses[1] + 0.05
+
+
+def test_labels_that_say_nothing_make_the_model_doubt() -> None:
+    x, _ = documents(200, 3, 0)
+    random = read_labels(np.random.default_rng(0).permutation(np.arange(60) % 3))
+    found = train_linear(x[:60], random, np.ones(60), x[60:], graph(x), training(validation_fraction=0.1))
+    assert found.held_out_accuracy is not None
+    assert found.held_out_accuracy < 0.6
+    scores = found.scorer.scores(*((others := x[60:]).data, others.indices, others.indptr))
+    assert found.scorer.probabilities(scores).max(axis=1).mean() < 0.6
+
+
+def test_a_few_documents_that_are_all_right_do_not_make_the_model_certain() -> None:
+    scorer = Scorer(np.zeros((1, 3)), None, np.zeros(3), np.full(3, 1 / 3), 2.0)
+    for n in (1, 10, 100, 10_000):
+        targets = np.eye(3)[np.arange(n) % 3]
+        sharpness = linear_training._sharpness(scorer, 2 * targets - 1, targets, n)
+        assert 2 <= sharpness < 8
+    wrong = linear_training._sharpness(scorer, 1 - 2 * targets, targets, 10_000)
+    assert wrong < 0.1
+
+
+@pytest.mark.parametrize("n", [200, 20_000])
+def test_sharpness_is_found_where_the_documents_tell(n: int) -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(n, 4))
+    scorer = Scorer(np.zeros((1, 4)), None, np.zeros(4), np.full(4, 1 / 4), 2.0)
+    likely = replace(scorer, sharpness=5.0).probabilities(scores)
+    codes = (likely.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    found = linear_training._sharpness(scorer, scores, np.eye(4)[codes], n)
+    assert found == pytest.approx(5, rel=0.3 if n == 200 else 0.05)
+
+
+def test_classes_of_one_document_each_tell_nothing() -> None:
+    x, _ = documents(40, 3, 0)
+    found = train_linear(x[:3], read_labels([0, 1, 2]), np.ones(3), x[3:], graph(x), training(validation_fraction=0.1))
+    assert (found.held_out_accuracy, found.n_held_out, found.scorer.sharpness) == (None, 0, 2.0)
+
+
+def test_of_very_many_documents_some_are_taken_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(teacher, "_MOST_DOCUMENTS", 30)
+    n = 12
+    x, classes = documents(n + 90, 3, 0)
+    labels = read_labels(classes[:n])
+    found = train_linear(x[:n], labels, np.ones(n), x[n:], graph(x), training(teacher=0))
+    some = x[n + np.linspace(0, 89, 18).astype(int)]
+    monkeypatch.undo()
+    fewer = train_linear(x[:n], labels, np.ones(n), some, graph(x), training(teacher=0))
+    assert np.array_equal(found.scorer.word_embeddings, fewer.scorer.word_embeddings)
+
+
+@pytest.mark.parametrize("name", ["teacher", "self_training"])
+@pytest.mark.parametrize("value", [-1.0, float("inf"), float("nan")])
+def test_senseless_weights_are_refused(name: str, value: float) -> None:
+    with pytest.raises(InputError, match=f"{name} must be at least 0, got"):
+        training(**{name: value})
+
+
+def test_several_classes_a_document_leave_the_others_out() -> None:
+    x, _ = documents(30, 3, 0)
+    labels: Labels = read_labels([["a"], ["a", "b"], ["b"], []] * 3)
+    found = [train_linear(x[:12], labels, np.ones(12), others, graph(x), training()) for others in (x[12:], x[12:12])]
+    assert np.array_equal(found[0].scorer.word_embeddings, found[1].scorer.word_embeddings)
