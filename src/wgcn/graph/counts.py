@@ -20,8 +20,9 @@ from scipy.sparse import csr_array
 from wgcn import store
 from wgcn.errors import InputError
 from wgcn.graph.kernels import count_rows, index_words
-from wgcn.text.corpus import Corpus, available_cores
+from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
+from wgcn.threads import n_threads
 
 __all__ = ["WindowCounts"]
 
@@ -80,7 +81,7 @@ class WindowCounts:
         window : int
             Tokens in a window, at least 2. If it is longer than every document, each document is one window.
         n_jobs : int, optional
-            Threads; by default as many as there are cores.
+            Threads; by default, and for -1, as many as there are cores, for -2 one less.
         progress : callable, optional
             Called now and then with the share of the work that was done since the last call.
         """
@@ -99,7 +100,7 @@ class WindowCounts:
 
         blocks = _row_blocks(index[1])
         parts = []
-        with ThreadPoolExecutor(n_jobs or available_cores()) as pool:
+        with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
             for part in pool.map(count, blocks):
                 parts.append(part)
                 if progress is not None:

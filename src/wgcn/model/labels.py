@@ -144,8 +144,8 @@ def check_total_weight(weight: npt.NDArray[np.float64]) -> None:
     """Raise an error if no document counts."""
     if not weight.any():
         raise InputError(
-            "All documents with a label have the weight 0: at least one must have a weight above 0. See sample_weight "
-            "and class_weight."
+            "All documents with a label have the weight zero: at least one must have a weight above 0. See "
+            "sample_weight and class_weight."
         )
 
 
@@ -194,7 +194,7 @@ def _as_array(y: Any) -> npt.NDArray[Any]:
     if hasattr(y, "toarray"):
         return np.asarray(y.toarray())
     if isinstance(y, np.ma.MaskedArray):
-        y = np.where(np.ma.getmaskarray(y), None, y.data.astype(object))
+        y = np.where(np.ma.getmaskarray(y), np.array(None, object), y.data)
     values = np.fromiter(map(_plain, y), object, len(y)) if isinstance(y, list | tuple) else np.asarray(y)
     if values.dtype.kind == "T":  # numpy's strings of any length, which may have a missing value
         values = values.astype(object)
@@ -258,8 +258,8 @@ def _of_one_kind(labels: list[Any]) -> npt.NDArray[Any]:
     if len(kinds) > 1:
         (first, example), (second, other), *_ = kinds.items()
         raise InputError(
-            f"Labels must be all strings or all numbers, got a {first}, {example!r:.80}, and a {second}, {other!r:.80}. "
-            "Convert them to one kind."
+            f"Labels must be all strings or all numbers, got a {first}, {example!r:.60}, and a {second}, "
+            f"{other!r:.60}. Convert them to one kind."
         )
     array = np.array(labels)
     if array.dtype == object:

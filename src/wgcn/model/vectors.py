@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from wgcn.model.kernels import multiply
-from wgcn.text.corpus import available_cores
+from wgcn.threads import available_cores
 
 __all__ = ["distil"]
 
