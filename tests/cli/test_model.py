@@ -48,6 +48,26 @@ def test_fit_says_what_it_made_and_where(run: Run, train: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_label_that_is_empty_or_missing_is_none_and_the_word_nan_is_a_class(
+    run: Run, tmp_path: Path, kind: str
+) -> None:
+    path, labels = tmp_path / f"train.{kind}", ["nan", "drive", None] * 2
+    if kind == "csv":
+        path.write_text("label,text\n" + "".join(f"{label or ' '},red wine\n" for label in labels))
+    elif kind == "jsonl":
+        lines = [json.dumps({"text": "red wine", "label": label}) for label in labels]
+        lines.append('{"text": "a car"}')
+        path.write_text("\n".join([*lines, '{"text": "a car", "label": NaN}']))
+    else:
+        pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        pq.write_table(pa.table({"text": ["red wine"] * 6, "label": labels}), path)
+    code, _, err = run("fit", path, "--model", tmp_path / "m")
+    assert code == 0
+    assert f"Read {8 if kind == 'jsonl' else 6} texts, 4 of them with a label" in err
+    assert TextModel.load(tmp_path / "m").classes.tolist() == ["drive", "nan"]
+
+
 def test_command_line_gives_the_probabilities_of_the_estimator(run: Run, model: Path, tmp_path: Path) -> None:
     (tmp_path / "new.txt").write_text("wine bar\n\nfast red thing\nzzz\n")
     code, out, _ = run("predict", model, tmp_path / "new.txt", "--proba")

@@ -1,4 +1,8 @@
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from wgcn.errors import InputError
@@ -21,6 +25,109 @@ def test_single_labels(y: object, classes: list[object], labelled: list[bool]) -
     assert labels.labelled.tolist() == labelled
     assert not labels.multilabel
     assert np.array_equal(labels.targets.sum(axis=1), np.ones(sum(labelled)))
+
+
+MISSING = {
+    "None": None,
+    "NaN": float("nan"),
+    "float16": np.float16("nan"),
+    "float32": np.float32("nan"),
+    "float64": np.float64("nan"),
+    "NaT": pd.NaT,
+    "numpy NaT": np.datetime64("NaT"),
+    "NA": pd.NA,
+}
+CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "array": lambda y: np.array(y, object),
+    "series": lambda y: pd.Series(y, dtype=object),
+    "frame": lambda y: pd.DataFrame({"label": pd.Series(y, dtype=object)})["label"],
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+@pytest.mark.parametrize("missing", [*MISSING.values(), -1, np.int64(-1)], ids=[*MISSING, "-1", "int64"])
+@pytest.mark.parametrize("names", [["a", "b"], [3, 4]])
+def test_a_missing_value_marks_a_document_without_a_label(
+    names: list[Any], missing: object, container: Callable[[list[Any]], Any]
+) -> None:
+    labels = read_labels(container([names[0], missing, names[1], names[0], missing]))
+    assert labels.classes.tolist() == names
+    assert labels.classes.dtype.kind == ("U" if names[0] == "a" else "i")
+    assert labels.labelled.tolist() == [True, False, True, True, False]
+
+
+@pytest.mark.parametrize("kind", [None, "string", "category", object])
+def test_pandas_strings_with_missing_values(kind: Any) -> None:
+    for given in (pd.Series, pd.array):
+        labels = read_labels(given(["a", None, "nan"], dtype=kind))
+        assert labels.classes.tolist() == ["a", "nan"]
+        assert labels.labelled.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pd.Series([1, None, 2]),
+        pd.Series([1, None, 2], dtype="Int64"),
+        pd.Series([1, None, 2], dtype="category"),
+        pd.array([1, None, 2]),
+        pd.Categorical([1, None, 2]),
+        np.array([1, np.nan, 2], np.float16),
+        np.array([1, np.nan, 2], np.float32),
+        np.ma.masked_array([1, 7, 2], [False, True, False]),
+    ],
+    ids=lambda y: f"{type(y).__name__} {y.dtype}",
+)
+def test_whole_numbers_beside_a_missing_value_are_integers(y: Any) -> None:
+    labels = read_labels(y)
+    assert labels.classes.tolist() == [1, 2]
+    assert labels.classes.dtype.kind == "i"
+    assert labels.labelled.tolist() == [True, False, True]
+
+
+def test_floats_without_a_missing_value_stay_floats() -> None:
+    assert read_labels(np.array([1.0, 2.0])).classes.dtype == float
+
+
+@pytest.mark.parametrize("missing", MISSING.values(), ids=MISSING)
+def test_minus_one_and_one_are_classes_beside_a_missing_value(missing: object) -> None:
+    labels = read_labels([-1, 1, -1, 1, missing])
+    assert labels.classes.tolist() == [-1, 1]
+    assert labels.labelled.tolist() == [True, True, True, True, False]
+    # With a third class, both -1 and the missing value mark documents without a label.
+    assert read_labels([-1, 1, 0, missing]).labelled.tolist() == [False, True, True, False]
+
+
+def test_strings_that_look_like_a_mark_are_classes() -> None:
+    assert read_labels(["-1", "nan", "None", -1]).classes.tolist() == ["-1", "None", "nan"]
+
+
+@pytest.mark.parametrize("missing", [*MISSING.values(), -1], ids=[*MISSING, "-1"])
+@pytest.mark.parametrize("container", [list, pd.Series])
+def test_a_missing_value_in_place_of_a_list_of_labels(missing: object, container: Callable[[list[Any]], Any]) -> None:
+    labels = read_labels(container([["x", "y"], missing, ["y"], [missing], []]))
+    assert labels.classes.tolist() == ["x", "y"]
+    assert labels.labelled.tolist() == [True, False, True, False, True]
+    assert labels.targets.tolist() == [[1, 1], [0, 1], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([[1, 0], [np.nan, np.nan], [0, 1]]),
+        [[1, 0], [None, None], [0, 1]],
+        [[1, 0], None, [0, 1]],
+        pd.DataFrame({"a": [1, None, 0], "b": [0, None, 1]}),
+        pd.DataFrame({"a": [1, None, 0], "b": [0, None, 1]}, dtype="Int64"),
+    ],
+    ids=["array", "lists", "None", "frame", "nullable"],
+)
+def test_a_row_of_missing_values_in_a_matrix(y: object) -> None:
+    labels = read_labels(y)
+    assert labels.labelled.tolist() == [True, False, True]
+    assert labels.targets.tolist() == [[1, 0], [0, 1]]
 
 
 @pytest.mark.parametrize("y", [[["x", "y"], None, [], ["y"]], [["x", "y"], None, (), {"y"}]])
@@ -47,7 +154,14 @@ def test_a_matrix_of_classes(as_list: bool) -> None:
         (["a", "a"], "one class, 'a'"),
         ([None, None], "No document has a label"),
         ([-1, -1], "No document has a label"),
-        ([0.0, float("nan")], "NaN"),
+        ([float("nan"), float("nan")], "No document has a label"),
+        ([1, "a", 2], "all strings or all numbers.*1.*'a'"),
+        (np.array(["a", 1], object), "all strings or all numbers"),
+        ([["a"], [1]], "all strings or all numbers"),
+        ([["a", None], ["b"]], r"Document 0 .*\['a', None\]"),
+        (np.array([[1, np.nan], [0, 1]]), "or in none"),
+        (np.array([["1", None], ["0", "1"]], object), "holds 0 and 1"),
+        ("ab", "a label for each document"),
         ([["a"], "b"], "some a single label"),
         ([["a"], ["a"]], "only one class"),
         ([[1, 2], [0, 1]], None),

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -228,6 +228,89 @@ def test_unusable_input_is_explained(arguments: dict[str, object], message: str)
         WGCNClassifier().fit(**arguments)
 
 
+@pytest.mark.parametrize("model", ["linear", "network"])
+@pytest.mark.parametrize(
+    ("parameters", "weight", "message"),
+    [
+        ({}, [1, -1, 1, 1], "not negative, got -1.0 for document 1"),
+        ({}, [1, np.nan, 1, 1], "finite.* for document 1"),
+        ({}, [1, 1, 1, np.inf], "finite.* for document 3"),
+        ({}, [1, 1, 1], "4 documents"),
+        ({}, ["a", 1, 1, 1], "a number for each document"),
+        ({}, [0, 0, 0, 0], "weight zero"),
+        ({}, [0, 0, 0, 1], "weight zero"),  # the last has no label
+        ({"class_weight": {0: -1, 1: 1}}, None, "class_weight .*got -1 for 0"),
+        ({"class_weight": {0: 1, 1: np.nan}}, None, "class_weight .*got nan for 1"),
+        ({"class_weight": {0: "much", 1: 1}}, None, "class_weight .*'much'"),
+        ({"class_weight": {0: 0, 1: 0}}, None, "weight zero"),
+    ],
+)
+def test_unusable_weights_are_explained(
+    model: Literal["linear", "network"], parameters: dict[str, Any], weight: Any, message: str
+) -> None:
+    if model == "network":
+        pytest.importorskip("torch", reason="the network needs torch")
+    with pytest.raises(InputError, match=message):
+        WGCNClassifier(model=model, **parameters).fit(np.eye(4), [0, 1, 0, -1], weight)
+
+
+@pytest.mark.parametrize(("scale", "weight"), [(1e18, 1.0), (1e200, 1.0), (1.0, 1e200)])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_values_too_large_to_compute_with_are_an_error_and_no_constant_model(scale: float, weight: float) -> None:
+    with pytest.raises(InputError, match="huge values"):
+        WGCNClassifier().fit(scale * np.eye(4), [0, 1, 0, 1], np.full(4, weight))
+
+
+def test_one_class_of_weight_0_is_no_error() -> None:
+    assert WGCNClassifier(class_weight={0: 0, 1: 1}).fit(np.eye(4), [0, 1, 0, 1]).predict(np.eye(4)).tolist() == [1] * 4
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), -1])
+def test_score_leaves_out_documents_without_a_label(missing: object) -> None:
+    x = np.array([[1, 0], [0, 1], [1, 0], [0, 1], [1, 1]], float)
+    model = WGCNClassifier().fit(x, [0, 1, 0, 1, missing])
+    assert model.score(x, [0, 1, 0, 1, missing]) == 1
+    assert model.score(x, [0, 1, 0, missing, missing]) == 1
+    assert model.score(x, [0, 1, 1, 1, missing]) == 0.75
+    assert model.score(x, [0, 1, 1, 1, missing], [1, 1, 2, 0, 5]) == 0.5
+    with pytest.raises(InputError, match="nothing to measure by"):
+        model.score(x, [missing] * 5)
+    with pytest.raises(InputError, match="weight zero"):
+        model.score(x, [0, 1, 1, 1, missing], [0, 0, 0, 0, 1])
+    with pytest.raises(InputError, match="not negative"):
+        model.score(x, [0, 1, 1, 1, missing], [-1, 1, 1, 1, 1])
+
+
+def test_score_with_minus_one_as_a_class() -> None:
+    x = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], float)
+    model = WGCNClassifier().fit(x, [-1, 1, -1, 1])
+    assert model.score(x, [-1, 1, 1, None]) == pytest.approx(2 / 3)
+    assert model.score(x, [-1, -1, None, None]) == 0.5
+
+
+def test_score_of_several_labels_counts_documents_that_are_wholly_right() -> None:
+    x = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]] * 5, float)
+    y: list[Any] = [["a"], ["b"], ["a", "b"], None] * 5
+    model = WGCNClassifier(C=100).fit(x, y)
+    assert model.score(x, y) == 1
+    assert model.score(x[:4], [["a"], ["a"], ["a", "b"], None]) == pytest.approx(2 / 3)
+    assert model.score(x[:4], [[1, 0], [1, 0], [1, 1], [-1, -1]]) == pytest.approx(2 / 3)
+    with pytest.raises(InputError, match="no class 'c'"):
+        model.score(x[:1], [["c"]])
+    with pytest.raises(InputError, match="3 columns, but the model has 2 classes"):
+        model.score(x[:2], [[1, 0, 0], [0, 1, 0]])
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), -1])
+@pytest.mark.parametrize("cv", [KFold(3), 3])
+def test_cross_validation_with_documents_that_have_no_label(missing: object, cv: Any) -> None:
+    if cv == 3 and missing != -1:
+        pytest.skip("scikit-learn cannot stratify missing labels")
+    x = np.array([[1, 0], [0, 1], [1, 1], [1, 0], [0, 1], [1, 1]] * 3, float)
+    y = np.array([0, 1, missing] * 6, object if missing is None else None)
+    assert cross_val_score(WGCNClassifier(), x, y, cv=cv).tolist() == [1, 1, 1]
+
+
 def test_a_senseless_validation_share_is_refused() -> None:
     with pytest.raises(InputError, match="validation_fraction"):
         WGCNClassifier(validation_fraction=1.0).fit(np.eye(2), [0, 1])
@@ -278,6 +361,15 @@ def test_the_accuracy_that_the_network_reports_is_that_of_the_weights_it_keeps(
     assert len(searched) < 100
     assert model.held_out_accuracy_ == kept["validation_accuracy"]
     assert model.n_held_out_ == 24
+
+
+def test_the_network_tells_how_many_documents_of_a_long_tail_were_held_out() -> None:
+    pytest.importorskip("torch", reason="the network needs torch")
+    model = WGCNClassifier(model="network", training=TrainingSettings(max_epochs=2, device="cpu"))
+    model.fit(np.eye(60), np.maximum(np.arange(60) - 2, 0))  # three of the first class, one of each other
+    assert model.n_held_out_ == 1
+    model.fit(np.eye(60), np.arange(60))
+    assert (model.n_held_out_, model.held_out_accuracy_) == (0, None)
 
 
 NOT_FOR_NETWORKS = {

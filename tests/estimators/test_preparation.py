@@ -121,7 +121,7 @@ def test_defaults_are_those_of_the_classifier_and_names_that_it_has_not_are_left
     assert Preparation.of(WGCNTextClassifier().get_params()) == Preparation()
     names = {item.name for item in fields(Preparation)}
     parameters = WGCNEmbedder(window=7, min_count=3).get_params()
-    assert names - set(parameters) == {"ngram_edges", "sublinear", "norm", "vectors"}
+    assert names - set(parameters) == {"ngram_edges", "sublinear", "norm", "vectors", "n_jobs"}
     assert Preparation.of(parameters) == Preparation(ngram_range=(1, 1), window=7, min_count=3)
 
 

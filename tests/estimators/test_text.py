@@ -1,17 +1,23 @@
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
-from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier
+from wgcn import Corpus, TextModel, WGCNClassifier, WGCNEmbedder, WGCNTextClassifier
 from wgcn.errors import InputError
+from wgcn.network.settings import TrainingSettings
 from wgcn.text.docs_corpus import DocsCorpus
+from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import Norm
 
 TEXTS = ["red wine", "white wine", "fast car", "slow car"]
@@ -278,6 +284,144 @@ def test_scikit_learn_tools_work() -> None:
     assert fitted.decision_function(TEXTS).shape == (4,)
     assert len(fitted.history_) >= 1
     assert fitted.word_embeddings_.shape[0] == len(fitted.word_graph_.vocabulary)
+
+
+def test_parameters_of_the_classifier_can_be_set_where_it_is_the_default() -> None:
+    model = WGCNTextClassifier()
+    assert model.get_params()["classifier__C"] == WGCNClassifier().C
+    assert "classifier__C" not in model.get_params(deep=False)
+    assert model.classifier is None
+    assert model.set_params(classifier__C=2, window=5) is model
+    assert isinstance(model.classifier, WGCNClassifier)
+    assert (model.classifier.C, model.window) == (2, 5)
+    assert clone(model).get_params()["classifier__C"] == 2
+    assert model.set_params(classifier=None).get_params()["classifier__C"] == WGCNClassifier().C
+    # All parameters of one model can be given to another.
+    assert WGCNTextClassifier().set_params(**model.get_params()).get_params()["classifier__alpha"] == 0.5
+    with pytest.raises(ValueError, match="Invalid parameter 'nothing'"):
+        model.set_params(classifier__nothing=1)
+
+
+def test_settings_of_the_default_classifier_are_searched() -> None:
+    search = GridSearchCV(WGCNTextClassifier(), {"classifier__C": [0.1, 2.0]}, cv=2).fit(TEXTS * 3, LABELS * 3)
+    assert search.best_params_["classifier__C"] in (0.1, 2.0)
+    assert search.best_estimator_.classifier_.get_params()["C"] == search.best_params_["classifier__C"]
+
+
+MORE = ["red wine", "fast car", "merlot wine"] * 6
+MISSING = [None, np.nan, pd.NA]
+
+
+@pytest.mark.parametrize("missing", MISSING, ids=str)
+def test_cross_validation_with_texts_that_have_no_label(missing: object) -> None:
+    for y in (["drink", "drive", missing] * 6, pd.Series(["drink", "drive", missing] * 6)):
+        assert cross_val_score(WGCNTextClassifier(), MORE, y, cv=KFold(3)).tolist() == [1, 1, 1]
+
+
+def test_stratified_cross_validation_with_texts_that_have_no_label() -> None:
+    assert cross_val_score(WGCNTextClassifier(), MORE, [0, 1, -1] * 6, cv=3).tolist() == [1, 1, 1]
+
+
+def test_labels_of_a_sparse_matrix() -> None:
+    labels = csr_array(np.array([[1, 0], [1, 0], [0, 1], [0, 1]] * 3))
+    model = WGCNTextClassifier().fit(TEXTS * 3, labels)
+    assert model.score(TEXTS * 3, labels) == 1
+
+
+@pytest.mark.parametrize("n_jobs", [1, -1, -2, 2])
+def test_the_threads_of_the_classifier_tokenise_and_count_too(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int | None] = []
+
+    def note(given: int | None) -> int:
+        asked.append(given)
+        return 1
+
+    places = ("text.corpus", "graph.counts", "graph.association", "linear.model")
+    for place in places:
+        monkeypatch.setattr(f"wgcn.{place}.n_threads", note)
+    WGCNTextClassifier().set_params(classifier__n_jobs=n_jobs).fit(TEXTS, LABELS)
+    assert asked == [n_jobs] * len(places)
+
+
+def test_no_threads_are_refused() -> None:
+    with pytest.raises(InputError, match="n_jobs"):
+        WGCNTextClassifier(classifier=WGCNClassifier(n_jobs=0)).fit(TEXTS, LABELS)
+
+
+def test_all_cores_fit_and_predict() -> None:
+    model = WGCNTextClassifier(classifier=WGCNClassifier(n_jobs=-1)).fit(TEXTS, LABELS)
+    for n_jobs in (-1, None):
+        assert model.model_.predict(["red wine"], n_jobs=n_jobs).tolist() == ["drink"]
+        assert model.model_.transform(["red wine"], n_jobs=n_jobs).shape == (1, 2)
+
+
+NO_TEXTS = [
+    ("red wine", "not one text.*put it into a list"),
+    (b"red wine", "not one text.*put it into a list"),
+    (7, "list of texts, got int"),
+    (np.array("red wine"), "put it into a list"),
+    (pd.DataFrame({"text": TEXTS}), "2 dimensions: give one column"),
+    (["red wine", None], "got NoneType at place 1 .*None"),
+    (["red wine", "car", float("nan")], "got float at place 2 .*nan"),
+    (pd.Series(["red wine", pd.NA], dtype=object), "got NAType at place 1"),
+    ([b"red wine"], "got bytes at place 0 .*Decode"),
+    (["red wine", 3], "got int at place 1"),
+]
+
+
+@pytest.mark.parametrize(("texts", "message"), NO_TEXTS)
+def test_what_is_no_list_of_texts_is_explained_everywhere(texts: Any, message: str) -> None:
+    estimator = WGCNTextClassifier().fit(TEXTS, LABELS)
+    embedder = WGCNEmbedder(n_components=2).fit(TEXTS)
+    model, graph = estimator.model_, csr_array(np.ones((4, 4)))
+    calls: list[Callable[[], object]] = [
+        *(partial(getattr(estimator, name), texts) for name in (*METHODS, "extend", "prepare")),
+        *(partial(getattr(estimator, name), TEXTS, document_graph=graph, documents=texts) for name in METHODS),
+        *(partial(getattr(estimator, name), texts, document_graph=graph) for name in METHODS),
+        *(partial(getattr(model, name), texts) for name in ("predict", "predict_proba", "scores", "transform")),
+        *(partial(getattr(model, name), texts) for name in ("terms", "extend")),
+        partial(estimator.score, texts, LABELS),
+        partial(WGCNTextClassifier().fit, texts, ["a", "b"]),
+        partial(WGCNTextClassifier().fit, TEXTS, LABELS, unlabeled=texts),
+        partial(WGCNTextClassifier().fit, TEXTS, LABELS, background=texts),
+        partial(estimator.prepare, TEXTS, background=texts),
+        *(partial(getattr(embedder, name), texts) for name in ("fit", "fit_transform", "transform")),
+        *(partial(getattr(embedder.model_, name), texts) for name in ("transform", "terms")),
+        partial(Corpus.from_texts, texts),
+        partial(Corpus.from_texts, texts, ngram_range=(1, 2)),
+        partial(Corpus.from_texts, texts, vocabulary=Vocabulary(["red"])),
+    ]
+    for call in calls:
+        with pytest.raises(InputError, match=f"(?s){message}"):
+            call()
+
+
+def test_what_is_wrong_with_texts_is_said_with_the_name_that_they_were_given_by() -> None:
+    for name in ("unlabeled", "background"):
+        with pytest.raises(InputError, match=f"Each of {name} must be a str, got NoneType at place 1"):
+            WGCNTextClassifier().fit(TEXTS, LABELS, **{name: iter(["a", None])})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("model", ["linear", "network"])
+@pytest.mark.parametrize("texts", [["a a a", "a a", "a", ""], ["a"] * 4, ["red wine"] * 4])
+@pytest.mark.parametrize("labels", [["x", "y", "x", "x"], ["x", "y", None, None]])
+def test_texts_whose_words_have_no_edges(
+    texts: list[str], labels: list[str | None], model: Literal["linear", "network"]
+) -> None:
+    if model == "network":
+        pytest.importorskip("torch", reason="the network needs torch")
+    settings = WGCNClassifier(model=model, training=TrainingSettings(max_epochs=2, device="cpu"))
+    fitted = WGCNTextClassifier(classifier=settings).fit(texts, labels)
+    assert np.isfinite(fitted.predict_proba([*texts, "", "zzz"])).all()
+
+
+def test_many_classes_of_one_text() -> None:
+    texts = [f"word{i} other{i % 7}" for i in range(110)]
+    model = WGCNTextClassifier().fit(texts, [f"class {i}" for i in range(110)])
+    assert model.score(texts, [f"class {i}" for i in range(110)]) == 1
+    assert model.classifier_.held_out_accuracy_ is None
+    few = WGCNTextClassifier().fit(texts, [f"class {max(i, 5)}" for i in range(110)])
+    assert few.classifier_.n_held_out_ == 5
 
 
 def test_several_windows_go_through_the_tools_of_scikit_learn() -> None:

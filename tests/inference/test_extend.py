@@ -454,14 +454,40 @@ def test_the_card_tells_what_was_added(spelt: TextModel, tmp_path: Path) -> None
 
 
 def test_the_estimator_predicts_with_the_new_words(model: TextModel, tmp_path: Path) -> None:
-    estimator = WGCNTextClassifier().fit(TEXTS, LABELS)
-    assert estimator.extend(POOL) is estimator
+    estimator = WGCNTextClassifier().fit(TEXTS, LABELS).extend(POOL)
     expected = model.extend(POOL)
     assert np.array_equal(estimator.predict_proba(POOL), expected.predict_proba(POOL))
     assert estimator.save(tmp_path / "one")
     assert TextModel.load(tmp_path / "one").vocabulary == expected.vocabulary
     with pytest.raises(InputError, match="not one text"):
         estimator.extend("one text")
+
+
+def test_the_estimator_that_is_extended_stays_as_it_is(model: TextModel) -> None:
+    estimator = WGCNTextClassifier(classifier=WGCNClassifier(C=0.4)).fit(TEXTS, LABELS)
+    before, fitted, graph = estimator.predict_proba(POOL), estimator.model_, estimator.word_graph_
+    larger = estimator.extend(POOL)
+    assert larger is not estimator
+    assert estimator.model_ is fitted
+    assert estimator.word_graph_ is graph
+    assert np.array_equal(estimator.predict_proba(POOL), before)
+    assert not np.array_equal(larger.predict_proba(POOL), before)
+    # The settings are not shared either.
+    larger.set_params(classifier__C=0.9)
+    assert estimator.get_params()["classifier__C"] == 0.4
+
+
+def test_graph_and_table_of_an_extended_estimator_have_the_same_words() -> None:
+    estimator = WGCNTextClassifier().fit(TEXTS, LABELS)
+    larger = estimator.extend(POOL)
+    n_old, n_words = len(estimator.word_embeddings_), len(larger.word_embeddings_)
+    assert n_words > n_old
+    assert larger.word_graph_.vocabulary == larger.model_.vocabulary
+    assert larger.word_graph_.adjacency.shape == (n_words, n_words)
+    assert (larger.word_graph_.adjacency[:n_old, :n_old] != estimator.word_graph_.adjacency).nnz == 0
+    assert larger.word_graph_.adjacency[n_old:].nnz == 0
+    again = larger.extend(["glug drink0 drink1", "glug drink2 drink0"])
+    assert len(again.word_embeddings_) == again.word_graph_.adjacency.shape[0] == n_words + 1
 
 
 def test_the_estimator_takes_vectors_too(model: TextModel, vectors: Path) -> None:

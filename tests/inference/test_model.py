@@ -51,6 +51,25 @@ def test_unknown_words_are_counted_and_an_empty_text_gets_the_prior(folder: Path
     np.testing.assert_allclose(model.predict_proba(["", "zzz"]), 0.5, rtol=1e-6)
 
 
+def test_embeddings_are_made_in_batches(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = TextModel.load(folder)
+    texts = [f"red wine {i}" for i in range(40)]
+    whole = model.transform(texts)
+    sizes: list[int] = []
+    encode = TextModel._encode
+
+    def watched(self: TextModel, batch: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        sizes.append(len(batch))
+        return encode(self, batch)
+
+    monkeypatch.setattr(TextModel, "_encode", watched)
+    monkeypatch.setattr("wgcn.inference.terms.BATCH_CHARACTERS", 50)
+    assert np.array_equal(model.transform(iter(texts), n_jobs=2), whole)
+    assert sum(sizes) == 40
+    assert max(sizes) <= 5
+    assert model.transform([]).shape == (0, 2)
+
+
 def test_no_texts_give_no_rows(folder: Path) -> None:
     assert TextModel.load(folder).predict_proba([]).shape == (0, 2)
 

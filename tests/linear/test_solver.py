@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize as scipy_minimize
 
+from wgcn.errors import InputError
 from wgcn.linear.solver import minimize
 
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -192,3 +193,23 @@ def test_a_step_to_where_the_function_is_not_defined_is_taken_back(outside: floa
 def test_a_function_whose_gradient_lies_ends_where_it_began() -> None:
     found = minimize(lambda x: (float(np.sum(x**2)), -2 * x), np.ones(2), max_iter=100, tol=0)
     assert found.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("value", "gradient"),
+    [(np.nan, 1.0), (np.inf, 1.0), (1.0, np.nan), (1.0, np.inf), (1.0, 1e200)],
+    ids=["value NaN", "value infinite", "gradient NaN", "gradient infinite", "square of the gradient infinite"],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_function_that_is_not_finite_is_refused(value: float, gradient: float) -> None:
+    with pytest.raises(InputError, match="not finite"):
+        minimize(lambda point: (value, np.full_like(point, gradient)), np.zeros(3), max_iter=10, tol=1e-4)
+
+
+def test_a_start_too_steep_for_any_step_is_refused() -> None:
+    def hinge(point: np.ndarray) -> tuple[float, np.ndarray]:
+        short = np.maximum(1 - 1e18 * point, 0)
+        return float(short @ short + 0.5 * point @ point), -2e18 * short + point
+
+    with pytest.raises(InputError, match="too steep"):
+        minimize(hinge, np.zeros(3), max_iter=10, tol=1e-4)

@@ -181,6 +181,52 @@ def test_classes_of_one_document_each_tell_nothing() -> None:
     assert (found.held_out_accuracy, found.n_held_out, found.scorer.sharpness) == (None, 0, 2.0)
 
 
+@pytest.mark.parametrize("fraction", [0.1, 0.9, 0.999, 0.001])
+@pytest.mark.parametrize(
+    "codes",
+    [
+        np.arange(120),
+        np.maximum(np.arange(120) - 4, 0),
+        np.arange(120) // 2,
+        np.maximum(np.arange(120) - 100, 0),
+        np.arange(120) % 2,
+    ],
+    ids=["one a class", "a class of five", "two a class", "long tail", "two classes"],
+)
+def test_of_each_class_a_document_is_left_to_train_on(codes: np.ndarray, fraction: float) -> None:
+    labels = read_labels(codes)
+    training = LinearTraining(LinearSettings(), 0.0, 0.0, fraction)
+    held_out = linear_training._held_out(labels, training)
+    spare = len(codes) - len(labels.classes)
+    assert held_out.sum() == min(round(fraction * len(codes)), spare)
+    if fraction < 0.5:
+        assert set(codes[~held_out]) == set(codes)
+
+
+@pytest.mark.parametrize("n_labelled", [2, 120])
+@pytest.mark.parametrize("n_others", [0, 5])
+def test_one_document_a_class_can_be_learnt(n_labelled: int, n_others: int) -> None:
+    terms, others = csr_array(np.eye(n_labelled, 130)), csr_array(np.eye(n_others, 130))
+    adjacency = csr_array(np.ones((130, 130)) / 130)
+    training = LinearTraining(LinearSettings(), 2.0, 0.3, 0.1)
+    labels = read_labels(np.arange(n_labelled))
+    trained = train_linear(terms, labels, np.ones(n_labelled), others, adjacency, training)
+    assert trained.n_held_out == 0
+    scores = trained.scorer.scores(terms.data, terms.indices, terms.indptr)
+    assert np.array_equal(scores.argmax(axis=1), np.arange(n_labelled))
+
+
+def test_documents_of_weight_0_are_as_if_they_were_not_there() -> None:
+    rng = np.random.default_rng(0)
+    terms, codes = csr_array(rng.random((260, 8))), np.arange(260) % 2
+    weight = (np.arange(260) < 6).astype(float)  # hardly a part of them that has any weight
+    training = LinearTraining(LinearSettings(), 2.0, 0.3, 0.1)
+    graph, others = csr_array((8, 8)), csr_array((0, 8))
+    all_of_them = train_linear(terms, read_labels(codes), weight, others, graph, training)
+    few = train_linear(terms[:6], read_labels(codes[:6]), np.ones(6), others, graph, training)
+    assert np.array_equal(all_of_them.scorer.word_embeddings, few.scorer.word_embeddings)
+
+
 def test_of_very_many_documents_some_are_taken_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(teacher, "_MOST_DOCUMENTS", 30)
     n = 12

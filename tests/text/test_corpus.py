@@ -152,7 +152,7 @@ def test_a_generator_is_read_once_and_not_ahead_of_need(monkeypatch: pytest.Monk
         ([], "no word in the 0 documents"),
         (["", " \n", "!?"], "no word in the 3 documents"),
         ("one text", "put it into a list"),
-        (["ok", None], "must be a str, got NoneType"),
+        (["ok", None], "must be a str, got NoneType at place 1"),
         (["ok", 3.5], "got float"),
     ],
 )

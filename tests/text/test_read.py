@@ -217,9 +217,9 @@ def test_extra_fields_are_reported(write, kind, data):
 
 def test_json_values_become_plain_text(write):
     long = "1" * 5000
-    values = ["1", "-2.50", "1e3", "true", "false", "null", '"1"', "NaN", long]
+    values = ["1", "-2.50", "1e3", "true", "false", "null", '"1"', "NaN", '"NaN"', "Infinity", long]
     path = write("a.jsonl", "".join(f'{{"v": {value}}}\n\n' for value in values) + '{"w": 1}\n \t\n')
-    expected = ["1", "-2.50", "1e3", "true", "false", None, "1", "NaN", long, None]
+    expected = ["1", "-2.50", "1e3", "true", "false", None, "1", None, "NaN", "Infinity", long, None]
     assert [value for (value,) in read_rows(path, ["v"])] == expected
 
 
@@ -254,7 +254,7 @@ def test_parquet_values_become_plain_text(write):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     columns = {
         "int": pa.array([1, None]),
-        "float": pa.array([0.5, None]),
+        "float": pa.array([0.5, float("nan")]),
         "bool": pa.array([True, None]),
         "category": pa.array(["a", None]).dictionary_encode(),
         "bytes": pa.array(["é".encode(), None]),

@@ -25,10 +25,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from wgcn import __version__
 from wgcn.errors import InputError
-from wgcn.estimators.preparation import Preparation, Prepared, checked_texts, plain_settings
+from wgcn.estimators.preparation import Preparation, Prepared, plain_settings
 from wgcn.graph.association import Weight
 from wgcn.inference.embedding import EmbeddingModel
 from wgcn.linear.space import find_space
+from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary
 
@@ -144,7 +145,7 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
             raise InputError(f"n_components must be an even number of at least 2, got {self.n_components}.")
         if not self.graph_weight >= 0:
             raise InputError(f"graph_weight must be 0 or above, got {self.graph_weight}.")
-        prepared = Preparation.of(self.get_params(deep=False)).prepare(checked_texts(texts))
+        prepared = Preparation.of(self.get_params(deep=False)).prepare(checked_texts(texts, "X"))
         assert prepared.word_graph is not None
         space = find_space(
             prepared.document_terms,
@@ -190,7 +191,7 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Iterable[str]) -> npt.NDArray[np.float32]:
         """Return a row of length 1 for each text, or of zeros for one without a known word."""
-        return self._fitted.transform(checked_texts(X))
+        return self._fitted.transform(checked_texts(X, "X"))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the names of the columns that `transform` gives."""

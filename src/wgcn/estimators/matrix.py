@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,11 +13,18 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from wgcn.errors import InputError, MissingDependencyError
 from wgcn.estimators.average import averaged, columns_with_edges, settings_of_columns
-from wgcn.estimators.labels import Labels, read_class_prior, read_labels
+from wgcn.estimators.labels import (
+    Labels,
+    check_total_weight,
+    checked_weights,
+    labelled_accuracy,
+    read_class_prior,
+    read_labels,
+)
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import Scorer
@@ -94,7 +102,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         the final fit has all. With fewer than 500 labels and a teacher, that is asked about all of them in turn
         instead. 0, or fewer than 100 labelled documents without a teacher, skips this.
     n_jobs : int or None, default=None
-        Threads; None for as many as there are cores.
+        Threads; None or -1 for as many as there are cores, -2 for one less, and so on.
     random_state : int, RandomState or None, default=0
         Chooses the documents that are left out, and what `tune` tries.
 
@@ -205,9 +213,10 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         X : array or sparse matrix of shape (n_documents, n_features)
             Document-term matrix, weighted as wanted (tf-idf rows of length 1 are a good choice).
         y : sequence
-            A label a document, -1 or None for a document without: see `wgcn.estimators.labels.read_labels`. Documents
-            without a label still shape a graph that is made from X.
+            A label a document, -1 or a missing value for a document without: see `wgcn.estimators.labels.read_labels`.
+            Documents without a label still shape a graph that is made from X.
         sample_weight : array of shape (n_documents,), optional
+            Not negative. A document of weight 0 does not count.
         word_graph : WordGraph, optional
             A_vv. Without it, the graph is made from X: the cosines between its columns (eq. 2), or, with
             `document_graph`, X^T A_dd X (eq. 4).
@@ -233,7 +242,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             raise InputError("requires y to be passed, but the target y is None")
         labels = read_labels(y)
         check_consistent_length(terms, labels.labelled)
-        weight = _check_sample_weight(sample_weight, terms, dtype=np.float64)
+        weight = checked_weights(sample_weight, terms.shape[0])
         if self.model not in ("linear", "network", "average"):
             raise InputError(f"model must be 'linear', 'network' or 'average', got {self.model!r}.")
         if self.tune:
@@ -251,6 +260,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.word_graph_ = self._graph(terms, weight, word_graph, document_graph)
         rows = terms[labels.labelled]
         weight = self._weighted_by_class(labels, weight[labels.labelled])
+        check_total_weight(weight)
         self.tuned_: Tuned | None = None
         self.alpha_: float | npt.NDArray[Any] | None = None
         watching = [callback for callback in callbacks if isinstance(callback, Callback)]
@@ -324,6 +334,12 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         if labels.multilabel:
             raise InputError("class_weight is for documents of one class each; use sample_weight instead.")
         own = labels.classes[labels.targets.argmax(axis=1)]
+        if isinstance(self.class_weight, Mapping):
+            for name, value in self.class_weight.items():
+                if not (isinstance(value, Real) and 0 <= value < np.inf):
+                    raise InputError(
+                        f"The weights in class_weight must be numbers of at least 0, got {value!r} for {name!r}."
+                    )
         return np.asarray(weight * compute_sample_weight(self.class_weight, own))
 
     def _fit_network(
@@ -357,8 +373,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             validated = validated[-1:]  # the last weights are kept
         best = min(validated, key=lambda record: float(record["validation_loss"]), default=None)
         self.held_out_accuracy_ = None if best is None else best["validation_accuracy"]
-        share = (self.training or TrainingSettings()).validation_fraction
-        self.n_held_out_ = 0 if best is None else round(share * len(weight))
+        self.n_held_out_ = trained.history.n_held_out
         table = trained.word_table
         if len(columns) < n_words:
             table = np.zeros((n_words, table.shape[1]), table.dtype)
@@ -431,6 +446,22 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         """
         scores = self._scores(X, document_graph, documents, hops)
         return (scores > 0).astype(np.int64) if self.scorer_.multilabel else self.classes_[scores.argmax(axis=1)]
+
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Return the accuracy on the documents that have a label; with several labels, the share that is wholly right.
+
+        Documents without a label do not count, so that folds of a cross-validation may have some. scikit-learn itself
+        cannot stratify labels with None or NaN among them: use -1 and integers, or give a splitter such as ``KFold``
+        as `cv`. Its other scorers do not leave out documents without a label.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_documents, n_features)
+        y : sequence
+            Labels as for `fit`.
+        sample_weight : array of shape (n_documents,), optional
+        """
+        return labelled_accuracy(y, self.predict(X), self.classes_, sample_weight)
 
     def transform(
         self, X: Any, *, document_graph: csr_array | None = None, documents: Any = None, hops: int = 1

@@ -18,11 +18,12 @@ from wgcn.errors import InputError
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.association import WINDOW_WEIGHTS, Weight
 from wgcn.text.corpus import Corpus
+from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 from wgcn.text.weighting import Norm, TermWeighting, document_terms
 
-__all__ = ["Counted", "Preparation", "Prepared", "checked_texts", "checked_windows", "plain_settings"]
+__all__ = ["Counted", "Preparation", "Prepared", "checked_windows", "plain_settings"]
 
 ENCODER = "encoder"  # vectors of words that add up to those of documents
 _MANY_WORDS = 100_000
@@ -59,6 +60,7 @@ class Preparation:
     top_k: int | None = None
     smoothing: float = 1.0
     vectors: str | None = None
+    n_jobs: int | None = None
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> Preparation:
@@ -83,9 +85,9 @@ class Preparation:
         self._check_windows()
         self._check_vectors()
         if self.vectors == ENCODER:
-            texts = list(texts)  # they are read twice
-        own = Counted(texts)
-        corpus = self._corpus(chain(own, background))
+            texts = list(checked_texts(texts))  # they are read twice
+        own = Counted(checked_texts(texts))
+        corpus = self._corpus(chain(own, checked_texts(background, "background")))
         weighting = TermWeighting.from_counts(
             corpus.vocabulary.document_counts, len(corpus), sublinear=self.sublinear, norm=self.norm
         )
@@ -108,7 +110,9 @@ class Preparation:
         rules = VocabularyRules(
             min_count=self.min_count or 1, min_ngram_count=self.min_count or 2, stop_words=self.stop_words or ()
         )
-        corpus = Corpus.from_texts(texts, tokenizer=self.tokenizer, ngram_range=self.ngram_range, rules=rules)
+        corpus = Corpus.from_texts(
+            texts, tokenizer=self.tokenizer, ngram_range=self.ngram_range, rules=rules, n_jobs=self.n_jobs
+        )
         words = corpus.vocabulary
         if self.min_count is None and np.sum(~words.are_ngrams) > _MANY_WORDS:
             corpus = corpus.with_words(words.counts >= min(2, words.counts.max()))
@@ -117,7 +121,7 @@ class Preparation:
     def _graph(self, corpus: Corpus, rules: EdgeRules) -> WordGraph:
         nodes = corpus.with_words(self._nodes(corpus.vocabulary))
         graphs = [
-            WordGraph.from_corpus(nodes, window=window, weight=self.weight, rules=rules)
+            WordGraph.from_corpus(nodes, window=window, weight=self.weight, rules=rules, n_jobs=self.n_jobs)
             for window in checked_windows(self.window)
         ]
         return WordGraph.mean_of(graphs).among(corpus.vocabulary)
@@ -212,12 +216,3 @@ def checked_windows(given: int | Sequence[int], name: str = "window") -> list[in
         if windows.count(window) > 1:
             raise InputError(f"{name} has {window} more than once. Give each number of tokens once.")
     return sorted(map(int, windows))
-
-
-def checked_texts(texts: Iterable[str]) -> Iterable[str]:
-    """Return texts, or say what is wrong with what came instead of them."""
-    if isinstance(texts, str | bytes):
-        raise InputError("Texts must be a list of texts, not one text: put it into a list.")
-    if getattr(texts, "ndim", 1) != 1:
-        raise InputError(f"Texts must be one-dimensional, got an array of {texts.ndim} dimensions.")  # type: ignore[attr-defined]
-    return texts

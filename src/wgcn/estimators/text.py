@@ -18,18 +18,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from wgcn import __version__
 from wgcn.errors import InputError
+from wgcn.estimators.labels import labelled_accuracy
 from wgcn.estimators.matrix import WGCNClassifier
-from wgcn.estimators.preparation import Counted, Preparation, Prepared, checked_texts, plain_settings
+from wgcn.estimators.preparation import Counted, Preparation, Prepared, plain_settings
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.association import Weight
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
 from wgcn.linear.tuning import Tuned, check_tuning
 from wgcn.network.callbacks import Callback, TrialCallback
+from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.weighting import Norm
 
 __all__ = ["WGCNTextClassifier"]
+
+_CLASSIFIER = "classifier__"  # what names of the classifier's parameters begin with
 
 
 class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
@@ -77,7 +81,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         need ``wgcn[vectors]``); anything else is the path of a file, such as GloVe's: see docs/word-vectors.md. It
         brings a language model to training; prediction stays as it is.
     classifier : WGCNClassifier or None, default=None
-        The model with its settings; None for the defaults.
+        The model with its settings; None for the defaults. Its `n_jobs` also holds for tokenising and counting.
     tune : bool, default=False
         Whether to choose some of these settings by documents that are held out in turn, as the classifier's own `tune`
         does, which this sets together with the two that follow.
@@ -166,7 +170,8 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         X : iterable of str
             Texts.
         y : sequence
-            A label a text, None (or -1) for a text without; or a list of labels a text.
+            A label a text; or a list of labels a text. A missing value or -1 is a text without: see
+            `wgcn.estimators.labels.read_labels`.
         sample_weight : array of shape (n_texts,), optional
         unlabeled : iterable of str, optional
             More texts without labels: for vocabulary and graph, the teacher and self-training.
@@ -184,8 +189,8 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         """
         n_labels = _n_labels(y)
         self._new_classifier()
-        texts = Counted(checked_texts(X))
-        more, elsewhere = checked_texts(unlabeled), checked_texts(background)
+        texts = Counted(checked_texts(X, "X"))
+        more, elsewhere = checked_texts(unlabeled, "unlabeled"), checked_texts(background, "background")
         prepared = self.prepare(chain(texts, more), background=elsewhere, with_graph=document_graph is None)
         if texts.n != n_labels:
             raise InputError(f"{texts.n:,} texts but {n_labels:,} labels: there must be one label a text.")
@@ -257,7 +262,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
 
     def _new_classifier(self) -> WGCNClassifier:
         """Return the model with its settings, which are checked as far as `tune` goes: before anything takes long."""
-        classifier = clone(self.classifier) if self.classifier is not None else WGCNClassifier()
+        classifier: WGCNClassifier = clone(self._settings_of_model())
         if self.tune:
             classifier.set_params(tune=True, tune_seconds=self.tune_seconds, tune_trials=self.tune_trials)
         if classifier.tune:
@@ -267,12 +272,14 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     def _preparation(self) -> Preparation:
         preparation = Preparation.of(self.get_params(deep=False))
         if preparation.ngram_edges is None:
-            network = self.classifier is not None and self.classifier.model == "network"
-            preparation = replace(preparation, ngram_edges=network)
-        return preparation
+            preparation = replace(preparation, ngram_edges=self._settings_of_model().model == "network")
+        return replace(preparation, n_jobs=self._settings_of_model().n_jobs)
+
+    def _settings_of_model(self) -> WGCNClassifier:
+        return self.classifier if self.classifier is not None else WGCNClassifier()
 
     def _linked(self, prepared: Prepared, document_graph: csr_array) -> WordGraph:
-        rules = EdgeRules(top_k=(self.classifier or WGCNClassifier()).top_k)
+        rules = EdgeRules(top_k=self._settings_of_model().top_k)
         return self._preparation().linked(prepared, document_graph, rules)
 
     def _settings(self) -> dict[str, Any]:
@@ -389,7 +396,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         """
         rows = self._attached(X, document_graph, documents, hops)
         if rows is None:
-            return self._fitted.transform(checked_texts(X))
+            return self._fitted.transform(checked_texts(X, "X"))
         return self._fitted.scorer.embed(rows.data, rows.indices, rows.indptr)
 
     def _scores(
@@ -397,7 +404,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     ) -> npt.NDArray[Any]:
         rows = self._attached(X, document_graph, documents, hops)
         if rows is None:
-            return self._fitted.scores(checked_texts(X))
+            return self._fitted.scores(checked_texts(X, "X"))
         return self._fitted.scorer.scores(rows.data, rows.indices, rows.indptr)
 
     def _attached(
@@ -408,11 +415,11 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             if documents is not None:
                 raise InputError("documents are given, but no document_graph that says which of them X cites.")
             return None
-        known = None if documents is None else self._terms(documents)
-        return attach_citations(self._terms(X), document_graph, known, hops=hops)
+        known = None if documents is None else self._terms(checked_texts(documents, "documents"))
+        return attach_citations(self._terms(checked_texts(X, "X")), document_graph, known, hops=hops)
 
     def _terms(self, texts: Iterable[str]) -> csr_array:
-        terms = self._fitted.terms(checked_texts(texts))
+        terms = self._fitted.terms(texts)
         shape = (len(terms.offsets) - 1, len(self._fitted.vocabulary))
         return csr_array((terms.weights, terms.words, terms.offsets), shape=shape)
 
@@ -424,9 +431,11 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         vectors: str | Path | None = None,
         min_count: int | None = None,
     ) -> WGCNTextClassifier:
-        """Give rows to words that training did not see: see `TextModel.extend`.
+        """Return a fitted estimator that has rows for words which training did not see: see `TextModel.extend`.
 
-        They enter `model_`, which predicts and is saved; graph and classifier stay as they were fitted.
+        This estimator stays as it is. In the new one, `model_`, `word_embeddings_` and `word_graph_` have the words of
+        training first, then the new ones. `model_` predicts and is saved. In `word_graph_`, new words have no edges.
+        `classifier_` is the one that was fitted, with the words of training alone.
 
         Parameters
         ----------
@@ -435,8 +444,51 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         how : {"graph", "spelling", "vectors"}
         vectors : str or path, optional
         min_count : int, optional
+
+        Returns
+        -------
+        WGCNTextClassifier
         """
-        self.model_ = self._fitted.extend(checked_texts(texts), how, vectors=vectors, min_count=min_count)
+        model = self._fitted.extend(texts, how, vectors=vectors, min_count=min_count)
+        extended: WGCNTextClassifier = clone(self)
+        extended.classifier_ = self.classifier_
+        extended.word_graph_ = self.word_graph_.among(model.vocabulary)
+        extended.model_ = model
+        return extended
+
+    def score(self, X: Iterable[str], y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Return the accuracy on the texts that have a label; with several labels, the share that is wholly right.
+
+        Texts without a label do not count, so that folds of a cross-validation may have some. scikit-learn itself
+        cannot stratify labels with None or NaN among them: use -1 and integers, or give a splitter such as ``KFold``
+        as `cv`. Its other scorers do not leave out texts without a label.
+
+        Parameters
+        ----------
+        X : iterable of str
+        y : sequence
+            Labels as for `fit`.
+        sample_weight : array of shape (n_texts,), optional
+        """
+        return labelled_accuracy(y, self.predict(X), self.classes_, sample_weight)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; with `deep`, those of the classifier too, as ``classifier__C`` and so on.
+
+        Where `classifier` is None, these are the defaults.
+        """
+        parameters: dict[str, Any] = super().get_params(deep=deep)
+        if deep and self.classifier is None:
+            defaults = WGCNClassifier().get_params()
+            parameters.update({f"{_CLASSIFIER}{name}": value for name, value in defaults.items()})
+        return parameters
+
+    def set_params(self, **params: Any) -> WGCNTextClassifier:
+        """Set parameters; ``classifier__C`` and so on are those of the classifier, also where that is None."""
+        nested = any(name.startswith(_CLASSIFIER) for name in params)
+        if nested and params.get("classifier", self.classifier) is None:
+            params = {**params, "classifier": WGCNClassifier()}
+        super().set_params(**params)
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
@@ -461,7 +513,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
 def _n_labels(y: Any) -> int:
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
-    return len(y) if hasattr(y, "__len__") else int(y.shape[0])
+    return int(y.shape[0]) if hasattr(y, "shape") and y.shape else len(y)
 
 
 def _learnt_alpha(classifier: WGCNClassifier) -> list[float] | None:

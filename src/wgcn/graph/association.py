@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, triu, vstack
 
+from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.graph import kernels
 from wgcn.graph.counts import WindowCounts
-from wgcn.text.corpus import available_cores
 
 __all__ = ["Diagonal", "EdgeRules", "Weight", "floating", "from_documents", "from_windows", "normalize", "product"]
 
@@ -83,7 +83,7 @@ def from_windows(counts: WindowCounts, weight: Weight, rules: EdgeRules, n_jobs:
     weight : {"pmi", "npmi", "count"}
     rules : EdgeRules
     n_jobs : int, optional
-        Threads; by default as many as there are cores.
+        Threads; by default, and for -1, as many as there are cores, for -2 one less.
     """
     if weight not in WINDOW_WEIGHTS:
         raise InputError(f"The weight {weight!r} does not come from windows. Use one of {', '.join(WINDOW_WEIGHTS)}.")
@@ -99,7 +99,7 @@ def from_windows(counts: WindowCounts, weight: Weight, rules: EdgeRules, n_jobs:
         )  # fmt: skip
 
     edges = np.linspace(0, len(counts.vocabulary), 33).astype(int).tolist()
-    with ThreadPoolExecutor(n_jobs or available_cores()) as pool:
+    with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
         weights = np.concatenate(list(pool.map(weigh, pairwise(edges))))
     return _finished(pairs.indptr, pairs.indices, weights, _window_diagonal(counts, weight), rules)
 

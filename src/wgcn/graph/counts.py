@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.graph.kernels import count_rows, index_words
 from wgcn.inference import folder as store
-from wgcn.text.corpus import Corpus, available_cores
+from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
 
 __all__ = ["WindowCounts"]
@@ -80,7 +81,7 @@ class WindowCounts:
         window : int
             Tokens in a window, at least 2. If it is longer than every document, each document is one window.
         n_jobs : int, optional
-            Threads; by default as many as there are cores.
+            Threads; by default, and for -1, as many as there are cores, for -2 one less.
         progress : callable, optional
             Called now and then with the share of the work that was done since the last call.
         """
@@ -99,7 +100,7 @@ class WindowCounts:
 
         blocks = _row_blocks(index[1])
         parts = []
-        with ThreadPoolExecutor(n_jobs or available_cores()) as pool:
+        with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
             for part in pool.map(count, blocks):
                 parts.append(part)
                 if progress is not None:

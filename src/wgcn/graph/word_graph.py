@@ -121,7 +121,7 @@ class WordGraph:
         normalized : bool
             Whether to normalise symmetrically, as every model here expects.
         n_jobs : int, optional
-            Threads; by default as many as there are cores.
+            Threads; by default, and for -1, as many as there are cores, for -2 one less.
         progress : callable, optional
             Called with the share of the work that was done since the last call.
         """

@@ -56,15 +56,15 @@ class EmbeddingModel(TextTerms):
     report: dict[str, Any] = field(default_factory=dict)
     stop_words: tuple[str, ...] = ()
 
-    def transform(self, texts: Iterable[str], n_jobs: int = 1) -> Floats:
+    def transform(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
         """Return a row of length 1 for each text, or of zeros for one without a known word.
 
         Parameters
         ----------
         texts : iterable of str
             Read in batches.
-        n_jobs : int
-            Threads, of use where numba is there.
+        n_jobs : int or None
+            Threads, of use where numba is there; -1 or None for as many as there are cores.
         """
         return self._rows(self.embed, texts, n_jobs, self.word_embeddings.shape[1])
 

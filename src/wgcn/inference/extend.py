@@ -84,8 +84,6 @@ def extend(
         raise InputError(f"min_count must be at least 1, got {min_count}.")
     if model.ngram_range[0] > 1:
         raise InputError(f"The model has no single words, only n-grams of {model.ngram_range[0]} and more: none fits.")
-    if isinstance(texts, str | bytes):
-        raise InputError("Texts must be a list of texts, not one text: put it into a list.")
     try:
         corpus = Corpus.from_texts(texts, tokenizer=model.tokenizer)
     except NoWordError:

@@ -121,19 +121,27 @@ class TextModel(TextTerms):
     report: dict[str, Any] = field(default_factory=dict)
     stop_words: tuple[str, ...] = ()
 
-    def transform(self, texts: Iterable[str]) -> Floats:
-        """Return document embeddings, of shape (documents, hidden)."""
-        return self.scorer.embed(*self.terms(texts)[:3])
+    def transform(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
+        """Return document embeddings, of shape (documents, hidden); see `scores`."""
+        return self._rows(self.scorer.embed, texts, n_jobs, self.scorer.word_embeddings.shape[1])
 
-    def scores(self, texts: Iterable[str], n_jobs: int = 1) -> Floats:
-        """Return scores of shape (documents, classes), computed on `n_jobs` threads (of use where numba is there)."""
+    def scores(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
+        """Return scores of shape (documents, classes).
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Read in batches.
+        n_jobs : int or None
+            Threads, of use where numba is there; -1 or None for as many as there are cores.
+        """
         return self._rows(self.scorer.scores, texts, n_jobs, len(self.classes))
 
-    def predict_proba(self, texts: Iterable[str], n_jobs: int = 1) -> npt.NDArray[np.float64]:
+    def predict_proba(self, texts: Iterable[str], n_jobs: int | None = 1) -> npt.NDArray[np.float64]:
         """Return probabilities of shape (documents, classes)."""
         return self.scorer.probabilities(self.scores(texts, n_jobs))
 
-    def predict(self, texts: Iterable[str], n_jobs: int = 1) -> npt.NDArray[Any]:
+    def predict(self, texts: Iterable[str], n_jobs: int | None = 1) -> npt.NDArray[Any]:
         """Return one label a document; for a multi-label model a 0/1 matrix of shape (documents, classes)."""
         scores = self.scores(texts, n_jobs)
         return (scores > 0).astype(np.int64) if self.scorer.multilabel else self.classes[scores.argmax(axis=1)]

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
+from wgcn.cores import n_threads
 from wgcn.errors import InputError, StoreError
 from wgcn.inference import folder as store
-from wgcn.text.encode import in_batches, lay_out
+from wgcn.text.encode import checked_texts, in_batches, lay_out
 from wgcn.text.ngram_table import NgramTable
 from wgcn.text.tokenize import TOKENIZERS, Tokenizer, ngrams, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary
@@ -74,7 +75,10 @@ class TextTerms:
 
     def terms(self, texts: Iterable[str]) -> Terms:
         """Tokenise texts and weigh their terms."""
-        ids, offsets = self._encode(list(texts))
+        return self._terms(list(checked_texts(texts)))
+
+    def _terms(self, texts: list[str]) -> Terms:
+        ids, offsets = self._encode(texts)
         known = ids >= 0
         before = np.zeros(len(ids) + 1, np.int64)
         np.cumsum(known, out=before[1:])
@@ -82,17 +86,19 @@ class TextTerms:
         weights = self.weighting.weigh(counts, words, new_offsets)
         return Terms(weights, words, new_offsets, len(ids), int(len(ids) - before[-1]))
 
-    def _rows(self, function: Callable[..., Floats], texts: Iterable[str], n_jobs: int, n_columns: int) -> Floats:
+    def _rows(
+        self, function: Callable[..., Floats], texts: Iterable[str], n_jobs: int | None, n_columns: int
+    ) -> Floats:
         """Return the rows that a function gives for the terms of texts, batch by batch, on `n_jobs` threads."""
 
         def work(batch: list[str]) -> Floats:
-            return function(*self.terms(batch)[:3])
+            return function(*self._terms(batch)[:3])
 
-        batches = in_batches(texts, BATCH_CHARACTERS)
-        if n_jobs == 1:
+        batches, threads = in_batches(checked_texts(texts), BATCH_CHARACTERS), n_threads(n_jobs)
+        if threads == 1:
             parts = list(map(work, batches))
         else:
-            with ThreadPoolExecutor(n_jobs) as pool:
+            with ThreadPoolExecutor(threads) as pool:
                 parts = list(pool.map(work, batches))
         return np.concatenate(parts) if parts else np.empty((0, n_columns), np.float32)
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numba import njit
 from scipy.sparse import csr_array
 
-from wgcn.text.corpus import available_cores
+from wgcn.cores import available_cores
 
 __all__ = ["add_product", "multiply"]
 

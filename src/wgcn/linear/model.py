@@ -30,11 +30,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.linear.kernels import add_product, multiply
 from wgcn.linear.solver import minimize
 from wgcn.linear.teacher import Taught
-from wgcn.text.corpus import available_cores
 
 __all__ = ["LinearFit", "LinearSettings", "fit_linear", "graph_scale", "naive_bayes_scales"]
 
@@ -190,7 +190,7 @@ def fit_linear(
         A fit with these settings to begin from, such as one to fewer documents: the answer is the same up to `tol`, but
         nearer. If alpha is learnt, it may be another.
     n_jobs : int, optional
-        Threads; by default as many as there are cores.
+        Threads; by default, and for -1, as many as there are cores, for -2 one less.
     """
     n_words, n_columns = document_terms.shape[1], targets.shape[1]
     sample_weight = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight, float)
@@ -219,7 +219,7 @@ def fit_linear(
         w, bias, theta, _ = np.split(parameters, ends)
         return w.reshape(n_words, n_columns), bias, theta
 
-    with ThreadPoolExecutor(n_jobs or available_cores()) as pool:
+    with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
 
         def through(w: Floats, times: int = settings.order) -> Floats:
             """Return A^n w; A is symmetric, so this is also its transpose."""

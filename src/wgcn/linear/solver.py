@@ -14,7 +14,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import daxpy, saxpy
 
+from wgcn.errors import InputError
+
 __all__ = ["minimize"]
+
+_NOT_FINITE = (
+    "The model cannot be fitted: its loss or the slope of that is not finite, or too steep to follow. Look for huge "
+    "values among the documents and the weights, and scale them: rows of length 1 and weights of about 1 are usual."
+)
 
 Floats = npt.NDArray[Any]
 Objective = Callable[[Floats], tuple[float, Floats]]
@@ -22,6 +29,7 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 _MEMORY = 6
 _ENOUGH = 1e-4  # share of the decrease that the slope promises
 _MOST_TRIALS = 25
+_TOO_STEEP = 1e5  # times the value: a decrease that a slope promises, and no trial finds
 _IN_A_ROW = 3  # iterations that gain next to nothing, before it is over
 
 
@@ -55,23 +63,34 @@ def minimize(
         than 1). One alone says little: the first goes straight downhill and not far.
     callback : callable, optional
         Called with the value after each iteration.
+
+    Raises
+    ------
+    InputError
+        If the value at the start or the square of a gradient is not finite, or the start is too steep for any step.
     """
     point = start
     value, gradient = objective(point)
+    if not np.isfinite(value):
+        raise InputError(_NOT_FINITE)
     pairs: deque[_Pair] = deque(maxlen=_MEMORY)
     in_vain = 0
     for _ in range(max_iter):
         direction = _direction(gradient, pairs)
         slope = _dot(gradient, direction)
-        if not slope < 0:  # a minimum, or rounding: without memory the direction is downhill for sure
+        if not -np.inf < slope < 0:  # a minimum, or rounding: without memory the direction is downhill for sure
             pairs.clear()
             direction = np.negative(gradient, order="C")
             slope = _dot(gradient, direction)
+            if not np.isfinite(slope):
+                raise InputError(_NOT_FINITE)
             if not slope < 0:
                 break
         length = 1.0 if pairs else min(1.0, 1 / np.sqrt(-slope))
         found = _search(objective, point, value, direction, slope, length)
         if found is None:
+            if point is start and -slope * length > _TOO_STEEP * abs(value):
+                raise InputError(_NOT_FINITE)
             break
         step, new_point, new_value, new_gradient = found
         change = np.subtract(new_gradient, gradient, out=gradient)  # the old one is not needed any more

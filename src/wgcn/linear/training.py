@@ -120,6 +120,7 @@ def train_linear(
         Documents with a label.
     labels : Labels
     weight : array of shape (documents,)
+        Not negative. A document of weight 0 is left out.
     others : csr_array of shape (more documents, words)
         Documents without one. Where a document may have several classes, they are not used.
     adjacency : csr_array of shape (words, words)
@@ -127,6 +128,9 @@ def train_linear(
     training : LinearTraining
     word_vectors : array of shape (words, values), optional
     """
+    used = weight > 0
+    if not used.all():  # a part of the documents must not have the weight 0 in all
+        terms, weight, labels = terms[used], weight[used], replace(labels, targets=labels.targets[used])
     trainer = _Trainer(terms, labels, weight, others, adjacency, training, word_vectors)
     tuned = trainer.tune(training.tuning) if training.tuning is not None else None
     accuracy, sharpness, start = None, None, None
@@ -169,7 +173,7 @@ class _Trainer:
         self.share = n_others / max(n_others + n_labelled, 1)
         self.others = others[evenly(n_others, n_labelled)]
         self.teacher: Teacher | None = None
-        if n_others and (training.teacher > 0 or training.tuning is not None):
+        if n_others and adjacency.nnz and (training.teacher > 0 or training.tuning is not None):
             everything = csr_array(vstack([terms, self.others]))
             self.teacher = Teacher(everything, n_labelled, adjacency, word_vectors)
         self.known: dict[bytes, Taught] = {}  # while settings are tried, the same documents teach again and again
@@ -304,13 +308,18 @@ class _Trainer:
 def _held_out(labels: Labels, training: LinearTraining) -> npt.NDArray[np.bool_]:
     held_out = np.zeros(len(labels.targets), bool)
     if training.validation_fraction > 0 and len(held_out) >= _MIN_FOR_HOLDING_OUT:
-        codes = labels.targets.argmax(axis=1)
-        # A class of one document stays in training; others are shared out in proportion where that is possible.
-        common = np.flatnonzero(labels.multilabel | (np.bincount(codes)[codes] > 1))
-        size = round(training.validation_fraction * len(held_out))
-        stratify = None if labels.multilabel or size < len(np.unique(codes[common])) else codes[common]
-        seed = check_random_state(training.random_state)
-        held_out[train_test_split(common, test_size=size, stratify=stratify, random_state=seed)[1]] = True
+        codes = np.zeros(len(held_out), np.int64) if labels.multilabel else labels.targets.argmax(axis=1)
+        counts, seed = np.bincount(codes), check_random_state(training.random_state)
+        # Of each class one document stays in training.
+        size = min(round(training.validation_fraction * len(held_out)), int(np.maximum(counts - 1, 0).sum()))
+        if size < max(int(np.sum(counts > 1)), 1):  # too few for one of each class that has several
+            order = seed.permutation(len(held_out))
+            spare = np.delete(order, np.unique(codes[order], return_index=True)[1])
+            held_out[spare[:size]] = True
+        else:  # in proportion to the classes
+            common = np.flatnonzero(counts[codes] > 1)
+            stratify = None if labels.multilabel else codes[common]
+            held_out[train_test_split(common, test_size=size, stratify=stratify, random_state=seed)[1]] = True
     return held_out
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from wgcn.cores import available_cores
 from wgcn.linear.kernels import multiply
-from wgcn.text.corpus import available_cores
 
 __all__ = ["distil"]
 

@@ -123,11 +123,12 @@ class EpochRecord(NamedTuple):
 
 @dataclass(frozen=True)
 class History:
-    """All epochs, whether any documents were held out for validation, and whether Ctrl-C ended the training."""
+    """All epochs, whether any documents were held out for validation and how many, and whether Ctrl-C ended it."""
 
     records: tuple[EpochRecord, ...]
     validated: bool
     interrupted: bool = False
+    n_held_out: int = 0
 
 
 class Result(NamedTuple):

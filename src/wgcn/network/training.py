@@ -370,7 +370,12 @@ class Training:
             np.hstack([result.word_table for result in self.done]),
             np.vstack([result.class_weights for result in self.done]) / np.float32(len(self.done)),
             np.mean([result.bias for result in self.done], axis=0, dtype=np.float32),
-            History(tuple(self.records), validated, interrupted and unfinished is not None),
+            History(
+                tuple(self.records),
+                validated,
+                interrupted and unfinished is not None,
+                len(_held_out(self.task, self.task.settings.seed)) if validated else 0,
+            ),
             tuple(result.epochs for result in self.done),
         )
 

@@ -3,7 +3,6 @@
 Texts are read once, tokenised in batches on all cores and never held: what stays is four bytes a token.
 """
 
-import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,14 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wgcn.cores import n_threads
 from wgcn.errors import InputError, WGCNWarning
-from wgcn.text.encode import in_batches, lay_out
+from wgcn.text.encode import checked_texts, in_batches, lay_out
 from wgcn.text.kernels import LookUpTable, count_documents, encode_new
 from wgcn.text.read import read_texts
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
-__all__ = ["Corpus", "available_cores"]
+__all__ = ["Corpus"]
 
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
@@ -86,7 +86,7 @@ class Corpus:
         vocabulary : Vocabulary, optional
             Use these words and no others, instead of `rules`. The corpus has them with its own frequencies.
         n_jobs : int, optional
-            Threads; by default as many as there are cores.
+            Threads; by default, and for -1, as many as there are cores, for -2 one less.
         progress : callable, optional
             Called with the number of documents after each batch.
 
@@ -94,8 +94,7 @@ class Corpus:
         -------
         Corpus
         """
-        if isinstance(texts, str | bytes):
-            raise InputError("texts must be an iterable of texts, not one text: put it into a list.")
+        texts = checked_texts(texts)
         if vocabulary is not None and rules is not None:
             raise InputError("Give either rules, to choose a vocabulary, or a vocabulary, not both.")
         shortest, longest = ngram_range
@@ -173,11 +172,6 @@ class Corpus:
         return f"Corpus({len(self):,} documents, {self.n_tokens:,} tokens, {len(self.vocabulary):,} words)"
 
 
-def available_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _gather(
     texts: Iterable[str], tokenizer: str | Tokenizer, n_jobs: int | None, progress: Progress | None
 ) -> tuple[Ids, Offsets, list[str]]:
@@ -220,15 +214,15 @@ def _encoded(
 ) -> Iterator[tuple[Any, ...]]:
     """Encode texts batch by batch, in order, on several threads; only a few batches are in memory at a time."""
     function = resolve_tokenizer(tokenizer)
-    n_threads = n_jobs or available_cores()
+    threads = n_threads(n_jobs)
     n_replaced = 0
-    with ThreadPoolExecutor(n_threads) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         waiting: deque[tuple[int, Future[tuple[Any, ...]]]] = deque()
         for batch in in_batches(texts):
             data, documents, rule, replaced = lay_out(batch, function)
             n_replaced += replaced
             waiting.append((len(batch), pool.submit(encode, data, documents, rule)))
-            if len(waiting) > n_threads:
+            if len(waiting) > threads:
                 yield _finished(*waiting.popleft(), progress)
         while waiting:
             yield _finished(*waiting.popleft(), progress)

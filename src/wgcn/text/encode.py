@@ -1,6 +1,7 @@
 """Batches of texts as bytes, the way the compiled tokenisers read them. Needs numpy alone."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -8,19 +9,49 @@ import numpy.typing as npt
 from wgcn.errors import InputError
 from wgcn.text.tokenize import TOKENIZERS, Tokenizer, fold
 
-__all__ = ["in_batches", "lay_out"]
+__all__ = ["checked_texts", "in_batches", "lay_out"]
 
 # Large enough that merging a batch's words costs little beside finding them, small enough for the caches.
 BATCH_CHARACTERS = 1 << 22
 
 
+def checked_texts(texts: Iterable[str], name: str = "texts") -> Iterator[str]:
+    """Return the texts one by one, or say what is wrong with what came instead of them.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        What is no collection of texts is an error at once, an element that is no text when it is reached.
+    name : str
+        What the user calls them.
+    """
+    if isinstance(texts, str | bytes):
+        raise InputError(f"{name} must be a list of texts, not one text, {texts!r:.80}: put it into a list.")
+    dimensions = getattr(texts, "ndim", 1)
+    if dimensions != 1:
+        advice = "give one column of it, or its values as a list" if dimensions else "put it into a list"
+        raise InputError(f"{name} must be one-dimensional, got {dimensions} dimensions: {advice}.")
+    if not isinstance(texts, Iterable):
+        raise InputError(f"{name} must be a list of texts, got {type(texts).__name__}: {texts!r:.80}.")
+    return _each_checked(texts, name)
+
+
+def _each_checked(texts: Iterable[Any], name: str) -> Iterator[str]:
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            advice = "Decode it." if isinstance(text, bytes) else "Convert it, or give '' where there is no text."
+            raise InputError(
+                f"Each of {name} must be a str, got {type(text).__name__} at place {place} (counted from 0): "
+                f"{text!r:.80}. {advice}"
+            )
+        yield text
+
+
 def in_batches(texts: Iterable[str], characters: int = BATCH_CHARACTERS) -> Iterator[list[str]]:
-    """Cut texts into lists of about so many characters; what is not a text is an error."""
+    """Cut texts into lists of about so many characters."""
     batch: list[str] = []
     size = 0
     for text in texts:
-        if not isinstance(text, str):
-            raise InputError(f"A document must be a str, got {type(text).__name__}: {text!r:.80}.")
         batch.append(text)
         size += len(text) + 1
         if size >= characters:

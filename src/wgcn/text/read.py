@@ -76,7 +76,8 @@ def read_rows(path: str | Path, columns: Columns, *, header: bool = True) -> Gen
     Returns
     -------
     generator of tuples
-        The values as text, in the order of `columns`; None where ``.jsonl`` or ``.parquet`` has null or nothing.
+        The values as text, in the order of `columns`; None where ``.jsonl`` or ``.parquet`` has null, NaN or
+        nothing.
         Closing the generator closes the file.
 
     Notes
@@ -380,7 +381,9 @@ def _read_jsonl(stream: io.BufferedReader, source: _Source, columns: Columns | N
 
 def _json_objects(lines: Iterator[str], source: _Source) -> Iterator[tuple[int, dict[str, object]]]:
     # Numbers stay as they were written: 1 is "1", 1e3 is "1e3", and a long one loses no digit.
-    decode = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str).decode
+    # NaN is no JSON, but what Python writes for a missing number.
+    constant = {"NaN": None, "Infinity": "Infinity", "-Infinity": "-Infinity"}.get
+    decode = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=constant).decode
     for line in lines:
         if line.isspace():
             continue
@@ -396,7 +399,7 @@ def _json_objects(lines: Iterator[str], source: _Source) -> Iterator[tuple[int, 
 
 def _plain(value: object, column: str, source: _Source) -> str | None:
     """Give back a value of jsonl or parquet as text. To accept more kinds of values, add them here."""
-    if value is None:
+    if value is None or value != value:  # NaN, NaT
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
