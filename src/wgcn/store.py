@@ -315,14 +315,16 @@ def _previous(path: Path) -> Path:
 def _move_into_place(new: Path, path: Path) -> None:
     """Put a folder into its place. No system call swaps two folders everywhere, so the old one steps aside first."""
     _finish_move(path)
-    if path.exists():
-        path.replace(_previous(path))
-    new.replace(path)
-    shutil.rmtree(_previous(path), ignore_errors=True)
+    try:
+        if path.exists():
+            path.replace(_previous(path))
+        new.replace(path)
+    finally:
+        _finish_move(path)
 
 
 def _finish_move(path: Path) -> None:
-    """Repair what a crash between the two renames left: the old folder is whole, under another name."""
+    """Remove the old folder if the new one is in its place; else put it back: it is whole, under another name."""
     previous = _previous(path)
     if previous.is_dir():
         if path.exists():

@@ -12,6 +12,7 @@ from sklearn.preprocessing import normalize
 from wgcn.baselines.baseline import Baseline, Fit, array_digest
 from wgcn.baselines.preparation import Kept
 from wgcn.baselines.wgcn import told
+from wgcn.errors import interrupts_raised
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.model.classifier import WGCNClassifier
@@ -73,7 +74,8 @@ class CitationMethod(Baseline):
                 device=self.device,
             ),
         )
-        self._classifier = classifier.fit(self._documents, labels, word_graph=self._graph(task))
+        with interrupts_raised():  # a training that was cut short is no result
+            self._classifier = classifier.fit(self._documents, labels, word_graph=self._graph(task))
         scorer = classifier.scorer_
         digest = array_digest(scorer.word_embeddings, scorer.class_weights, scorer.bias)
         return told(classifier)._replace(digest=digest)

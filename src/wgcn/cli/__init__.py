@@ -10,7 +10,14 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; an error that the user can mend is one message and exit status 2."""
+    """Run the command line; an error that the user can mend is one message and exit status 2, Ctrl-C status 130."""
+    try:
+        _run()
+    except KeyboardInterrupt:  # outside of what typer looks after
+        sys.exit(130)
+
+
+def _run() -> None:
     try:
         from wgcn.cli.app import app
         from wgcn.cli.console import fail, warn

@@ -247,6 +247,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
+        """Whether there is no further epoch."""
         return self.epoch >= self.limit or (self.validation is not None and self._stale())
 
     @property
@@ -266,6 +267,7 @@ class Run:
         return self.epoch > patience and self.losses[-1] > float(np.mean(self.losses[-patience - 1 : -1]))
 
     def train_epoch(self) -> EpochRecord:
+        """Train on all documents once."""
         started = time.perf_counter()
         self.model.train()
         total = torch.zeros((), device=self.task.device)
