@@ -1,10 +1,23 @@
-"""The exceptions and the warning of the package.
+"""The exceptions and the warnings of the package.
 
 Everything that goes wrong because of what was given raises a :class:`WGCNError`, whose message says what was given,
 what was expected and what to do. Each also is the standard exception that a caller would look for.
 """
 
-__all__ = ["InputError", "MissingDependencyError", "NoWordError", "StoreError", "WGCNError", "WGCNWarning"]
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = [
+    "InputError",
+    "InterruptWarning",
+    "MissingDependencyError",
+    "NoWordError",
+    "StoreError",
+    "WGCNError",
+    "WGCNWarning",
+    "interrupts_raised",
+]
 
 
 class WGCNError(Exception):
@@ -32,3 +45,18 @@ class MissingDependencyError(WGCNError, ImportError):
 
 class WGCNWarning(UserWarning):
     """Something in the input was repaired or left out; the message says what and how much."""
+
+
+class InterruptWarning(WGCNWarning):
+    """Ctrl-C ended a training early; what it had learnt is kept."""
+
+
+@contextmanager
+def interrupts_raised() -> Iterator[None]:
+    """Within it, Ctrl-C in a training is a KeyboardInterrupt after all, once a checkpoint is saved: nothing is kept."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", InterruptWarning)
+        try:
+            yield
+        except InterruptWarning as warning:
+            raise KeyboardInterrupt from warning

@@ -3,10 +3,8 @@
 import gzip
 import os
 import pty
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -200,24 +198,3 @@ def test_a_progress_bar_on_a_terminal(texts: Path) -> None:
         assert process.wait() == 0
     os.close(ours)
     assert b"Counting pairs" in shown
-
-
-def _heed_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def test_interrupting_leaves_no_graph(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "in.txt")
-    command = [sys.executable, "-m", "wgcn", "graph", "build", str(tmp_path / "in.txt"), "-o", str(tmp_path / "g")]
-    # The pipe opens once the program reads, so it is at work by then.
-    # A shell's background jobs ignore the signal, and what they start would too.
-    with (
-        subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=_heed_interrupts) as process,
-        (tmp_path / "in.txt").open("w") as pipe,
-    ):
-        pipe.write("some text\n" * 50_000)
-        pipe.flush()
-        time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
-        assert process.wait() != 0
-    assert [entry.name for entry in tmp_path.iterdir()] == ["in.txt"]

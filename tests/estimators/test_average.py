@@ -14,8 +14,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 pytest.importorskip("torch", reason="the network needs torch")
 
+
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier
-from wgcn.errors import InputError, MissingDependencyError
+from wgcn.errors import InputError, InterruptWarning, MissingDependencyError, WGCNWarning
 from wgcn.estimators import matrix as module
 from wgcn.estimators.average import averaged, columns_with_edges
 from wgcn.inference.model import Scorer
@@ -190,10 +191,14 @@ class Interrupting:
 
 def test_ctrl_c_keeps_the_network_and_a_checkpoint_goes_on(tmp_path: Path) -> None:
     x, y = made("four classes")
-    kept = settings("average", checkpoint=tmp_path / "state").fit(x, y, callbacks=[Interrupting()])
+    advice = f"after 4 epochs; the best network so far is kept. Fit again with resume=True to go on from {tmp_path}"
+    with pytest.warns(InterruptWarning, match=advice):
+        kept = settings("average", checkpoint=tmp_path / "state").fit(x, y, callbacks=[Interrupting()])
     assert kept.interrupted_
     assert len(kept.history_) == 4
     assert kept.score(x, y) > 0.8
+    with pytest.warns(WGCNWarning, match="Give a checkpoint, and later resume=True"):
+        settings("network").fit(x, y, callbacks=[Interrupting()])
     whole = settings("average").fit(x, y)
     again = settings("average", checkpoint=tmp_path / "state", resume=True).fit(x, y)
     assert not again.interrupted_

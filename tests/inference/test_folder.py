@@ -162,7 +162,14 @@ def test_what_could_not_be_read_back_is_not_saved(folder: Path, monkeypatch: pyt
         ({"m.indptr": np.array([0, 10**9, 2, -1])}, "do not follow"),
         # The difference from one entry to the next is too large for its type, and comes out positive.
         ({"m.indptr": np.array([0, 2**63 - 1, -2, 2])}, "do not follow"),
-        ({"m.indptr": np.array([0, 2**31 - 1, -2, 2], np.int32)}, "do not follow"),
+        (
+            {"m.indptr": np.array([0, 2**31 - 1, -2, 2], np.int32), "m.indices": np.array([0, 2], np.int32)},
+            "do not fol",
+        ),
+        ({"m.indptr": np.array([0.0, 1, 2, 2])}, "indices are"),
+        ({"m.indices": np.array([0, 2], np.int32)}, "indices are"),
+        ({"m.data": np.ones(2, bool)}, "values are bool"),
+        ({"m.data": np.ones(2, np.complex64)}, "values are complex64"),
     ],
 )
 def test_a_signed_folder_with_a_hostile_matrix_is_refused(
@@ -204,6 +211,20 @@ def test_a_vector_of_another_shape_or_type_is_refused(folder: Path) -> None:
             loaded.vector("vector", size, dtype)
     with pytest.raises(StoreError, match="no tensor 'other'"):
         loaded.vector("other", 3, np.float64)
+    loaded.tensors["vector"] = np.array([0, np.nan, 1])
+    with pytest.raises(StoreError, match="expected finite float64"):
+        loaded.vector("vector", 3, np.float64)
+
+
+@pytest.mark.parametrize("name", ["vocabulary.counts", "vocabulary.document_counts"])
+@pytest.mark.parametrize(
+    "counts", [np.ones((3, 1), int), np.ones(2, int), np.ones(3), np.ones(3, bool), -np.ones(3, int)]
+)
+def test_a_signed_vocabulary_with_hostile_counts_is_refused(folder: Path, name: str, counts: np.ndarray) -> None:
+    save_file({**load_file(folder / TENSORS), name: counts}, folder / TENSORS)
+    rewrite_config(folder)
+    with pytest.raises(StoreError, match="counts of the vocabulary"):
+        load_folder(folder, "test", SCHEMA)
 
 
 def test_a_signed_vocabulary_with_a_word_twice_is_refused(folder: Path) -> None:

@@ -525,7 +525,17 @@ def test_an_interrupted_refit_keeps_the_network_that_was_found_before() -> None:
     assert trained.word_table.tobytes() == fit().word_table.tobytes()
 
 
-def test_control_c_ends_the_training_after_the_epoch() -> None:
+@pytest.fixture
+def handler() -> Iterator[Callable[[Any], None]]:
+    """Set what Ctrl-C does, whatever the tests were started with: a shell's background jobs ignore it."""
+    before = signal.getsignal(signal.SIGINT)
+    yield lambda wanted: signal.signal(signal.SIGINT, wanted) and None
+    signal.signal(signal.SIGINT, before)
+
+
+def test_control_c_ends_the_training_after_the_epoch(handler: Callable[[Any], None]) -> None:
+    handler(signal.default_int_handler)
+
     def press(record: EpochRecord, model: WGCN) -> None:
         if record.epoch == 3:
             signal.raise_signal(signal.SIGINT)
@@ -540,6 +550,26 @@ def test_control_c_ends_the_training_after_the_epoch() -> None:
         signal.raise_signal(signal.SIGINT)
 
     assert len(fit(callbacks=[Watch(press_twice)]).history.records) == 1
+
+
+def test_control_c_stays_ignored_where_it_was_ignored(handler: Callable[[Any], None]) -> None:
+    handler(signal.SIG_IGN)
+    trained = fit(callbacks=[Watch(lambda record, model: signal.raise_signal(signal.SIGINT))])
+    assert len(trained.history.records) == 30
+    assert not trained.history.interrupted
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def test_control_c_goes_to_a_handler_of_the_users_own(handler: Callable[[Any], None]) -> None:
+    seen: list[int] = []
+
+    def own(number: int, frame: object) -> None:
+        seen.append(number)
+
+    handler(own)
+    trained = fit(callbacks=[Watch(lambda record, model: signal.raise_signal(signal.SIGINT))])
+    assert len(seen) == len(trained.history.records) == 30
+    assert signal.getsignal(signal.SIGINT) is own
 
 
 def test_word_vectors_can_be_given() -> None:

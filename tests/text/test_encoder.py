@@ -191,13 +191,50 @@ def test_what_was_done_before_an_interruption_is_kept(calls: list[list[str]], mo
             raise KeyboardInterrupt
         return cheap(texts, device)
 
-    monkeypatch.setattr(encoder, "_SAVED_AT_ONCE", 2)
+    monkeypatch.setattr(encoder, "_PART", 2)
     monkeypatch.setattr(encoder, "encode", once)
     with pytest.raises(KeyboardInterrupt):
         encode_cached(["a", "bbb", "cc"], "words")
     monkeypatch.setattr(encoder, "encode", cheap)
     encode_cached(["a", "bbb", "cc"], "words")
     assert calls == [["bbb", "cc"], ["a"]]
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_the_cache_is_not_written_anew_for_every_few_texts(
+    calls: list[list[str]], own_cache: Path, monkeypatch: pytest.MonkeyPatch, interrupted: bool
+) -> None:
+    sizes: list[int] = []
+    write, cheap = encoder.write_file, encoder.encode
+
+    def count(path: Path, content: Any) -> None:
+        write(path, content)
+        sizes.append(path.stat().st_size)
+
+    def slow(texts: Sequence[str], device: str = "auto") -> npt.NDArray[np.float32]:
+        if interrupted and len(calls) == 90:
+            raise KeyboardInterrupt
+        return cheap(texts, device)
+
+    monkeypatch.setattr(encoder, "write_file", count)
+    monkeypatch.setattr(encoder, "encode", slow)
+    monkeypatch.setattr(encoder, "_PART", 2)
+    texts = [f"text {i}" for i in range(200)]
+    if interrupted:
+        with pytest.raises(KeyboardInterrupt):
+            encode_cached(texts, "words")
+    else:
+        encode_cached(texts, "words")
+    [path] = own_cache.iterdir()
+    assert len(encoder._read(path)) == (180 if interrupted else 200)
+    assert len(sizes) <= 9
+    assert sum(sizes) < 3.5 * path.stat().st_size
+    # What is there is written once more for what is added, not once for each few of it.
+    sizes.clear()
+    interrupted = False
+    encode_cached([*texts, *(f"more {i}" for i in range(50))], "words")
+    assert len(sizes) == 1
+    assert len(encoder._read(path)) == 250
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "text", "empty", "shape", "missing", "folder"])

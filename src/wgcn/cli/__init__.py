@@ -16,7 +16,14 @@ def main() -> None:
 
 
 def run(module: str) -> None:
-    """Run the app of a module; an error that the user can correct is one message and exit status 2."""
+    """Run the app of a module; an error that the user can correct is one message and exit status 2, Ctrl-C is 130."""
+    try:
+        _run(module)
+    except KeyboardInterrupt:  # outside of what typer looks after
+        sys.exit(130)
+
+
+def _run(module: str) -> None:
     try:
         from wgcn.cli.console import fail, warn
 

@@ -20,7 +20,7 @@ from wgcn.cli.options import (
     read_stop_words,
     read_windows,
 )
-from wgcn.errors import InputError
+from wgcn.errors import InputError, interrupts_raised
 
 if TYPE_CHECKING:
     from wgcn.linear.tuning import Trial
@@ -269,11 +269,18 @@ def fit(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Keep the state of the network's training in this file.", rich_help_panel=_NETWORK
+            metavar="FILE",
+            help="Keep the state of the network's training in this file, also when Ctrl-C ends it.",
+            rich_help_panel=_NETWORK,
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint, bit for bit.", rich_help_panel=_NETWORK)
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on from the checkpoint, to the same model as without a break.",
+            rich_help_panel=_NETWORK,
+        ),
     ] = False,
 ) -> None:
     """Train a classifier on labelled texts.
@@ -332,14 +339,23 @@ def fit(
             tune_seconds=tune_seconds,
         ),
     )
-    with _progress(kind, epochs, tune) as callbacks:
-        estimator.fit(
-            texts,
-            labels,
-            unlabeled=chain.from_iterable(more),
-            background=chain.from_iterable(elsewhere),
-            callbacks=callbacks,
-        )
+    try:
+        with interrupts_raised(), _progress(kind, epochs, tune) as callbacks:
+            estimator.fit(
+                texts,
+                labels,
+                unlabeled=chain.from_iterable(more),
+                background=chain.from_iterable(elsewhere),
+                callbacks=callbacks,
+            )
+    except KeyboardInterrupt:
+        advice = ""
+        if kind != "linear":
+            advice = " To be able to go on after an interruption, give --checkpoint FILE, and then --resume."
+            if checkpoint is not None and checkpoint.exists():
+                advice = f" The same command with --resume goes on from {checkpoint}."
+        say(f"Interrupted. Nothing was written to {model}.{advice}")
+        raise
     estimator.save(model)
     report = estimator.model_.report
     typer.echo(f"classes   {len(estimator.classes_):,}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from pathlib import Path
@@ -15,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeatures
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from wgcn.errors import InputError, MissingDependencyError
+from wgcn.errors import InputError, InterruptWarning, MissingDependencyError
 from wgcn.estimators.average import averaged, columns_with_edges, settings_of_columns
 from wgcn.estimators.labels import (
     Labels,
@@ -120,8 +121,8 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         Objective after each iteration of the final fit; of the network and of an average, a record an epoch of the
         network.
     interrupted_ : bool
-        Of the network and of an average: whether Ctrl-C ended the network's training. What it had learnt is kept; an
-        average goes on to the linear model.
+        Of the network and of an average: whether Ctrl-C ended the network's training, of which an InterruptWarning
+        tells. What it had learnt is kept; an average goes on to the linear model.
     held_out_accuracy_ : float or None
         Share of the held-out documents that the first fit, or the teacher, got right (multi-label: got wholly right),
         with the shares that the classes have among the labels. Of an average, it is that of the linear model alone: the
@@ -368,6 +369,16 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         prior = np.average(labels.targets, axis=0, weights=weight).astype(np.float32)
         self.history_ = [record._asdict() for record in trained.history.records]
         self.interrupted_ = trained.history.interrupted
+        if self.interrupted_:
+            advice = "Give a checkpoint, and later resume=True, to be able to go on from there."
+            if self.checkpoint is not None:
+                advice = f"Fit again with resume=True to go on from {self.checkpoint}."
+            warnings.warn(
+                f"The training of the network was interrupted after {len(self.history_):,} epochs; the best network so "
+                f"far is kept. {advice}",
+                InterruptWarning,
+                stacklevel=3,
+            )
         validated = [record for record in self.history_ if record["validation_loss"] is not None]
         if (self.training or TrainingSettings()).stopping == "mean":
             validated = validated[-1:]  # the last weights are kept

@@ -46,12 +46,12 @@ class Folder:
     digest: str
 
     def vector(self, name: str, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Take out a one-dimensional tensor of a given size and type."""
+        """Take out a one-dimensional tensor of a given size and type with finite values."""
         tensor = self._tensor(name)
-        if tensor.shape != (size,) or tensor.dtype != dtype:
+        if tensor.shape != (size,) or tensor.dtype != dtype or not np.isfinite(tensor).all():
             raise StoreError(
-                f"{self.path}: '{name}' is {tensor.dtype} of shape {tensor.shape}; expected {np.dtype(dtype)} of "
-                f"shape ({size},). Save it again."
+                f"{self.path}: '{name}' is {tensor.dtype} of shape {tensor.shape}; expected finite {np.dtype(dtype)} "
+                f"of shape ({size},). Save it again."
             )
         return tensor
 
@@ -72,6 +72,10 @@ class Folder:
 
         parts = [self._tensor(f"{name}.{part}") for part in ("data", "indices", "indptr")]
         try:
+            if not parts[1].dtype == parts[2].dtype in (np.int32, np.int64):
+                raise ValueError(f"its indices are {parts[1].dtype} and {parts[2].dtype}")
+            if parts[0].dtype not in (np.float32, np.float64, np.int32, np.int64):
+                raise ValueError(f"its values are {parts[0].dtype}")
             matrix = csr_array(tuple(parts), shape=shape)
             check_csr(matrix)
         except (ValueError, TypeError) as error:
@@ -201,7 +205,10 @@ def load_folder(path: str | Path, kind: str, schema: Mapping[str, type | tuple[t
         words = contents[VOCABULARY].decode().split("\n")
         if words.pop() != "":
             raise ValueError("the vocabulary does not end in a line break")
-        vocabulary = Vocabulary(words, tensors["vocabulary.counts"], tensors["vocabulary.document_counts"])
+        counts = [tensors[f"vocabulary.{name}"] for name in ("counts", "document_counts")]
+        if any(array.dtype != np.int64 or array.shape != (len(words),) or (array < 0).any() for array in counts):
+            raise ValueError("the counts of the vocabulary are not one number for each word")
+        vocabulary = Vocabulary(words, *counts)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} is damaged: {error}. Save or fetch it again.") from error
     return Folder(path, config, tensors, vocabulary, document["digest"])
@@ -308,14 +315,16 @@ def _previous(path: Path) -> Path:
 def _move_into_place(new: Path, path: Path) -> None:
     """Put a folder into its place. No system call swaps two folders everywhere, so the old one steps aside first."""
     _finish_move(path)
-    if path.exists():
-        path.replace(_previous(path))
-    new.replace(path)
-    shutil.rmtree(_previous(path), ignore_errors=True)
+    try:
+        if path.exists():
+            path.replace(_previous(path))
+        new.replace(path)
+    finally:
+        _finish_move(path)
 
 
 def _finish_move(path: Path) -> None:
-    """Repair what a crash between the two renames left: the old folder is whole, under another name."""
+    """Remove the old folder if the new one is in its place; else put it back: it is whole, under another name."""
     previous = _previous(path)
     if previous.is_dir():
         if path.exists():

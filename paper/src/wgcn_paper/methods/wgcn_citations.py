@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.sparse import block_array, csr_array, diags_array
 from sklearn.preprocessing import normalize
 
+from wgcn.errors import interrupts_raised
 from wgcn.estimators.matrix import WGCNClassifier
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
@@ -73,7 +74,8 @@ class CitationMethod(Baseline):
                 device=self.device,
             ),
         )
-        self._classifier = classifier.fit(self._documents, labels, word_graph=self._graph(task))
+        with interrupts_raised():  # a training that was cut short is no result
+            self._classifier = classifier.fit(self._documents, labels, word_graph=self._graph(task))
         scorer = classifier.scorer_
         digest = array_digest(scorer.word_embeddings, scorer.class_weights, scorer.bias)
         return told(classifier)._replace(digest=digest)

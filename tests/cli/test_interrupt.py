@@ -1,0 +1,183 @@
+"""Ctrl-C: status 130, and what was there before is there as it was."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wgcn import cli
+
+Run = Callable[..., tuple[int, str, str]]
+
+TEXTS = ["red wine", "white wine", "fast car", "slow car"] * 3
+LABELS = ["drink", "drink", "drive", "drive"] * 3
+NETWORK = ["--hidden", 4, "--device", "cpu", "--epochs", 6]
+
+
+@pytest.fixture(autouse=True)
+def _heed_interrupts() -> Iterator[None]:
+    """What a shell starts in the background ignores Ctrl-C, and so would these tests."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def press(*_: object, **__: object) -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, run: Run) -> Path:
+    """A folder with texts, and a model, an embedder, vectors and a graph of them."""
+    with (tmp_path / "train.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("label", "text"), *zip(LABELS, TEXTS, strict=True)])
+    (tmp_path / "more.csv").write_text("text\nmerlot is red wine\nturbo for a fast car\nmerlot wine\nturbo car\n")
+    assert run("fit", tmp_path / "train.csv", "-m", tmp_path / "model")[0] == 0
+    assert run("embed", tmp_path / "train.csv", "-o", tmp_path / "v.npy", "--save", tmp_path / "embedder")[0] == 0
+    assert run("graph", "build", tmp_path / "train.csv", "-o", tmp_path / "graph")[0] == 0
+    assert run("extend", tmp_path / "model", tmp_path / "more.csv", "-o", tmp_path / "larger")[0] == 0
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+class Pressing:
+    """A progress bar in whose second epoch Ctrl-C is pressed."""
+
+    def __init__(self, max_epochs: int) -> None:
+        pass
+
+    def __enter__(self) -> "Pressing":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def on_epoch(self, record: Any, model: object) -> None:
+        if record.epoch == 2:
+            press()
+
+
+@pytest.mark.parametrize("kind", ["--network", "--average"])
+def test_ctrl_c_in_the_network_writes_no_model(
+    run: Run, folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(folder)
+    fit = ["fit", folder / "train.csv", "-m", folder / "model", kind, *NETWORK]
+    monkeypatch.setattr("wgcn.network.callbacks.ProgressBar", Pressing)
+    code, out, err = run(*fit)
+    assert (code, out) == (130, "")
+    assert err.splitlines()[1:] == [
+        f"Interrupted. Nothing was written to {folder / 'model'}. To be able to go on after an interruption, give "
+        "--checkpoint FILE, and then --resume."
+    ]
+    assert contents(folder) == before
+    state = folder / "state"
+    code, out, err = run(*fit, "--checkpoint", state)
+    assert (code, out) == (130, "")
+    assert err.splitlines()[1:] == [
+        f"Interrupted. Nothing was written to {folder / 'model'}. The same command with --resume goes on from {state}."
+    ]
+    assert contents(folder).keys() - before.keys() == {"state"}
+    assert {name: content for name, content in contents(folder).items() if name != "state"} == before
+    monkeypatch.undo()
+    assert run(*fit, "--checkpoint", state, "--resume")[0] == 0
+    assert run(*fit[:3], folder / "whole", *fit[4:])[0] == 0
+    whole, resumed = ((folder / name / "model.safetensors").read_bytes() for name in ("whole", "model"))
+    assert whole == resumed
+
+
+WORK = {
+    "fit": (["fit", "train.csv", "-m", "model"], "wgcn.estimators.matrix.train_linear"),
+    "embed": (
+        ["embed", "train.csv", "-o", "v.npy", "--save", "embedder"],
+        "wgcn.estimators.embedder.WGCNEmbedder.fit_transform",
+    ),
+    "embed with a model": (["embed", "more.csv", "-m", "embedder", "-o", "v.npy"], "wgcn.inference.embedding.add_up"),
+    "graph": (["graph", "build", "train.csv", "-o", "graph"], "wgcn.graph.counts.count_rows"),
+    "extend": (["extend", "model", "more.csv", "-o", "larger"], "wgcn.inference.extend.extend"),
+    "predict": (["predict", "model", "train.csv", "-o", "labels.txt"], "wgcn.inference.model.Scorer.scores"),
+}
+
+
+@pytest.mark.parametrize("command", WORK)
+def test_ctrl_c_at_work_writes_nothing(run: Run, folder: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments, where = WORK[command]
+    before = contents(folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(where, press)
+    code, out, err = run(*arguments)
+    assert (code, out) == (130, "")
+    assert "Traceback" not in err
+    assert contents(folder) == before
+    if command == "fit":
+        assert err.endswith("Interrupted. Nothing was written to model.\n")
+
+
+@pytest.mark.parametrize("command", ["fit", "graph", "extend"])
+def test_ctrl_c_while_a_folder_is_written_leaves_the_old_one(
+    run: Run, folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(os, "fsync", press)
+    assert run(*WORK[command][0])[:2] == (130, "")
+    monkeypatch.undo()
+    assert contents(folder) == before
+    # The old folder has stepped aside, and the new one is not yet in its place.
+    replace = Path.replace
+
+    def press_before_the_second(path: Path, target: Path) -> Path:
+        if ".previous" not in str(target) and ".previous" not in str(path):
+            press()
+        return replace(path, target)
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(Path, "replace", press_before_the_second)
+    assert run(*WORK[command][0])[:2] == (130, "")
+    assert contents(folder) == before
+
+
+def test_ctrl_c_while_an_array_is_written_leaves_the_old_one(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(folder)
+    monkeypatch.chdir(folder)
+
+    def save(file: Any, *_: object, **__: object) -> None:
+        file.write(b"half of it")
+        press()
+
+    monkeypatch.setattr(np, "save", save)
+    assert run("embed", "more.csv", "-m", "embedder", "-o", "v.npy")[:2] == (130, "")
+    assert contents(folder) == before
+
+
+def test_ctrl_c_before_a_command_begins_is_no_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli.app, "app", press)
+    assert run("fit") == (130, "", "")
+
+
+def test_a_signal_ends_the_program_with_130(folder: Path) -> None:
+    os.mkfifo(folder / "in.txt")
+    before = contents(folder)
+    command = [sys.executable, "-m", "wgcn", "graph", "build", str(folder / "in.txt"), "-o", str(folder / "graph")]
+    # The pipe opens once the program reads, so it is at work by then.
+    with (
+        subprocess.Popen(command, stderr=subprocess.PIPE) as process,
+        (folder / "in.txt").open("w") as pipe,
+    ):
+        pipe.write("some text\n" * 50_000)
+        pipe.flush()
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+    assert contents(folder) == before
