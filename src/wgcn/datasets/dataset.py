@@ -9,7 +9,7 @@ import gzip
 import hashlib
 import json
 import os
-import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.errors import InputError
+from wgcn.store import write_file
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -147,17 +148,8 @@ def write_cached(file_name: str, payload: Any) -> None:
     """Store JSON data under a name, whole or not at all; do nothing if the cache folder cannot be written."""
     checksum = hashlib.sha256(_encode(payload)).hexdigest()
     data = gzip.compress(_encode({"payload": payload, "sha256": checksum}), mtime=0)
-    temporary: Path | None = None
-    try:
-        folder = cache_folder()
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=file_name, delete=False) as file:
-            temporary = Path(file.name)
-            file.write(data)
-        temporary.replace(folder / file_name)
-    except (OSError, RuntimeError):  # RuntimeError: the user has no home folder.
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+    with suppress(InputError, RuntimeError):  # RuntimeError: the user has no home folder.
+        write_file(cache_folder() / file_name, lambda file: file.write(data))
 
 
 def _encode(payload: Any) -> bytes:

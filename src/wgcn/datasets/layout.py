@@ -36,7 +36,7 @@ from wgcn.datasets.registry import (
     known_set,
 )
 from wgcn.errors import InputError
-from wgcn.store import check_csr
+from wgcn.store import check_csr, write_file
 from wgcn.text.read import read_rows
 
 if TYPE_CHECKING:
@@ -386,5 +386,6 @@ def write_citation_set(path: Path, dataset: Dataset) -> None:
 
 
 def write_stop_words(path: Path, words: Iterable[str]) -> None:
-    """Write a list of words, sorted."""
-    path.write_text("".join(f"{word}\n" for word in sorted(words)), encoding="utf-8")
+    """Write a list of words, sorted: whole, or not at all."""
+    text = "".join(f"{word}\n" for word in sorted(words))
+    write_file(path, lambda file: file.write(text.encode()))
