@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError, MissingDependencyError
+from wgcn.errors import InputError, needs
 from wgcn.store import write_file
 
 if TYPE_CHECKING:
@@ -43,11 +43,9 @@ def panels(paths: Sequence[str | Path], size: tuple[float, float], n: int) -> It
     for path in map(Path, paths):
         if path.suffix.lower() not in _DATE_KEYS:
             raise InputError(f"A picture ends in {', '.join(_DATE_KEYS)}, got {path.name!r}.")
-    try:
+    with needs("A picture"):
         from matplotlib import rc_context
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependencyError("matplotlib", "plots", "A picture") from error
     with rc_context({"svg.hashsalt": "wgcn", "svg.fonttype": "none", "font.size": 10}):
         drawing = Figure(figsize=size, layout="tight")
         yield list(drawing.subplots(1, n, squeeze=False)[0])

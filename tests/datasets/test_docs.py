@@ -502,7 +502,7 @@ def test_stripped_docstrings_are_one_clear_error():
 @pytest.mark.parametrize("package", ["scipy", "sklearn"])
 def test_missing_package_is_named_with_its_remedy(monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingDependencyError, match=r"docs corpus needs .*scikit-learn.*wgcn\[graph\]"):
+    with pytest.raises(MissingDependencyError, match=r"docs corpus needs .*scikit-learn.*\.\[graph\]"):
         docs_corpus(cache=False)
 
 

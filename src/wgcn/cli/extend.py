@@ -31,7 +31,7 @@ def extend(
         typer.Option(
             metavar="distilled|FILE",
             help="Word vectors for --how vectors: 'distilled' asks a sentence encoder about each word "
-            "(wgcn\\[vectors]); or a file as of GloVe. Prediction needs neither.",
+            "(the extra 'vectors'); or a file as of GloVe. Prediction needs neither.",
         ),
     ] = None,
     min_count: Annotated[

@@ -208,7 +208,7 @@ def fit(
         typer.Option(
             metavar="encoder|FILE",
             help="Word vectors for the teacher, of use where few texts have a label: 'encoder' distils them from a "
-            "sentence encoder (wgcn\\[vectors]); or a file as of GloVe. Prediction needs neither.",
+            "sentence encoder (the extra 'vectors'); or a file as of GloVe. Prediction needs neither.",
             rich_help_panel=_LINEAR,
         ),
     ] = None,

@@ -35,7 +35,7 @@ from wgcn.datasets.registry import (
     TextSet,
     known_set,
 )
-from wgcn.errors import InputError
+from wgcn.errors import InputError, needs
 from wgcn.store import check_csr, write_file
 from wgcn.text.read import read_rows
 
@@ -203,7 +203,8 @@ def _read_text_set(name: str, path: Path) -> Dataset:
 
 
 def _read_citation_set(name: str, path: Path) -> Dataset:
-    from scipy.sparse import load_npz
+    with needs("A citation network"):
+        from scipy.sparse import load_npz
 
     labels = _integers(path / "labels.npy", _load_arrays(path / "labels.npy", _load_npy))
     features = _csr(path / "features.npz", _load_arrays(path / "features.npz", load_npz))

