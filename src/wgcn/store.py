@@ -25,8 +25,8 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from itertools import takewhile
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -308,12 +308,14 @@ def _folder_target(path: Path, kind: str) -> tuple[Path, frozenset[str]]:
         _check_writable(path)
         return path, frozenset()
     if not path.exists():
-        raise InputError(f"{path} is a link that leads nowhere. Make the folder that it names, or choose another place.")
+        raise InputError(
+            f"{path} is a link that leads nowhere. Make the folder that it names, or choose another place."
+        )
     if not path.is_dir():
         raise InputError(f"{path} exists and is not a folder. Choose another place.")
     folder = path.resolve()
     old = frozenset[str]()
-    if any(not name.startswith(_NEW) for name in os.listdir(folder)):
+    if any(not entry.name.startswith(_NEW) for entry in folder.iterdir()):
         old = _saved_files(folder, path, kind)
     _check_writable(folder)
     return folder, old
@@ -331,7 +333,9 @@ def _saved_files(folder: Path, path: Path, kind: str) -> frozenset[str]:
         raise InputError(f"{path} holds {held!r:.60}, which a {kind} must not replace. Choose another place.")
     version, files = document.get("version"), document.get("files")
     if isinstance(version, int) and version > VERSION:
-        raise InputError(f"{path} was saved by a newer wgcn, and is not replaced. Update wgcn, or choose another place.")
+        raise InputError(
+            f"{path} was saved by a newer wgcn, and is not replaced. Update wgcn, or choose another place."
+        )
     return frozenset(files) if isinstance(files, dict) else frozenset()
 
 
@@ -377,9 +381,9 @@ def _check_writable(folder: Path) -> None:
 def _put(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Put files into a folder, all or none of them."""
     _finish(folder)
-    for name in os.listdir(folder):
-        if name.startswith(_NEW):
-            shutil.rmtree(folder / name)  # of a save that was killed
+    for entry in list(folder.iterdir()):
+        if entry.name.startswith(_NEW):
+            shutil.rmtree(entry)  # of a save that was killed
     for name in contents:
         if (folder / name).is_dir():
             raise InputError(f"{folder / name} is a folder, where a file is to be written. Choose another place.")
@@ -403,8 +407,8 @@ def _finish(folder: Path) -> None:
     pending = folder / _PENDING
     if not pending.is_dir():
         return
-    for name in sorted(os.listdir(pending), key=lambda name: name == CONFIG):
-        (pending / name).replace(folder / name)
+    for file in sorted(pending.iterdir(), key=lambda file: file.name == CONFIG):
+        file.replace(folder / file.name)
     _sync_folder(folder)
     pending.rmdir()
 

@@ -32,7 +32,13 @@ def demo(
     """
     from wgcn.datasets import docs_corpus
     from wgcn.graph.plot import plot_neighbourhood
+    from wgcn.plots import check_picture
+    from wgcn.store import check_target
 
+    for kind in ("model", "graph"):
+        check_target(output / kind, kind)
+    for picture in (f"{WORDS[0]}.png", "confusion.png"):
+        check_picture(output / picture)
     say("Collecting the documentation of numpy, scipy and scikit-learn (a few seconds the first time) ...")
     docs = docs_corpus()
     assert docs.document_graph is not None

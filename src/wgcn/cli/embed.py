@@ -67,7 +67,7 @@ def embed(
     """
     import numpy as np
 
-    from wgcn.store import write_file
+    from wgcn.store import check_target, write_file
     from wgcn.text.read import read_texts
 
     if output.suffix != ".npy":
@@ -87,6 +87,9 @@ def embed(
         raise InputError(f"The embedder in {model} is fitted already: leave out --save and the options of fitting.")
     if window:
         settings["window"] = read_windows(window)
+    check_target(output)
+    if save is not None:
+        check_target(save, "embedder")
     if stop_words is not None:
         settings["stop_words"] = read_stop_words(stop_words)
     parts = [read_texts(path, text_column=text_column, header=header) for path in files]

@@ -49,8 +49,10 @@ def extend(
     Example: wgcn extend my-model more.csv --text-column body --output larger-model
     """
     from wgcn.predict import TextModel
+    from wgcn.store import check_target
     from wgcn.text.read import read_texts
 
+    check_target(output, "model")
     model = TextModel.load(folder)
     readers = [read_texts(path, text_column=text_column, header=header) for path in texts]
     with working("Adding words"):

@@ -283,6 +283,7 @@ def fit(
     from wgcn.model.classifier import WGCNClassifier
     from wgcn.model.settings import NetworkSettings, TrainingSettings
     from wgcn.model.text_classifier import WGCNTextClassifier
+    from wgcn.store import check_target
     from wgcn.text.read import read_texts
 
     if network and average:
@@ -292,15 +293,6 @@ def fit(
     if ngrams is None:
         ngrams = 1 if network else WGCNTextClassifier().ngram_range[1]
     windows = read_windows(window)
-    more, elsewhere = (
-        [read_texts(path, text_column=text_column, header=header) for path in paths or []]
-        for paths in (unlabeled, background)
-    )
-    texts, labels = [], []
-    for text, label in read_labelled(train, text_column, label_column, header, label_separator):
-        texts.append(text)
-        labels.append(label)
-    say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them with a label.")
     estimator = WGCNTextClassifier(
         tokenizer=tokenizer,
         ngram_range=(1, ngrams),
@@ -332,6 +324,18 @@ def fit(
             tune_seconds=tune_seconds,
         ),
     )
+    # All that can be found wrong is found before the texts are read; what depends on the labels, before they are used.
+    estimator.check_parameters()
+    check_target(model, "model")
+    more, elsewhere = (
+        [read_texts(path, text_column=text_column, header=header) for path in paths or []]
+        for paths in (unlabeled, background)
+    )
+    texts, labels = [], []
+    for text, label in read_labelled(train, text_column, label_column, header, label_separator):
+        texts.append(text)
+        labels.append(label)
+    say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them with a label.")
     with _progress(kind, epochs, tune) as callbacks:
         estimator.fit(
             texts,

@@ -40,9 +40,12 @@ def predict(
     Prints a label a text; several labels are separated by a comma. Example: wgcn predict my-model new.csv --proba
     """
     from wgcn.predict import TextModel
+    from wgcn.store import check_target
     from wgcn.text.encode import in_batches
     from wgcn.text.read import read_texts
 
+    if output is not None:
+        check_target(output)
     model = TextModel.load(folder)
     source = _standard_input() if texts == "-" else read_texts(texts, text_column=text_column, header=header)
     # Somebody who types wants an answer after every line.

@@ -53,11 +53,14 @@ def reproduce(
     from wgcn.experiments.runner import workers
     from wgcn.experiments.search import search as run_search
     from wgcn.experiments.table import Options
+    from wgcn.store import check_target
     from wgcn.text.word_vectors import register_word_vectors
 
     names = list(TABLES) if name == "all" else [name]
     if name == "all" and (settings is not None or search):
         raise InputError("--settings and --search are for one table: name it instead of 'all'.")
+    for each in names:
+        check_target(output / f"{each}.md")
     vectors = None if word_vectors is None else register_word_vectors(word_vectors)
     for each in names:
         table = table_of(each, settings)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
@@ -22,12 +23,16 @@ from wgcn.model.callbacks import Callback, TrialCallback
 from wgcn.model.labels import Labels, read_class_prior, read_labels
 from wgcn.model.linear import LinearSettings
 from wgcn.model.linear_training import LinearTraining, Tuning, train_linear
-from wgcn.model.settings import NetworkSettings, TrainingSettings
+from wgcn.model.settings import NetworkSettings, TrainingSettings, check_numbers
 from wgcn.model.tuning import Tuned, check_tuning
 from wgcn.predict import Scorer
+from wgcn.store import check_target
 from wgcn.text.vocabulary import Vocabulary
 
 __all__ = ["WGCNClassifier"]
+
+_REAL = ("alpha", "naive_bayes", "teacher", "self_training", "C", "tol", "tune_seconds", "validation_fraction")
+_WHOLE = ("order", "max_iter", "top_k", "tune_trials", "n_jobs")
 
 
 class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
@@ -234,10 +239,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         labels = read_labels(y)
         check_consistent_length(terms, labels.labelled)
         weight = _check_sample_weight(sample_weight, terms, dtype=np.float64)
-        if self.model not in ("linear", "network", "average"):
-            raise InputError(f"model must be 'linear', 'network' or 'average', got {self.model!r}.")
-        if self.tune:
-            check_tuning(self.model, self.tune_seconds, self.tune_trials)
+        self._check(labels)
         if unlabeled is not None and unlabeled.shape[1] != terms.shape[1]:
             raise InputError(f"unlabeled has {unlabeled.shape[1]:,} columns, but X has {terms.shape[1]:,}.")
         if word_vectors is not None:
@@ -277,6 +279,48 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.n_labelled_ = int(labels.labelled.sum())
         self.fit_seconds_ = time.perf_counter() - started
         return self
+
+    def check_parameters(self, y: Any = None) -> None:
+        """Raise an InputError if a parameter cannot be used, or does not fit the labels. `fit` does so first.
+
+        Parameters
+        ----------
+        y : sequence, optional
+            Labels, as for `fit`.
+        """
+        self._check(None if y is None else read_labels(y))
+
+    def _check(self, labels: Labels | None) -> None:
+        if self.model not in ("linear", "network", "average"):
+            raise InputError(f"model must be 'linear', 'network' or 'average', got {self.model!r}.")
+        check_numbers(self, real=_REAL, whole=_WHOLE)
+        if self.tune:
+            check_tuning(self.model, self.tune_seconds, self.tune_trials)
+        self._linear_training(None, ())
+        EdgeRules(top_k=self.top_k)
+        for name, kind in (("network", NetworkSettings), ("training", TrainingSettings)):
+            if not isinstance(getattr(self, name), kind | None):
+                raise InputError(f"{name} must be {kind.__name__} or None, got {getattr(self, name)!r}.")
+        if not (self.class_weight in (None, "balanced") or isinstance(self.class_weight, dict)):
+            raise InputError(f"class_weight must be None, 'balanced' or a dict, got {self.class_weight!r}.")
+        try:
+            check_random_state(self.random_state)
+        except ValueError as error:
+            raise InputError(f"random_state cannot be used: {error}") from error
+        if self.model != "linear":
+            self._check_network()
+        if labels is not None:
+            read_class_prior(self.class_prior, labels)
+            self._weighted_by_class(labels, np.ones(len(labels.targets)))
+
+    def _check_network(self) -> None:
+        with needs("The network"):
+            from wgcn.device import find_device
+        find_device((self.training or TrainingSettings()).device)
+        if self.checkpoint is not None:
+            check_target(self.checkpoint)
+        elif self.resume:
+            raise InputError("resume needs a checkpoint: give the file to go on from.")
 
     def _linear_training(
         self, class_prior: npt.NDArray[np.float64] | None, callbacks: Sequence[TrialCallback]
@@ -324,7 +368,13 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         if labels.multilabel:
             raise InputError("class_weight is for documents of one class each; use sample_weight instead.")
         own = labels.classes[labels.targets.argmax(axis=1)]
-        return np.asarray(weight * compute_sample_weight(self.class_weight, own))
+        try:
+            factors = np.asarray(compute_sample_weight(self.class_weight, own), np.float64)
+        except (ValueError, TypeError) as error:
+            raise InputError(f"class_weight cannot be used: {error}") from error
+        if not (np.isfinite(factors).all() and (factors >= 0).all()):
+            raise InputError(f"The weights in class_weight must be 0 or above, got {self.class_weight!r}.")
+        return np.asarray(weight * factors)
 
     def _fit_network(
         self, terms: csr_array, labels: Labels, weight: npt.NDArray[np.float64], callbacks: Sequence[Callback]

@@ -28,6 +28,7 @@ from wgcn.embed import EmbeddingModel
 from wgcn.errors import InputError
 from wgcn.graph.association import Weight
 from wgcn.model.preparation import Preparation, Prepared, checked_texts, plain_settings
+from wgcn.model.settings import check_numbers
 from wgcn.model.space import find_space
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary
@@ -140,9 +141,10 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
 
     def _fit(self, texts: Iterable[str]) -> Prepared:
         started = time.perf_counter()
+        check_numbers(self, real=["graph_weight"], whole=["n_components"])
         if self.n_components < 2 or self.n_components % 2:
             raise InputError(f"n_components must be an even number of at least 2, got {self.n_components}.")
-        if not self.graph_weight >= 0:
+        if not 0 <= self.graph_weight < np.inf:
             raise InputError(f"graph_weight must be 0 or above, got {self.graph_weight}.")
         prepared = Preparation.of(self.get_params(deep=False)).prepare(checked_texts(texts))
         assert prepared.word_graph is not None

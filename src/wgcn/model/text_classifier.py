@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence, Sized
 from dataclasses import replace
 from datetime import date
 from itertools import chain
@@ -25,7 +25,7 @@ from wgcn.graph.citations import attach_citations
 from wgcn.model.callbacks import Callback, TrialCallback
 from wgcn.model.classifier import WGCNClassifier
 from wgcn.model.preparation import Counted, Preparation, Prepared, checked_texts, plain_settings
-from wgcn.model.tuning import Tuned, check_tuning
+from wgcn.model.tuning import Tuned
 from wgcn.predict import TextModel
 from wgcn.text.tokenize import Tokenizer
 
@@ -183,13 +183,28 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         n_labels = _n_labels(y)
-        self._new_classifier()
+        self.check_parameters(y)
         texts = Counted(checked_texts(X))
+        _check_lengths(n_labels, X, sample_weight)
         more, elsewhere = checked_texts(unlabeled), checked_texts(background)
         prepared = self.prepare(chain(texts, more), background=elsewhere, with_graph=document_graph is None)
         if texts.n != n_labels:
             raise InputError(f"{texts.n:,} texts but {n_labels:,} labels: there must be one label a text.")
         return self.fit_prepared(prepared, y, sample_weight, document_graph=document_graph, callbacks=callbacks)
+
+    def check_parameters(self, y: Any = None) -> None:
+        """Raise an InputError if a parameter, also of the classifier, cannot be used. `fit` does so before all else.
+
+        Parameters
+        ----------
+        y : sequence, optional
+            Labels, as for `fit`: whether `class_prior` and `class_weight` fit them is then checked too.
+        """
+        classifier = self._new_classifier()
+        if self.vectors is not None and classifier.model == "network":
+            raise InputError("vectors are for the linear model; the network has none. Leave them out.")
+        self._preparation().check()
+        classifier.check_parameters(y)
 
     def prepare(self, texts: Iterable[str], *, background: Iterable[str] = (), with_graph: bool = True) -> Prepared:
         """Do what needs no labels: vocabulary, weights, word graph. Fits with other labels or seeds can share it.
@@ -256,12 +271,12 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _new_classifier(self) -> WGCNClassifier:
-        """Return the model with its settings, which are checked as far as `tune` goes: before anything takes long."""
+        """Return the model with its settings."""
+        if not isinstance(self.classifier, WGCNClassifier | None):
+            raise InputError(f"classifier must be a WGCNClassifier or None, got {self.classifier!r}.")
         classifier = clone(self.classifier) if self.classifier is not None else WGCNClassifier()
         if self.tune:
             classifier.set_params(tune=True, tune_seconds=self.tune_seconds, tune_trials=self.tune_trials)
-        if classifier.tune:
-            check_tuning(classifier.model, classifier.tune_seconds, classifier.tune_trials)
         return classifier
 
     def _preparation(self) -> Preparation:
@@ -462,6 +477,14 @@ def _n_labels(y: Any) -> int:
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
     return len(y) if hasattr(y, "__len__") else int(y.shape[0])
+
+
+def _check_lengths(n_labels: int, texts: Iterable[str], sample_weight: npt.ArrayLike | None) -> None:
+    """Say as soon as it is known that there is another number of texts or of weights than of labels."""
+    if isinstance(texts, Sized) and len(texts) != n_labels:
+        raise InputError(f"{len(texts):,} texts but {n_labels:,} labels: there must be one label a text.")
+    if sample_weight is not None and np.shape(sample_weight) not in ((), (n_labels,)):
+        raise InputError(f"sample_weight has the shape {np.shape(sample_weight)}; expected ({n_labels},), one a text.")
 
 
 def _learnt_alpha(classifier: WGCNClassifier) -> list[float] | None:

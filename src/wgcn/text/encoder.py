@@ -31,7 +31,7 @@ from wgcn.store import write_file
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-__all__ = ["SIZE", "encode", "encode_cached", "load_encoder"]
+__all__ = ["SIZE", "check_encoder", "encode", "encode_cached", "load_encoder"]
 
 SIZE = 384
 VARIABLE = "WGCN_ENCODER"
@@ -141,6 +141,11 @@ def _key(text: str) -> bytes:
 
 
 # The model
+
+
+def check_encoder() -> None:
+    """Raise an error if the weights are not there."""
+    _folder()
 
 
 def _folder() -> Path:
