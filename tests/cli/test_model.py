@@ -106,8 +106,7 @@ def test_help_of_fit_says_the_defaults_of_the_estimators(run: Run, monkeypatch: 
     for name in ("tokenizer", *graph, "alpha", "naive_bayes", "teacher", "self_training", "C"):
         assert f"[default: {expected[name]}]" in lines["--" + name.replace("_", "-")]
     assert f"Default: {expected['ngram_range'][1]}, or 1 with --network" in lines["--ngrams"]
-    # What stands in square brackets is no markup.
-    assert "(wgcn[vectors])" in lines["--vectors"]
+    assert "(the extra 'vectors')" in lines["--vectors"]
 
 
 @pytest.mark.parametrize(

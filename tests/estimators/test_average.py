@@ -223,7 +223,8 @@ def test_what_cannot_be_done_is_said_before_the_linear_model_is_trained(monkeypa
         settings("average", resume=True).fit(np.eye(4), [0, 1, 0, 1])
     with pytest.raises(InputError, match="model must be 'linear', 'network' or 'average', got 'mean'"):
         WGCNClassifier(model="mean").fit(np.eye(4), [0, 1, 0, 1])  # type: ignore[arg-type]
-    monkeypatch.setitem(sys.modules, "wgcn.network.training", None)
+    monkeypatch.delitem(sys.modules, "wgcn.device", raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingDependencyError, match="The network needs the package 'torch'"):
         settings("average").fit(np.eye(4), [0, 1, 0, 1])
 

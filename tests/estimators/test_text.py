@@ -1,5 +1,6 @@
+import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from wgcn import Corpus, TextModel, WGCNClassifier, WGCNEmbedder, WGCNTextClassifier
 from wgcn.errors import InputError
-from wgcn.network.settings import TrainingSettings
+from wgcn.network.settings import NetworkSettings, TrainingSettings
 from wgcn.text.docs_corpus import DocsCorpus
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import Norm
@@ -583,7 +584,7 @@ def test_vectors_change_nothing_where_every_text_has_a_label(things: tuple[list[
 def test_vectors_are_for_the_linear_model(things: tuple[list[str], list[str], Path]) -> None:
     texts, classes, path = things
     model = WGCNTextClassifier(vectors=str(path), classifier=WGCNClassifier(model="network"))
-    with pytest.raises(InputError, match="word_vectors are for the linear model"):
+    with pytest.raises(InputError, match="vectors are for the linear model"):
         model.fit(texts, classes)
 
 
@@ -600,3 +601,111 @@ def test_few_labels_of_many_classes_are_no_reason_to_warn(tmp_path: Path) -> Non
         warnings.simplefilter("error")
         for vectors in (None, str(tmp_path / "vectors.txt")):
             WGCNTextClassifier(vectors=vectors).fit(texts, labels)
+
+
+def never_read() -> Iterator[str]:
+    """Give texts that must not be asked for."""
+    pytest.fail("the texts were read")
+    yield ""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"tokenizer": "sounds"}, "tokenizer"),
+        ({"ngram_range": (2, 1)}, "ngram_range"),
+        ({"ngram_range": 2}, "ngram_range"),
+        ({"ngram_range": (1, 1.5)}, "ngram_range"),
+        ({"min_count": 0}, "min_count must be at least 1, got 0"),
+        ({"min_count": "two"}, "min_count must be a whole number, got 'two'"),
+        ({"stop_words": "english"}, "stop_words"),
+        ({"stop_words": 3}, "stop_words"),
+        ({"norm": "l3"}, "norm"),
+        ({"window": 1}, "window"),
+        ({"weight": "guess"}, "weight"),
+        ({"threshold": np.nan}, "threshold"),
+        ({"min_pairs": 0}, "min_pairs must be at least 1, got 0"),
+        ({"top_k": 0}, "top_k"),
+        ({"smoothing": 2}, "smoothing"),
+        ({"vectors": "nowhere.txt"}, "nowhere.txt"),
+        ({"vectors": __file__}, "test_text_classifier.py"),
+        ({"tune": True, "tune_seconds": 0}, "tune_seconds"),
+        ({"tune": True, "tune_trials": 1.5}, "tune_trials"),
+        ({"classifier": "linear"}, "classifier must be"),
+    ],
+)
+def test_wrong_parameters_are_told_before_any_text_is_read(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        WGCNTextClassifier(**parameters).fit(never_read(), LABELS)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"model": "tree"}, "model must be"),
+        ({"alpha": -1}, "alpha"),
+        ({"learn_alpha": "each"}, "learn_alpha"),
+        ({"order": 1.5}, "order must be a whole number, got 1.5"),
+        ({"naive_bayes": 2}, "naive_bayes"),
+        ({"teacher": -1}, "teacher"),
+        ({"self_training": -1}, "self_training"),
+        ({"C": 0}, "C must be above 0"),
+        ({"C": "much"}, "C must be a number, got 'much'"),
+        ({"loss": "hinge"}, "loss"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"tol": -1}, "tol"),
+        ({"top_k": 0}, "top_k"),
+        ({"class_weight": "fair"}, "class_weight"),
+        ({"class_weight": {"drink": -1, "drive": 1}}, "class_weight"),
+        ({"class_weight": {"drink": "x", "drive": 1}}, "class_weight"),
+        ({"class_prior": "equal"}, "class_prior"),
+        ({"class_prior": {"drink": 1, "sleep": 1}}, "'sleep'"),
+        ({"class_prior": {"drink": 1}}, "'drive'"),
+        ({"class_prior": {"drink": 1, "drive": 0}}, "above 0"),
+        ({"tune": True, "model": "network"}, "tune is for the linear model"),
+        ({"tune": True, "tune_trials": 0}, "tune_trials"),
+        ({"validation_fraction": 1}, "validation_fraction"),
+        ({"n_jobs": "all"}, "n_jobs"),
+        ({"random_state": "x"}, "random_state"),
+        ({"network": 4}, "network must be NetworkSettings"),
+        ({"training": {}}, "training must be TrainingSettings"),
+    ],
+)
+def test_wrong_parameters_of_the_classifier_are_told_before_any_text_is_read(
+    parameters: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        WGCNTextClassifier(classifier=WGCNClassifier(**parameters)).fit(never_read(), LABELS)
+
+
+def test_what_does_not_fit_the_labels_is_told_before_any_text_is_read(tmp_path: Path) -> None:
+    several = [["drink"], ["drink", "red"], ["drive"], ["drive"]]
+    for parameters in ({"class_weight": "balanced"}, {"class_prior": "uniform"}):
+        with pytest.raises(InputError, match="one class each"):
+            WGCNTextClassifier(classifier=WGCNClassifier(**parameters)).fit(never_read(), several)
+    with pytest.raises(InputError, match="one class"):
+        WGCNTextClassifier().fit(never_read(), ["drink"] * 4)
+    with pytest.raises(InputError, match=r"sample_weight has the shape \(3,\)"):
+        WGCNTextClassifier().fit(never_read(), LABELS, [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"training": TrainingSettings(device="abacus")}, "abacus"),
+        ({"resume": True}, "resume needs a checkpoint"),
+        ({"checkpoint": Path(__file__).parent}, "is a folder"),
+        ({"checkpoint": Path(__file__) / "state"}, "cannot be written"),
+    ],
+)
+def test_what_the_network_cannot_use_is_told_before_any_text_is_read(parameters: dict[str, Any], message: str) -> None:
+    pytest.importorskip("torch", reason="the network needs torch")
+    for model in ("network", "average"):
+        with pytest.raises(InputError, match=message):
+            WGCNTextClassifier(classifier=WGCNClassifier(model=model, **parameters)).fit(never_read(), LABELS)
+
+
+@pytest.mark.parametrize("parameters", [{"hidden": "many"}, {"order": 0.5}, {"residual": "x"}])
+def test_settings_of_the_network_are_numbers(parameters: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=f"{next(iter(parameters))} must be a"):
+        NetworkSettings(**parameters)

@@ -2,17 +2,32 @@
 
 import json
 import os
+import shutil
+import stat
+import threading
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from wgcn import files
 from wgcn.errors import InputError, StoreError
+from wgcn.files import open_whole, write_file
 from wgcn.graph import WordGraph
 from wgcn.graph.counts import WindowCounts
 from wgcn.inference import folder as store
-from wgcn.inference.folder import CONFIG, README, VOCABULARY, load_folder, save_folder, write_file
+from wgcn.inference.folder import (
+    CONFIG,
+    README,
+    VOCABULARY,
+    check_target,
+    load_folder,
+    save_folder,
+)
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
 
@@ -35,6 +50,10 @@ def save(path: Path, window: int = 5) -> str:
 def folder(tmp_path: Path) -> Path:
     save(tmp_path / "saved")
     return tmp_path / "saved"
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
 
 
 def rewrite_config(folder: Path, *, sign: bool = True, **changes: object) -> None:
@@ -246,9 +265,170 @@ def test_a_crash_while_writing_leaves_the_old_folder_whole(folder: Path, monkeyp
     assert [entry.name for entry in folder.parent.iterdir()] == ["saved"]
 
 
-def test_a_crash_between_the_renames_is_repaired_on_the_next_load(folder: Path) -> None:
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def kill_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the process end at a step of writing: no later step is done, those that would clean up neither."""
+    steps = count()
+
+    def stepping(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            if next(steps) >= step:
+                raise Killed
+            return function(*arguments, **options)
+
+        return call
+
+    for name in ("mkdir", "open", "fsync", "rename", "replace", "chmod", "unlink", "rmdir"):
+        monkeypatch.setattr(os, name, stepping(getattr(os, name)))
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_crash_at_any_step_leaves_the_old_or_the_new_folder_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool
+) -> None:
+    path, seen = tmp_path / "saved", []
+    for step in count():
+        shutil.rmtree(path, ignore_errors=True)
+        if exists:
+            save(path)
+            (path / "notes.txt").write_text("mine")
+        kill_at(step, monkeypatch)
+        try:
+            save(path, window=7)
+            done = True
+        except Killed:
+            done = False
+        monkeypatch.undo()
+        try:
+            seen.append(load_folder(path, "test", SCHEMA).config["window"])
+        except StoreError:
+            seen.append(None)
+        # Whatever was left, saving works, and tidies up.
+        if not done:
+            save(path, window=9)
+            assert load_folder(path, "test", SCHEMA).config["window"] == 9
+        notes = ["notes.txt"] if exists else []
+        assert names(path) == sorted([CONFIG, README, VOCABULARY, TENSORS, *notes])
+        assert names(tmp_path) == ["saved"]
+        if done:
+            break
+    assert len(seen) > 15
+    before = 5 if exists else None
+    assert seen == [before] * seen.count(before) + [7] * seen.count(7)
+    assert 2 < seen.count(7) < len(seen) - 2
+
+
+def test_a_reader_sees_whole_versions_while_another_saves(folder: Path) -> None:
+    stop = threading.Event()
+
+    def keep_saving() -> None:
+        for window in count():
+            save(folder, window)
+            if stop.is_set():
+                return
+
+    saving = threading.Thread(target=keep_saving)
+    saving.start()
+    try:
+        seen = [load_folder(folder, "test", SCHEMA).config["window"] for _ in range(200)]
+    finally:
+        stop.set()
+        saving.join()
+    assert len(set(seen)) > 1
+
+
+def test_a_folder_that_an_earlier_version_had_moved_aside_is_found(folder: Path) -> None:
     folder.rename(folder.with_name(".saved.previous"))
     assert load_folder(folder, "test", SCHEMA).config["window"] == 5
+
+
+def test_saving_again_leaves_all_other_files(folder: Path) -> None:
+    (folder / "notes.txt").write_text("mine")
+    (folder / ".git").mkdir()
+    (folder / ".git" / "HEAD").write_text("ref")
+    save(folder, window=7)
+    assert load_folder(folder, "test", SCHEMA).config["window"] == 7
+    assert (folder / "notes.txt").read_text() == "mine"
+    assert (folder / ".git" / "HEAD").read_text() == "ref"
+
+
+def test_a_readme_that_was_not_saved_stays(tmp_path: Path) -> None:
+    config = {"window": 5, "note": None}
+    save_folder(tmp_path / "m", "test", config, {}, WORDS)
+    (tmp_path / "m" / README).write_text("mine")
+    save_folder(tmp_path / "m", "test", config, {}, WORDS, "# Ours\n")
+    assert (tmp_path / "m" / README).read_text() == "mine"
+    assert load_folder(tmp_path / "m", "test", SCHEMA).config == config
+
+
+def test_a_folder_of_another_kind_is_not_replaced(folder: Path) -> None:
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    graph = WordGraph.from_corpus(Corpus.from_texts(["red wine"]))
+    for function in (graph.save, lambda path: check_target(path, "graph")):
+        with pytest.raises(InputError, match=r"holds 'wgcn-test', which a graph must not replace"):
+            function(folder)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def test_a_folder_of_a_newer_version_is_not_replaced(folder: Path) -> None:
+    rewrite_config(folder, version=2)
+    with pytest.raises(InputError, match="newer wgcn"):
+        save(folder)
+
+
+def test_a_damaged_folder_can_be_saved_again(folder: Path) -> None:
+    (folder / VOCABULARY).write_text("x")
+    save(folder, window=7)
+    assert load_folder(folder, "test", SCHEMA).config["window"] == 7
+
+
+def test_a_link_to_a_folder_stays_a_link(folder: Path) -> None:
+    link = folder.with_name("link")
+    link.symlink_to("saved")
+    for window in (7, 8):
+        save(link, window)
+        assert link.is_symlink()
+        assert load_folder(folder, "test", SCHEMA).config["window"] == window
+
+
+def test_a_link_that_leads_nowhere_or_to_a_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "nowhere").symlink_to("none")
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "to_file").symlink_to("file")
+    with pytest.raises(InputError, match="leads nowhere"):
+        save(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="not a folder"):
+        save(tmp_path / "to_file")
+    assert not (tmp_path / "none").exists()
+    assert (tmp_path / "file").read_text() == "x"
+
+
+def modes(folder: Path) -> dict[str, str]:
+    return {path.name: oct(stat.S_IMODE(path.stat().st_mode)) for path in (folder, *folder.iterdir())}
+
+
+def test_folders_and_files_keep_their_modes_and_new_ones_have_the_usual(folder: Path) -> None:
+    names = (CONFIG, README, VOCABULARY, TENSORS)
+    mask = os.umask(0o027)
+    try:
+        save(folder.with_name("new"))
+        assert modes(folder.with_name("new")) == {"new": "0o750", **dict.fromkeys(names, "0o640")}
+        folder.chmod(0o700)
+        for name in names:
+            (folder / name).chmod(0o600)
+        save(folder, window=7)
+        assert modes(folder) == {"saved": "0o700", **dict.fromkeys(names, "0o600")}
+    finally:
+        os.umask(mask)
+
+
+def test_the_current_folder_can_be_saved_to_and_loaded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    save(Path(), window=7)
+    assert load_folder(".", "test", SCHEMA).config["window"] == 7
 
 
 def test_other_peoples_folders_are_never_replaced(tmp_path: Path) -> None:
@@ -276,3 +456,123 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         write_file(tmp_path / "file", crash)
     assert (tmp_path / "file").read_text() == "old"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_file_keeps_its_mode_and_a_new_one_has_the_usual(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("old")
+    (tmp_path / "old").chmod(0o600)
+    mask = os.umask(0o027)
+    try:
+        for name in ("old", "new"):
+            write_file(tmp_path / name, lambda file: file.write(b"x"))
+    finally:
+        os.umask(mask)
+    assert {name: mode for name, mode in modes(tmp_path).items() if name in ("old", "new")} == {
+        "old": "0o600",
+        "new": "0o640",
+    }
+
+
+def test_a_link_to_a_file_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "file").write_text("old")
+    (tmp_path / "a" / "link").symlink_to("file")
+    (tmp_path / "link").symlink_to("a/link")
+    write_file(tmp_path / "link", lambda file: file.write(b"new"))
+    assert (tmp_path / "a" / "file").read_text() == "new"
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "a" / "link").is_symlink()
+    assert names(tmp_path / "a") == ["file", "link"]
+
+
+def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    received: list[bytes] = []
+    for write in (lambda file: file.write(b"text"), lambda file: np.save(file, np.arange(3))):
+        reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
+        reader.start()
+        write_file(pipe, write)
+        reader.join()
+    assert received[0] == b"text"
+    assert received[1].startswith(b"\x93NUMPY")
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_device_is_written_to(tmp_path: Path) -> None:
+    # A terminal of its own, in whose folder no file can be made: a mistake must not replace the machine's /dev/null.
+    master, slave = os.openpty()
+    try:
+        device = Path(os.ttyname(slave))
+        (tmp_path / "link").symlink_to(device)
+        for path in (device, tmp_path / "link"):
+            check_target(path)
+            write_file(path, lambda file: file.write(b"text"))
+            assert os.read(master, 100) == b"text"
+        assert stat.S_ISCHR(device.stat().st_mode)
+        assert (tmp_path / "link").is_symlink()
+    finally:
+        os.close(master)
+        os.close(slave)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="links to open files are those of Linux")
+def test_a_link_to_an_open_file_is_written_to_at_its_end(tmp_path: Path) -> None:
+    with (tmp_path / "out").open("wb") as file:
+        file.write(b"one ")
+        file.flush()
+        with open_whole(f"/proc/self/fd/{file.fileno()}") as out:
+            out.write(b"two")
+    assert (tmp_path / "out").read_bytes() == b"one two"
+
+
+def test_a_folder_is_no_place_for_a_file(tmp_path: Path) -> None:
+    for function in (check_target, lambda path: write_file(path, lambda file: file.write(b"x"))):
+        with pytest.raises(InputError, match="is a folder; a file is to be written"):
+            function(tmp_path)
+
+
+@pytest.mark.parametrize("kind", [None, "test"])
+def test_checking_a_place_makes_nothing(tmp_path: Path, kind: str | None) -> None:
+    check_target(tmp_path / "a" / "b" / "new", kind)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", [None, "test"])
+def test_a_place_below_a_file_is_told(tmp_path: Path, kind: str | None) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match=r"b cannot be written: .*(is not a folder|Not a directory)"):
+        check_target(tmp_path / "file" / "a" / "b", kind)
+
+
+@pytest.mark.parametrize("kind", [None, "test"])
+def test_a_place_in_a_folder_that_cannot_be_written_is_told(
+    tmp_path: Path, kind: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(dir: Path) -> None:  # noqa: A002
+        assert dir == tmp_path
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(files.tempfile, "TemporaryFile", refuse)
+    with pytest.raises(InputError, match=r"no file can be made in .* \(Permission denied\)"):
+        check_target(tmp_path / "a" / "b", kind)
+
+
+def test_a_file_that_is_read_only_is_told_and_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("old")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # the superuser may write all
+    with pytest.raises(InputError, match="Permission denied"):
+        write_file(tmp_path / "file", lambda file: file.write(b"x"))
+    assert (tmp_path / "file").read_text() == "old"
+
+
+def test_a_save_that_fails_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", crash)
+    with pytest.raises(InputError, match="No space left"):
+        save(tmp_path / "a" / "b")
+    with pytest.raises(InputError, match="No space left"):
+        write_file(tmp_path / "a" / "b", lambda file: file.write(b"x"))
+    assert not list(tmp_path.iterdir())

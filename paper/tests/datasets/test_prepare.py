@@ -92,9 +92,23 @@ def test_what_is_damaged_is_made_again(net, small, text_set, citation_set):
     (small.data / "text/r8/train.tsv.gz").write_bytes(b"damaged")
     (small.data / "citation/cora/split.npz").unlink()
     (small.data / "stopwords_english.txt").write_text("a\nb\n")
+    (small.data / "text/r8/notes.txt").write_text("mine")
     assert prepare(NAMES) == dict.fromkeys(NAMES, True)
     check(text_set, citation_set)
+    assert (small.data / "text/r8/notes.txt").read_text() == "mine"
+    (small.data / "text/r8/notes.txt").unlink()
     assert left(small.data) == WHOLE
+
+
+def test_a_set_behind_a_link_is_made_again_behind_it(net, small):
+    prepare(["r8"])
+    path, elsewhere = small.data / "text/r8", small.data.parent / "elsewhere"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+    (elsewhere / "train.tsv.gz").write_bytes(b"damaged")
+    assert prepare(["r8"]) == {"r8": True}
+    assert path.is_symlink()
+    assert prepare(["r8"]) == {"r8": False}
 
 
 def test_the_mirror_takes_the_place_of_github(net, small, monkeypatch, text_set, citation_set):

@@ -125,13 +125,13 @@ def test_a_registered_method_runs_as_a_cell(monkeypatch: pytest.MonkeyPatch) -> 
     [
         ("fasttext", "fasttext", "baselines"),
         ("wide-mlp", "torch", "train"),
-        ("logistic", "sklearn.linear_model", "train"),
+        ("logistic", "sklearn.linear_model", "graph"),
     ],
 )
 def test_each_package_has_its_extra(monkeypatch: pytest.MonkeyPatch, name: str, package: str, extra: str) -> None:
     monkeypatch.delitem(sys.modules, baseline._METHODS[name][0], raising=False)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingDependencyError, match=rf"The method {name} needs.*pip install 'wgcn\[{extra}\]'"):
+    with pytest.raises(MissingDependencyError, match=rf"The method {name} needs.*pip install '\.\[{extra}\]'"):
         method_class(name)
 
 
@@ -139,7 +139,7 @@ def test_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delitem(sys.modules, "wgcn_paper.methods.linear_svc", raising=False)
     monkeypatch.setitem(sys.modules, "sklearn.svm", None)
     with pytest.raises(
-        MissingDependencyError, match=r"The method linear-svc needs.*'sklearn'.*pip install 'wgcn\[train\]'"
+        MissingDependencyError, match=r"The method linear-svc needs.*'scikit-learn'.*pip install '\.\[graph\]'"
     ):
         method_class("linear-svc")
 

@@ -5,7 +5,7 @@ import warnings
 from importlib import import_module
 from typing import Any
 
-from wgcn.errors import WGCNError, WGCNWarning
+from wgcn.errors import MissingDependencyError, WGCNError, WGCNWarning
 
 __all__ = ["main", "run"]
 
@@ -28,10 +28,11 @@ def _run(module: str) -> None:
         from wgcn.cli.console import fail, warn
 
         app = import_module(module).app
-    except ImportError as error:
-        if error.name not in ("typer", "rich"):
+    except ModuleNotFoundError as error:
+        if not MissingDependencyError.is_known(error):
             raise
-        print("The command line needs typer and rich. Install them with: pip install 'wgcn[cli]'", file=sys.stderr)
+        missing = MissingDependencyError(error.name or "", "The command line", _extra(sys.argv[1:]))
+        print(f"Error: {missing.advice('cli')}", file=sys.stderr)
         sys.exit(2)
 
     def show(message: Any, *_: Any, **__: Any) -> None:
@@ -42,9 +43,22 @@ def _run(module: str) -> None:
         warnings.showwarning = show
         try:
             app()
+        except MissingDependencyError as error:
+            fail(error.advice("cli"))
         except WGCNError as error:
             fail(str(error))
         except ModuleNotFoundError as error:
-            fail(
-                f"This command needs the package '{error.name}'. Install all that wgcn can use: pip install 'wgcn[all]'"
-            )
+            if not MissingDependencyError.is_known(error):
+                raise
+            fail(MissingDependencyError(error.name or "", "This command").advice("cli"))
+
+
+def _extra(arguments: list[str]) -> str:
+    """Return what a command needs beside the command line itself, so that all is installed at once."""
+    if not arguments or arguments[0] in ("predict", "info", "--help", "-h", "--version"):
+        return "cli"
+    try:
+        import scipy  # noqa: F401
+    except ImportError:
+        return "graph"
+    return "cli"

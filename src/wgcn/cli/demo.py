@@ -30,9 +30,15 @@ def demo(
 
     Real text, no download: a document is a docstring, its class the sub-package. Example: wgcn demo "Sort an array."
     """
+    from wgcn.graph.pictures import check_picture
     from wgcn.graph.plot import plot_neighbourhood
+    from wgcn.inference.folder import check_target
     from wgcn.text.docs_corpus import docs_corpus
 
+    for kind in ("model", "graph"):
+        check_target(output / kind, kind)
+    for picture in (f"{WORDS[0]}.png", "confusion.png"):
+        check_picture(output / picture)
     say("Collecting the documentation of numpy, scipy and scikit-learn (a few seconds the first time) ...")
     docs = docs_corpus()
     say(

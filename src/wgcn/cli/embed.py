@@ -67,7 +67,8 @@ def embed(
     """
     import numpy as np
 
-    from wgcn.inference.folder import write_file
+    from wgcn.files import write_file
+    from wgcn.inference.folder import check_target
     from wgcn.text.read import read_texts
 
     if output.suffix != ".npy":
@@ -87,6 +88,9 @@ def embed(
         raise InputError(f"The embedder in {model} is fitted already: leave out --save and the options of fitting.")
     if window:
         settings["window"] = read_windows(window)
+    check_target(output)
+    if save is not None:
+        check_target(save, "embedder")
     if stop_words is not None:
         settings["stop_words"] = read_stop_words(stop_words)
     parts = [read_texts(path, text_column=text_column, header=header) for path in files]

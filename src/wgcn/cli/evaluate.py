@@ -35,9 +35,14 @@ def evaluate(
     import numpy as np
     from sklearn.metrics import accuracy_score, classification_report, f1_score
 
+    from wgcn.graph.pictures import check_picture, plot_confusion
     from wgcn.inference.model import TextModel
 
+    if picture is not None:
+        check_picture(picture)
     model = TextModel.load(folder)
+    if picture is not None and model.scorer.multilabel:
+        raise InputError("A confusion matrix is for models that give one label a text. Leave out --picture.")
     names = [str(name) for name in model.classes.tolist()]
     rows = [
         row for row in read_labelled(test, text_column, label_column, header, label_separator) if row[1] is not None
@@ -64,10 +69,6 @@ def evaluate(
     table = classification_report(truth, guess, labels=range(len(names)), target_names=names, digits=3, zero_division=0)
     typer.echo(table)
     if picture is not None:
-        if model.scorer.multilabel:
-            raise InputError("A confusion matrix is for models that give one label a text.")
-        from wgcn.graph.pictures import plot_confusion
-
         plot_confusion(truth, guess, names, picture)
         say(f"The confusion matrix is in {picture}.")
 

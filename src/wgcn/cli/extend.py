@@ -31,7 +31,7 @@ def extend(
         typer.Option(
             metavar="distilled|FILE",
             help="Word vectors for --how vectors: 'distilled' asks a sentence encoder about each word "
-            "(wgcn\\[vectors]); or a file as of GloVe. Prediction needs neither.",
+            "(the extra 'vectors'); or a file as of GloVe. Prediction needs neither.",
         ),
     ] = None,
     min_count: Annotated[
@@ -48,9 +48,11 @@ def extend(
 
     Example: wgcn extend my-model more.csv --text-column body --output larger-model
     """
+    from wgcn.inference.folder import check_target
     from wgcn.inference.model import TextModel
     from wgcn.text.read import read_texts
 
+    check_target(output, "model")
     model = TextModel.load(folder)
     readers = [read_texts(path, text_column=text_column, header=header) for path in texts]
     with working("Adding words"):

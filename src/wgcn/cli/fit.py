@@ -208,7 +208,7 @@ def fit(
         typer.Option(
             metavar="encoder|FILE",
             help="Word vectors for the teacher, of use where few texts have a label: 'encoder' distils them from a "
-            "sentence encoder (wgcn\\[vectors]); or a file as of GloVe. Prediction needs neither.",
+            "sentence encoder (the extra 'vectors'); or a file as of GloVe. Prediction needs neither.",
             rich_help_panel=_LINEAR,
         ),
     ] = None,
@@ -289,6 +289,7 @@ def fit(
     """
     from wgcn.estimators.matrix import WGCNClassifier
     from wgcn.estimators.text import WGCNTextClassifier
+    from wgcn.inference.folder import check_target
     from wgcn.network.settings import NetworkSettings, TrainingSettings
     from wgcn.text.read import read_texts
 
@@ -299,15 +300,6 @@ def fit(
     if ngrams is None:
         ngrams = 1 if network else WGCNTextClassifier().ngram_range[1]
     windows = read_windows(window)
-    more, elsewhere = (
-        [read_texts(path, text_column=text_column, header=header) for path in paths or []]
-        for paths in (unlabeled, background)
-    )
-    texts, labels = [], []
-    for text, label in read_labelled(train, text_column, label_column, header, label_separator):
-        texts.append(text)
-        labels.append(label)
-    say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them with a label.")
     estimator = WGCNTextClassifier(
         tokenizer=tokenizer,
         ngram_range=(1, ngrams),
@@ -339,6 +331,18 @@ def fit(
             tune_seconds=tune_seconds,
         ),
     )
+    # All that can be found wrong is found before the texts are read; what depends on the labels, before they are used.
+    estimator.check_parameters()
+    check_target(model, "model")
+    more, elsewhere = (
+        [read_texts(path, text_column=text_column, header=header) for path in paths or []]
+        for paths in (unlabeled, background)
+    )
+    texts, labels = [], []
+    for text, label in read_labelled(train, text_column, label_column, header, label_separator):
+        texts.append(text)
+        labels.append(label)
+    say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them with a label.")
     try:
         with interrupts_raised(), _progress(kind, epochs, tune) as callbacks:
             estimator.fit(

@@ -64,6 +64,7 @@ def build(
     Example: wgcn graph build posts.csv --text-column body --output posts-graph
     """
     from wgcn.graph import EdgeRules
+    from wgcn.inference.folder import check_target
     from wgcn.text.read import read_texts
     from wgcn.text.vocabulary import VocabularyRules
 
@@ -78,6 +79,7 @@ def build(
     edge_rules = EdgeRules(threshold, min_pairs, top_k, smoothing, diagonal)
     if window < 2:
         raise InputError(f"--window must be at least 2 tokens, got {window}: a pair of words needs two places.")
+    check_target(output, "graph")
     texts = [read_texts(path, text_column=text_column, header=header) for path in corpus]
     graph = build_graph(
         (text for part in texts for text in part),
@@ -180,10 +182,12 @@ def plot(
     Example: wgcn graph plot posts-graph wine --output wine.svg
     """
     from wgcn.graph import WordGraph
+    from wgcn.graph.pictures import check_picture
     from wgcn.graph.plot import plot_neighbourhood
 
-    graph = WordGraph.load(folder)
     output = output or Path("".join(c if c.isalnum() or c in "_-'" else "_" for c in word) + ".png")
+    check_picture(output)
+    graph = WordGraph.load(folder)
     plot_neighbourhood(graph, word, output, k=k, further=further, min_count=min_count)
     say(f"The picture is in {output}.")
 

@@ -39,10 +39,13 @@ def predict(
 
     Prints a label a text; several labels are separated by a comma. Example: wgcn predict my-model new.csv --proba
     """
+    from wgcn.inference.folder import check_target
     from wgcn.inference.model import TextModel
     from wgcn.text.encode import in_batches
     from wgcn.text.read import read_texts
 
+    if output is not None:
+        check_target(output)
     model = TextModel.load(folder)
     source = _standard_input() if texts == "-" else read_texts(texts, text_column=text_column, header=header)
     # Somebody who types wants an answer after every line.
@@ -98,7 +101,7 @@ def _destination(output: Path | None) -> Iterator[Callable[[str], object]]:
 
         yield write
         return
-    from wgcn.inference.folder import open_whole
+    from wgcn.files import open_whole
 
     with open_whole(output) as file:
         yield lambda text: file.write(text.encode())

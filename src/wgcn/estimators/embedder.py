@@ -29,6 +29,7 @@ from wgcn.estimators.preparation import Preparation, Prepared, plain_settings
 from wgcn.graph.association import Weight
 from wgcn.inference.embedding import EmbeddingModel
 from wgcn.linear.space import find_space
+from wgcn.network.settings import check_numbers
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary
@@ -141,9 +142,10 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
 
     def _fit(self, texts: Iterable[str]) -> Prepared:
         started = time.perf_counter()
+        check_numbers(self, real=["graph_weight"], whole=["n_components"])
         if self.n_components < 2 or self.n_components % 2:
             raise InputError(f"n_components must be an even number of at least 2, got {self.n_components}.")
-        if not self.graph_weight >= 0:
+        if not 0 <= self.graph_weight < np.inf:
             raise InputError(f"graph_weight must be 0 or above, got {self.graph_weight}.")
         prepared = Preparation.of(self.get_params(deep=False)).prepare(checked_texts(texts, "X"))
         assert prepared.word_graph is not None

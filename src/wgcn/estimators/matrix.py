@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
-from numbers import Real
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from wgcn.errors import InputError, InterruptWarning, MissingDependencyError
+from wgcn.errors import InputError, InterruptWarning, needs
 from wgcn.estimators.average import averaged, columns_with_edges, settings_of_columns
 from wgcn.estimators.labels import (
     Labels,
@@ -28,15 +28,19 @@ from wgcn.estimators.labels import (
 )
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.citations import attach_citations
+from wgcn.inference.folder import check_target
 from wgcn.inference.model import Scorer
 from wgcn.linear.model import LinearSettings
 from wgcn.linear.training import LinearTraining, Tuning, train_linear
 from wgcn.linear.tuning import Tuned, check_tuning
 from wgcn.network.callbacks import Callback, TrialCallback
-from wgcn.network.settings import NetworkSettings, TrainingSettings
+from wgcn.network.settings import NetworkSettings, TrainingSettings, check_numbers
 from wgcn.text.vocabulary import Vocabulary
 
 __all__ = ["WGCNClassifier"]
+
+_REAL = ("alpha", "naive_bayes", "teacher", "self_training", "C", "tol", "tune_seconds", "validation_fraction")
+_WHOLE = ("order", "max_iter", "top_k", "tune_trials", "n_jobs")
 
 
 class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
@@ -244,10 +248,7 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         labels = read_labels(y)
         check_consistent_length(terms, labels.labelled)
         weight = checked_weights(sample_weight, terms.shape[0])
-        if self.model not in ("linear", "network", "average"):
-            raise InputError(f"model must be 'linear', 'network' or 'average', got {self.model!r}.")
-        if self.tune:
-            check_tuning(self.model, self.tune_seconds, self.tune_trials)
+        self._check(labels)
         if unlabeled is not None and unlabeled.shape[1] != terms.shape[1]:
             raise InputError(f"unlabeled has {unlabeled.shape[1]:,} columns, but X has {terms.shape[1]:,}.")
         if word_vectors is not None:
@@ -288,6 +289,48 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.n_labelled_ = int(labels.labelled.sum())
         self.fit_seconds_ = time.perf_counter() - started
         return self
+
+    def check_parameters(self, y: Any = None) -> None:
+        """Raise an InputError if a parameter cannot be used, or does not fit the labels. `fit` does so first.
+
+        Parameters
+        ----------
+        y : sequence, optional
+            Labels, as for `fit`.
+        """
+        self._check(None if y is None else read_labels(y))
+
+    def _check(self, labels: Labels | None) -> None:
+        if self.model not in ("linear", "network", "average"):
+            raise InputError(f"model must be 'linear', 'network' or 'average', got {self.model!r}.")
+        check_numbers(self, real=_REAL, whole=_WHOLE)
+        if self.tune:
+            check_tuning(self.model, self.tune_seconds, self.tune_trials)
+        self._linear_training(None, ())
+        EdgeRules(top_k=self.top_k)
+        for name, kind in (("network", NetworkSettings), ("training", TrainingSettings)):
+            if not isinstance(getattr(self, name), kind | None):
+                raise InputError(f"{name} must be {kind.__name__} or None, got {getattr(self, name)!r}.")
+        if not (self.class_weight in (None, "balanced") or isinstance(self.class_weight, dict)):
+            raise InputError(f"class_weight must be None, 'balanced' or a dict, got {self.class_weight!r}.")
+        try:
+            check_random_state(self.random_state)
+        except ValueError as error:
+            raise InputError(f"random_state cannot be used: {error}") from error
+        if self.model != "linear":
+            self._check_network()
+        if labels is not None:
+            read_class_prior(self.class_prior, labels)
+            self._weighted_by_class(labels, np.ones(len(labels.targets)))
+
+    def _check_network(self) -> None:
+        with needs("The network"):
+            from wgcn.device import find_device
+        find_device((self.training or TrainingSettings()).device)
+        if self.checkpoint is not None:
+            check_target(self.checkpoint)
+        elif self.resume:
+            raise InputError("resume needs a checkpoint: give the file to go on from.")
 
     def _linear_training(
         self, class_prior: npt.NDArray[np.float64] | None, callbacks: Sequence[TrialCallback]
@@ -335,21 +378,19 @@ class WGCNClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         if labels.multilabel:
             raise InputError("class_weight is for documents of one class each; use sample_weight instead.")
         own = labels.classes[labels.targets.argmax(axis=1)]
-        if isinstance(self.class_weight, Mapping):
-            for name, value in self.class_weight.items():
-                if not (isinstance(value, Real) and 0 <= value < np.inf):
-                    raise InputError(
-                        f"The weights in class_weight must be numbers of at least 0, got {value!r} for {name!r}."
-                    )
-        return np.asarray(weight * compute_sample_weight(self.class_weight, own))
+        try:
+            factors = np.asarray(compute_sample_weight(self.class_weight, own), np.float64)
+        except (ValueError, TypeError) as error:
+            raise InputError(f"class_weight cannot be used: {error}") from error
+        if not (np.isfinite(factors).all() and (factors >= 0).all()):
+            raise InputError(f"The weights in class_weight must be 0 or above, got {self.class_weight!r}.")
+        return np.asarray(weight * factors)
 
     def _fit_network(
         self, terms: csr_array, labels: Labels, weight: npt.NDArray[np.float64], callbacks: Sequence[Callback]
     ) -> Scorer:
-        try:
+        with needs("The network"):
             from wgcn.network.training import train
-        except ImportError as error:
-            raise MissingDependencyError("torch", "train", "The network") from error
         adjacency, settings, n_words = self.word_graph_.adjacency, self.network, terms.shape[1]
         columns = columns_with_edges(adjacency) if self.model == "average" else np.arange(n_words)
         if len(columns) < n_words:

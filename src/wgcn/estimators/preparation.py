@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from itertools import chain
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,11 @@ from scipy.sparse import csr_array
 
 from wgcn.errors import InputError
 from wgcn.graph import EdgeRules, WordGraph
-from wgcn.graph.association import WINDOW_WEIGHTS, Weight
-from wgcn.text.corpus import Corpus
+from wgcn.graph.association import WEIGHTS, WINDOW_WEIGHTS, Weight
+from wgcn.network.settings import check_numbers
+from wgcn.text.corpus import Corpus, check_ngram_range
 from wgcn.text.encode import checked_texts
-from wgcn.text.tokenize import Tokenizer
+from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 from wgcn.text.weighting import Norm, TermWeighting, document_terms
 
@@ -81,9 +82,8 @@ class Preparation:
             Whether to build the word graph.
         """
         started = time.perf_counter()
+        self.check()
         rules = EdgeRules(self.threshold, self.min_pairs, self.top_k, self.smoothing)
-        self._check_windows()
-        self._check_vectors()
         if self.vectors == ENCODER:
             texts = list(checked_texts(texts))  # they are read twice
         own = Counted(checked_texts(texts))
@@ -98,6 +98,25 @@ class Preparation:
         vectors = self._word_vectors(texts, corpus.vocabulary, terms)
         seconds = time.perf_counter() - started
         return Prepared(corpus.vocabulary, weighting, terms, graph, seconds, vectors, len(corpus) - own.n)
+
+    def check(self) -> None:
+        """Raise an InputError if a parameter cannot be used: before any text is read."""
+        check_numbers(self, real=("threshold", "smoothing"), whole=("min_count", "min_pairs", "top_k"))
+        resolve_tokenizer(self.tokenizer)
+        check_ngram_range(self.ngram_range)
+        for name in ("min_count", "min_pairs"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        if not isinstance(self.stop_words, Collection | None):
+            raise InputError(f"stop_words must be a collection of words or None, got {self.stop_words!r}.")
+        VocabularyRules(stop_words=self.stop_words or ())
+        if self.norm not in get_args(Norm):
+            raise InputError(f"norm must be one of {', '.join(get_args(Norm))}, got {self.norm!r}.")
+        if self.weight not in WEIGHTS:
+            raise InputError(f"Unknown weight {self.weight!r}. Use one of {', '.join(WEIGHTS)}.")
+        EdgeRules(self.threshold, self.min_pairs, self.top_k, self.smoothing)
+        self._check_windows()
+        self._check_vectors()
 
     def linked(self, prepared: Prepared, document_graph: csr_array, rules: EdgeRules) -> WordGraph:
         """Return the word graph of linked documents (eq. 4); those without a place in the graph come last."""
@@ -141,12 +160,16 @@ class Preparation:
 
     def _check_vectors(self) -> None:
         """Say before anything takes long that vectors are not there."""
-        if self.vectors in (None, ENCODER, "distilled") or ":" in str(self.vectors):  # NAME:DIGEST
+        if self.vectors is None:
             return
-        if not Path(str(self.vectors)).expanduser().is_file():
+        from wgcn.text.word_vectors import DISTILLED, check_word_vectors
+
+        source = DISTILLED if self.vectors == ENCODER else str(self.vectors)
+        if source != DISTILLED and ":" not in source and not Path(source).expanduser().is_file():  # NAME:DIGEST
             raise InputError(
                 f"There are no word vectors {self.vectors!r}. vectors is 'encoder', 'distilled', or the path of a file."
             )
+        check_word_vectors(source)
 
     def _word_vectors(
         self, texts: Iterable[str], vocabulary: Vocabulary, terms: csr_array

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence, Sized
 from dataclasses import replace
 from datetime import date
 from itertools import chain
@@ -25,7 +25,7 @@ from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.association import Weight
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
-from wgcn.linear.tuning import Tuned, check_tuning
+from wgcn.linear.tuning import Tuned
 from wgcn.network.callbacks import Callback, TrialCallback
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
@@ -78,7 +78,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     vectors : str or None, default=None
         What is known of words from elsewhere, for the teacher: it helps where few texts have a label. "encoder" takes
         it from what a sentence encoder makes of the texts, "distilled" from what it makes of each word alone (both
-        need ``wgcn[vectors]``); anything else is the path of a file, such as GloVe's: see docs/word-vectors.md. It
+        need the extra ``vectors``); anything else is the path of a file, such as GloVe's: see docs/word-vectors.md. It
         brings a language model to training; prediction stays as it is.
     classifier : WGCNClassifier or None, default=None
         The model with its settings; None for the defaults. Its `n_jobs` also holds for tokenising and counting.
@@ -188,13 +188,28 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         n_labels = _n_labels(y)
-        self._new_classifier()
+        self.check_parameters(y)
         texts = Counted(checked_texts(X, "X"))
+        _check_lengths(n_labels, X, sample_weight)
         more, elsewhere = checked_texts(unlabeled, "unlabeled"), checked_texts(background, "background")
         prepared = self.prepare(chain(texts, more), background=elsewhere, with_graph=document_graph is None)
         if texts.n != n_labels:
             raise InputError(f"{texts.n:,} texts but {n_labels:,} labels: there must be one label a text.")
         return self.fit_prepared(prepared, y, sample_weight, document_graph=document_graph, callbacks=callbacks)
+
+    def check_parameters(self, y: Any = None) -> None:
+        """Raise an InputError if a parameter, also of the classifier, cannot be used. `fit` does so before all else.
+
+        Parameters
+        ----------
+        y : sequence, optional
+            Labels, as for `fit`: whether `class_prior` and `class_weight` fit them is then checked too.
+        """
+        classifier = self._new_classifier()
+        if self.vectors is not None and classifier.model == "network":
+            raise InputError("vectors are for the linear model; the network has none. Leave them out.")
+        self._preparation().check()
+        classifier.check_parameters(y)
 
     def prepare(self, texts: Iterable[str], *, background: Iterable[str] = (), with_graph: bool = True) -> Prepared:
         """Do what needs no labels: vocabulary, weights, word graph. Fits with other labels or seeds can share it.
@@ -261,12 +276,12 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _new_classifier(self) -> WGCNClassifier:
-        """Return the model with its settings, which are checked as far as `tune` goes: before anything takes long."""
+        """Return the model with its settings."""
+        if not isinstance(self.classifier, WGCNClassifier | None):
+            raise InputError(f"classifier must be a WGCNClassifier or None, got {self.classifier!r}.")
         classifier: WGCNClassifier = clone(self._settings_of_model())
         if self.tune:
             classifier.set_params(tune=True, tune_seconds=self.tune_seconds, tune_trials=self.tune_trials)
-        if classifier.tune:
-            check_tuning(classifier.model, classifier.tune_seconds, classifier.tune_trials)
         return classifier
 
     def _preparation(self) -> Preparation:
@@ -514,6 +529,14 @@ def _n_labels(y: Any) -> int:
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
     return int(y.shape[0]) if hasattr(y, "shape") and y.shape else len(y)
+
+
+def _check_lengths(n_labels: int, texts: Iterable[str], sample_weight: npt.ArrayLike | None) -> None:
+    """Say as soon as it is known that there is another number of texts or of weights than of labels."""
+    if isinstance(texts, Sized) and len(texts) != n_labels:
+        raise InputError(f"{len(texts):,} texts but {n_labels:,} labels: there must be one label a text.")
+    if sample_weight is not None and np.shape(sample_weight) not in ((), (n_labels,)):
+        raise InputError(f"sample_weight has the shape {np.shape(sample_weight)}; expected ({n_labels},), one a text.")
 
 
 def _learnt_alpha(classifier: WGCNClassifier) -> list[float] | None:

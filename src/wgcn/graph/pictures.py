@@ -11,15 +11,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError, MissingDependencyError
-from wgcn.inference.folder import write_file
+from wgcn.errors import InputError, needs
+from wgcn.files import write_file
+from wgcn.inference.folder import check_target
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["figure", "panels", "plot_confusion"]
+__all__ = ["check_picture", "figure", "panels", "plot_confusion"]
 
 _DATE_KEYS = {".png": None, ".svg": "Date", ".pdf": "CreationDate"}
+
+
+def check_picture(path: str | Path) -> None:
+    """Raise an error if a picture could not be written: before the work whose result it is to show."""
+    _check_ending(Path(path))
+    check_target(path)
+    with needs("A picture"):
+        import matplotlib  # noqa: F401
+
+
+def _check_ending(path: Path) -> None:
+    if path.suffix.lower() not in _DATE_KEYS:
+        raise InputError(f"A picture ends in {', '.join(_DATE_KEYS)}, got {path.name!r}.")
 
 
 @contextmanager
@@ -41,13 +55,10 @@ def figure(path: str | Path, size: tuple[float, float]) -> Iterator[Axes]:
 def panels(paths: Sequence[str | Path], size: tuple[float, float], n: int) -> Iterator[list[Axes]]:
     """Draw several pictures side by side, and write them to one file or to several of different formats."""
     for path in map(Path, paths):
-        if path.suffix.lower() not in _DATE_KEYS:
-            raise InputError(f"A picture ends in {', '.join(_DATE_KEYS)}, got {path.name!r}.")
-    try:
+        _check_ending(path)
+    with needs("A picture"):
         from matplotlib import rc_context
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependencyError("matplotlib", "plots", "A picture") from error
     with rc_context({"svg.hashsalt": "wgcn", "svg.fonttype": "none", "font.size": 10}):
         drawing = Figure(figsize=size, layout="tight")
         yield list(drawing.subplots(1, n, squeeze=False)[0])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wgcn.errors import InputError, MissingDependencyError
+from wgcn.errors import InputError, needs
 from wgcn.graph.pictures import figure
 from wgcn.graph.word_graph import WordGraph
 
@@ -39,10 +39,8 @@ def plot_neighbourhood(
     min_count : int, optional
         As for `WordGraph.neighbours`.
     """
-    try:
+    with needs("A picture of a graph"):
         import networkx
-    except ImportError as error:
-        raise MissingDependencyError("networkx", "plots", "A picture of a graph") from error
     near = [neighbour.word for neighbour in graph.neighbours(word, k, min_count=min_count)]
     if not near:
         raise InputError(f"The word {word!r} has no neighbours to draw. Build the graph with a lower threshold.")

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError, MissingDependencyError
+from wgcn.errors import InputError, needs
 from wgcn.graph.association import DOCUMENT_WEIGHTS, WEIGHTS, EdgeRules, Weight, from_documents, from_windows, normalize
 from wgcn.graph.citations import from_citations
 from wgcn.graph.counts import WindowCounts
@@ -326,10 +326,8 @@ class WordGraph:
 
     def to_networkx(self) -> networkx.Graph:
         """Return a networkx graph whose nodes are the words and whose edges have a `weight`."""
-        try:
+        with needs("A networkx graph"):
             import networkx
-        except ImportError as error:
-            raise MissingDependencyError("networkx", "plots", "A networkx graph") from error
         graph = networkx.from_scipy_sparse_array(self.adjacency)
         return networkx.relabel_nodes(graph, dict(enumerate(self.vocabulary.words)), copy=False)
 
@@ -342,10 +340,8 @@ class WordGraph:
             Both directions of every edge, and the self-loops.
         edge_weight : float32 tensor of shape (entries,)
         """
-        try:
+        with needs("An edge_index tensor"):
             import torch
-        except ImportError as error:
-            raise MissingDependencyError("torch", "train", "An edge_index tensor") from error
         edges = self.adjacency.tocoo()
         index = np.stack([edges.row, edges.col]).astype(np.int64)
         return torch.from_numpy(index), torch.from_numpy(edges.data.astype(np.float32))

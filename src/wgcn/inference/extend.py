@@ -29,7 +29,7 @@ from wgcn.inference.model import TextModel
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import document_terms
-from wgcn.text.word_vectors import DISTILLED, word_vectors
+from wgcn.text.word_vectors import DISTILLED, check_word_vectors, word_vectors
 
 __all__ = ["How", "extend"]
 
@@ -84,6 +84,8 @@ def extend(
         raise InputError(f"min_count must be at least 1, got {min_count}.")
     if model.ngram_range[0] > 1:
         raise InputError(f"The model has no single words, only n-grams of {model.ngram_range[0]} and more: none fits.")
+    if vectors is not None:
+        check_word_vectors(str(vectors))
     try:
         corpus = Corpus.from_texts(texts, tokenizer=model.tokenizer)
     except NoWordError:

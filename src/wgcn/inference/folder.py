@@ -1,7 +1,15 @@
 """Saved folders: tensors in safetensors, words as plain text, settings as JSON, and a digest over all of them.
 
-A folder is written beside its place and renamed into it, so that a crash leaves the old one whole. Loading executes
-nothing, reads no more than the files' sizes, and answers anything unexpected with one :class:`~wgcn.errors.StoreError`.
+Loading executes nothing, reads no more than the files' sizes, and answers anything unexpected with one
+:class:`~wgcn.errors.StoreError`.
+
+Saving changes no file that it did not write, and a crash at any moment leaves the old or the new version whole:
+
+1. The new files are written to `.wgcn-new-*` inside the folder. Until the next step, the old version counts.
+2. That is renamed to `.wgcn-pending`. From here on the new version counts: a file there goes before one of its name in
+   the folder, for every reader.
+3. The files are moved from there into the folder, `config.json` last. If that is interrupted, the next save does it.
+
 """
 
 from __future__ import annotations
@@ -9,13 +17,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,16 +31,26 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from wgcn.errors import InputError, StoreError
+from wgcn.files import check_writable, create_file, file_target, locked_folder, made_folder, sync_folder, writing
 from wgcn.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Folder", "check_csr", "csr_tensors", "load_folder", "open_whole", "save_folder", "write_file"]
+__all__ = [
+    "Folder",
+    "check_csr",
+    "check_target",
+    "csr_tensors",
+    "load_folder",
+    "save_folder",
+]
 
 VERSION = 1
 CONFIG, VOCABULARY, README = "config.json", "vocabulary.txt", "README.md"
+_NEW, _PENDING = ".wgcn-new-", ".wgcn-pending"
 _MAX_CONFIG_BYTES = 1 << 24  # a model has its stop words there
+_ATTEMPTS = 20  # to read a folder that is saved meanwhile
 
 
 @dataclass(frozen=True)
@@ -118,9 +136,10 @@ def save_folder(
     vocabulary: Vocabulary,
     readme: str | None = None,
 ) -> str:
-    """Write a folder, whole or not at all, replacing one that was saved there before; return its digest.
+    """Write a folder, whole or not at all; return its digest.
 
-    A folder that is there and is not a saved one is never replaced.
+    A folder of the same kind that is there is updated: files that were not saved before stay, and those that were keep
+    their modes. A link to a folder stays a link. Any other folder that is not empty is an error.
 
     Parameters
     ----------
@@ -135,7 +154,9 @@ def save_folder(
         Text of a README.md for people, which is covered by the digest too.
     """
     path = Path(path)
-    _check_replaceable(path)
+    with writing(path):
+        _restore_previous(path)
+        folder, old = _folder_target(path, kind)
     contents = {
         VOCABULARY: "".join(f"{word}\n" for word in vocabulary.words).encode(),
         f"{kind}.safetensors": save(
@@ -146,7 +167,7 @@ def save_folder(
             }
         ),
     }
-    if readme is not None:
+    if readme is not None and (README in old or not os.path.lexists(folder / README)):  # a user's own stays
         contents[README] = readme.encode()
     document: dict[str, Any] = {
         "format": f"wgcn-{kind}",
@@ -161,21 +182,10 @@ def save_folder(
             f"{path}: {len(contents[CONFIG]):,} bytes of settings could not be read back: {_MAX_CONFIG_BYTES:,} is the "
             "limit. Have fewer stop words or classes."
         )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-        try:
-            temporary.chmod(0o777 & ~_umask())
-            for name, content in contents.items():
-                with (temporary / name).open("wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-            _move_into_place(temporary, path)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from error
+    with writing(path), made_folder(folder), locked_folder(folder):
+        _put(folder, contents)
+        if README in old and README not in contents:
+            (folder / README).unlink(missing_ok=True)
     return str(document["digest"])
 
 
@@ -191,13 +201,26 @@ def load_folder(path: str | Path, kind: str, schema: Mapping[str, type | tuple[t
         The keys of its config, all of which must be there and no others, with the types of their values.
     """
     path = Path(path)
-    _finish_move(path)
-    document = _read_config(path, kind)
+    _restore_previous(path)
+    if not path.is_dir():
+        raise StoreError(f"There is no {kind} folder {path}. Check the path.")
+    for _ in range(_ATTEMPTS):
+        config = _read(path, CONFIG, _MAX_CONFIG_BYTES)
+        try:
+            return _load(path, kind, schema, config)
+        except StoreError:
+            if _read(path, CONFIG, _MAX_CONFIG_BYTES) == config:
+                raise
+    raise StoreError(f"{path} is saved again and again while it is read. Try again later.")
+
+
+def _load(path: Path, kind: str, schema: Mapping[str, type | tuple[type, ...]], content: bytes) -> Folder:
+    document = _parse_config(path, kind, content)
     config = document["config"]
     _check_keys(path, "config", config, schema)
     tensor_file = f"{kind}.safetensors"
     names = {VOCABULARY, tensor_file, *({README} & document["files"].keys())}
-    contents = {name: _read(path / name) for name in sorted(names)}
+    contents = {name: _read(path, name) for name in sorted(names)}
     if document["files"] != {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}:
         raise StoreError(f"{path} is damaged: its files do not match their digests. Save or fetch it again.")
     try:
@@ -214,35 +237,101 @@ def load_folder(path: str | Path, kind: str, schema: Mapping[str, type | tuple[t
     return Folder(path, config, tensors, vocabulary, document["digest"])
 
 
-def write_file(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file, whole or not at all: `write` is given a file beside it, which then takes its place."""
-    with open_whole(path) as file:
-        write(file)
+def check_target(path: str | Path, kind: str | None = None) -> None:
+    """Raise an InputError if a file, or a folder of a kind, could not be written; nothing is changed or left behind.
 
+    Called before work that takes long, so that its result is not lost for the want of a place.
 
-@contextmanager
-def open_whole(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file for writing that takes its place only when all went well."""
+    Parameters
+    ----------
+    path : path
+    kind : str, optional
+        What the folder is to hold, as for `save_folder`; None for a file.
+    """
     path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                yield file
-            temporary.chmod(0o666 & ~_umask())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from error
+    with writing(path):
+        if kind is None:
+            file_target(path)
+        else:
+            _folder_target(path, kind)
 
 
-def _read_config(path: Path, kind: str) -> dict[str, Any]:
+def _folder_target(path: Path, kind: str) -> tuple[Path, frozenset[str]]:
+    """Return the folder to save to, links followed, and the names of the files that were saved there before."""
+    if not os.path.lexists(path):
+        check_writable(path)
+        return path, frozenset()
+    if not path.exists():
+        raise InputError(
+            f"{path} is a link that leads nowhere. Make the folder that it names, or choose another place."
+        )
     if not path.is_dir():
-        raise StoreError(f"There is no {kind} folder {path}. Check the path.")
-    content = _read(path / CONFIG, limit=_MAX_CONFIG_BYTES)
+        raise InputError(f"{path} exists and is not a folder. Choose another place.")
+    folder = path.resolve()
+    old = frozenset[str]()
+    if any(not entry.name.startswith(_NEW) for entry in folder.iterdir()):
+        old = _saved_files(folder, path, kind)
+    check_writable(folder)
+    return folder, old
+
+
+def _saved_files(folder: Path, path: Path, kind: str) -> frozenset[str]:
+    try:
+        document = json.loads(_read(folder, CONFIG, _MAX_CONFIG_BYTES))
+        held = str(document["format"])
+    except (StoreError, ValueError, KeyError, TypeError, RecursionError):
+        held = ""
+    if not held.startswith("wgcn-"):
+        raise InputError(f"{path} is a folder with other files in it, not a saved {kind}. Choose another place.")
+    if held != f"wgcn-{kind}":
+        raise InputError(f"{path} holds {held!r:.60}, which a {kind} must not replace. Choose another place.")
+    version, files = document.get("version"), document.get("files")
+    if isinstance(version, int) and version > VERSION:
+        raise InputError(
+            f"{path} was saved by a newer wgcn, and is not replaced. Update wgcn, or choose another place."
+        )
+    return frozenset(files) if isinstance(files, dict) else frozenset()
+
+
+def _put(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Put files into a folder, all or none of them."""
+    _finish(folder)
+    for entry in list(folder.iterdir()):
+        if entry.name.startswith(_NEW):
+            shutil.rmtree(entry)  # of a save that was killed
+    for name in contents:
+        if (folder / name).is_dir():
+            raise InputError(f"{folder / name} is a folder, where a file is to be written. Choose another place.")
+    new = folder / f"{_NEW}{secrets.token_hex(8)}"
+    try:
+        new.mkdir()
+        for name, content in contents.items():
+            there = folder / name
+            with create_file(new / name, there.stat() if there.exists() and not there.is_symlink() else None) as file:
+                file.write(content)
+        sync_folder(new)
+        new.rename(folder / _PENDING)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    sync_folder(folder)
+    _finish(folder)
+
+
+def _finish(folder: Path) -> None:
+    """Move the files of a new version into their folder; what it is made of comes before the config."""
+    pending = folder / _PENDING
+    if not pending.is_dir():
+        return
+    for file in sorted(pending.iterdir(), key=lambda file: file.name == CONFIG):
+        file.replace(folder / file.name)
+    sync_folder(folder)
+    pending.rmdir()
+
+
+# Reading
+
+
+def _parse_config(path: Path, kind: str, content: bytes) -> dict[str, Any]:
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -281,59 +370,30 @@ def _digest(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(covered, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def _read(path: Path, limit: int | None = None) -> bytes:
+def _read(folder: Path, name: str, limit: int | None = None) -> bytes:
+    """Read a file of a folder: of the version that is being moved there, if it has it."""
+    path = folder / name
     try:
-        if limit is not None and path.stat().st_size > limit:
-            raise StoreError(f"{path} is larger than {limit:,} bytes, which no such file is.")
-        return path.read_bytes()
+        with suppress(FileNotFoundError):
+            return _read_bytes(folder / _PENDING / name, limit)
+        return _read_bytes(path, limit)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be read: {error.strerror or error}. Save or fetch the folder again."
         ) from error
 
 
-def _check_replaceable(path: Path) -> None:
-    if not os.path.lexists(path):
+def _read_bytes(path: Path, limit: int | None) -> bytes:
+    if limit is not None and path.stat().st_size > limit:
+        raise StoreError(f"{path} is larger than {limit:,} bytes, which no such file is.")
+    return path.read_bytes()
+
+
+def _restore_previous(path: Path) -> None:
+    """Bring back a folder that an earlier version of wgcn had moved aside when it was killed."""
+    if os.path.lexists(path):
         return
-    if not path.is_dir():
-        raise InputError(f"{path} exists and is not a folder. Choose another place.")
-    entries = {entry.name for entry in path.iterdir()}
-    if not entries:
-        return
-    try:
-        ours = str(json.loads(_read(path / CONFIG, _MAX_CONFIG_BYTES)).get("format")).startswith("wgcn-")
-    except (StoreError, ValueError, AttributeError, RecursionError):
-        ours = False
-    if not ours:
-        raise InputError(f"{path} is a folder with other files in it, which would be lost. Choose another place.")
-
-
-def _previous(path: Path) -> Path:
-    return path.with_name(f".{path.name}.previous")
-
-
-def _move_into_place(new: Path, path: Path) -> None:
-    """Put a folder into its place. No system call swaps two folders everywhere, so the old one steps aside first."""
-    _finish_move(path)
-    try:
-        if path.exists():
-            path.replace(_previous(path))
-        new.replace(path)
-    finally:
-        _finish_move(path)
-
-
-def _finish_move(path: Path) -> None:
-    """Remove the old folder if the new one is in its place; else put it back: it is whole, under another name."""
-    previous = _previous(path)
+    previous = path.with_name(f".{path.name}.previous")
     if previous.is_dir():
-        if path.exists():
-            shutil.rmtree(previous, ignore_errors=True)
-        else:
-            previous.replace(path)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        with suppress(OSError):
+            previous.rename(path)

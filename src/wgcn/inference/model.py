@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError, MissingDependencyError, StoreError
+from wgcn.errors import InputError, StoreError, needs
 from wgcn.inference import folder as store
 from wgcn.inference.card import model_card
 from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, Floats, TextTerms, add_up, load_terms
@@ -169,7 +169,7 @@ class TextModel(TextTerms):
             words say whose vectors are nearest to its own; one without a vector, or with none near it, stays unknown.
         vectors : str or path, optional
             For "vectors", and needed there: "distilled", what a sentence encoder makes of each word (it needs
-            ``wgcn[vectors]``), or the path of a file, such as GloVe's: see docs/word-vectors.md.
+            the extra ``vectors``), or the path of a file, such as GloVe's: see docs/word-vectors.md.
         min_count : int, optional
             Leave out words that occur less often than this in the texts. By default 2 for "graph", else 1.
 
@@ -181,10 +181,8 @@ class TextModel(TextTerms):
         >>> model.predict(["merlot", "turbo"]).tolist()
         ['drink', 'drive']
         """
-        try:
+        with needs("Adding words to a model"):
             from wgcn.inference.extend import extend
-        except ImportError as error:
-            raise MissingDependencyError(error.name or "scipy", "graph", "Adding words to a model") from error
         return extend(self, texts, how, vectors=vectors, min_count=min_count)
 
     @property

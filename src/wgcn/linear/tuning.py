@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from wgcn.errors import InputError, MissingDependencyError, WGCNWarning
+from wgcn.errors import InputError, WGCNWarning, needs
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -73,10 +73,8 @@ def check_tuning(model: str, seconds: float, trials: int) -> Any:
         raise InputError(f"tune_seconds must be above 0, got {seconds}.")
     if trials < 1:
         raise InputError(f"tune_trials must be at least 1, got {trials}.")
-    try:
+    with needs("tune=True"):
         import optuna
-    except ImportError as error:
-        raise MissingDependencyError("optuna", "search", "tune=True") from error
     return optuna
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
-from wgcn.errors import MissingDependencyError
+from wgcn.errors import needs
 from wgcn.network.settings import EpochRecord
 
 if TYPE_CHECKING:
@@ -38,11 +38,9 @@ class ProgressBar:
     """
 
     def __init__(self, max_epochs: int) -> None:
-        try:
+        with needs("A progress bar"):
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-        except ImportError as error:
-            raise MissingDependencyError("rich", "cli", "A progress bar") from error
         console = Console(stderr=True)
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("at most"), TimeRemainingColumn())
         self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -18,7 +18,7 @@ from safetensors import safe_open
 from safetensors.numpy import save
 
 from wgcn.errors import InputError, StoreError
-from wgcn.inference.folder import write_file
+from wgcn.files import write_file
 from wgcn.network.settings import EpochRecord, Result
 
 if TYPE_CHECKING:

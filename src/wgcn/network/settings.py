@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -10,7 +12,15 @@ import numpy.typing as npt
 
 from wgcn.errors import InputError
 
-__all__ = ["EpochRecord", "History", "NetworkSettings", "Result", "TrainedNetwork", "TrainingSettings"]
+__all__ = [
+    "EpochRecord",
+    "History",
+    "NetworkSettings",
+    "Result",
+    "TrainedNetwork",
+    "TrainingSettings",
+    "check_numbers",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +48,7 @@ class NetworkSettings:
     centred: bool = False
 
     def __post_init__(self) -> None:
+        check_numbers(self, real=("residual", "word_dropout", "document_dropout"), whole=("hidden", "order"))
         _at_least(self, 1, "hidden")
         _at_least(self, 0, "order")
         if not np.isfinite(self.residual):
@@ -96,6 +107,11 @@ class TrainingSettings:
     checkpoint_every: int = 25
 
     def __post_init__(self) -> None:
+        check_numbers(
+            self,
+            real=("learning_rate", "weight_decay", "label_smoothing", "validation_fraction"),
+            whole=("max_epochs", "patience", "batch_size", "n_models", "seed", "checkpoint_every"),
+        )
         if not 0 < self.learning_rate < np.inf:
             raise InputError(f"learning_rate must be above 0, got {self.learning_rate}.")
         if not 0 <= self.weight_decay < np.inf:
@@ -156,6 +172,15 @@ class TrainedNetwork:
     bias: npt.NDArray[np.float32]
     history: History
     epochs: tuple[int, ...]  # that were trained, of each network
+
+
+def check_numbers(settings: object, *, real: Iterable[str] = (), whole: Iterable[str] = ()) -> None:
+    """Raise an InputError unless attributes of these names are numbers; None is left alone."""
+    for names, kind, called in ((real, Real, "number"), (whole, Integral, "whole number")):
+        for name in names:
+            value = getattr(settings, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
+                raise InputError(f"{name} must be a {called}, got {value!r}.")
 
 
 def _at_least(settings: object, least: int, *names: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,20 @@ from wgcn.text.read import read_texts
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
-__all__ = ["Corpus"]
+__all__ = ["Corpus", "check_ngram_range"]
 
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 Progress = Callable[[int], Any]
+
+
+def check_ngram_range(given: Any) -> tuple[int, int]:
+    """Return the shortest and the longest n-gram, or say what is wrong with them."""
+    numbers = list(given) if isinstance(given, Iterable) else []
+    whole = len(numbers) == 2 and all(isinstance(number, Integral) for number in numbers)
+    if not whole or not 1 <= numbers[0] <= numbers[1]:
+        raise InputError(f"ngram_range must be two numbers with 1 <= first <= second, got {given!r}.")
+    return numbers[0], numbers[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +107,7 @@ class Corpus:
         texts = checked_texts(texts)
         if vocabulary is not None and rules is not None:
             raise InputError("Give either rules, to choose a vocabulary, or a vocabulary, not both.")
-        shortest, longest = ngram_range
-        if not 1 <= shortest <= longest:
-            raise InputError(f"ngram_range must be two numbers with 1 <= first <= second, got {ngram_range}.")
+        shortest, longest = check_ngram_range(ngram_range)
         if vocabulary is not None and longest == 1:
             return _known(texts, tokenizer, vocabulary, n_jobs, progress)
         ids, offsets, words = _gather(texts, tokenizer, n_jobs, progress)

@@ -185,7 +185,7 @@ def _public_modules(name: str) -> Iterator[ModuleType]:
         module = importlib.import_module(name)
     except Exception as error:
         if name in ROOTS:
-            raise MissingDependencyError("scikit-learn", "graph", "The docs corpus") from error
+            raise MissingDependencyError("sklearn", "The docs corpus") from error
         return  # An optional dependency is missing or the module refuses to be imported.
     yield module
     for child in pkgutil.iter_modules(getattr(module, "__path__", ())):
@@ -354,5 +354,5 @@ def _cache_name() -> str:
     try:
         versions = "-".join(importlib.metadata.version(package) for package in ("numpy", "scipy", "scikit-learn"))
     except importlib.metadata.PackageNotFoundError as error:
-        raise MissingDependencyError("scikit-learn", "graph", "The docs corpus") from error
+        raise MissingDependencyError("sklearn", "The docs corpus") from error
     return f"docs-{FORMAT}-{versions}-py{sys.version_info.major}.{sys.version_info.minor}.json.gz"

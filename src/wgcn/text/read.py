@@ -28,7 +28,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wgcn.errors import InputError, MissingDependencyError, WGCNWarning
+from wgcn.errors import InputError, WGCNWarning, needs
 
 __all__ = ["ENDINGS", "MAX_CHARACTERS", "read_rows", "read_texts"]
 
@@ -416,11 +416,9 @@ def _plain(value: object, column: str, source: _Source) -> str | None:
 
 
 def _read_parquet(stream: io.BufferedReader, source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
-    try:
+    with needs("Reading parquet files"):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError:
-        raise MissingDependencyError("pyarrow", "parquet", "Reading parquet files") from None
     try:
         # Both settings are needed for a row group to be streamed rather than loaded whole.
         file = pq.ParquetFile(stream, buffer_size=2**20, pre_buffer=False)

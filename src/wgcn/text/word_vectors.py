@@ -29,7 +29,7 @@ import numpy.typing as npt
 from wgcn.cache import file_digest
 from wgcn.errors import InputError, WGCNWarning
 
-__all__ = ["DISTILLED", "register_word_vectors", "word_vectors"]
+__all__ = ["DISTILLED", "check_word_vectors", "register_word_vectors", "word_vectors"]
 
 Vectors = tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]
 Line = tuple[int, bytes]  # with its number
@@ -69,6 +69,18 @@ def word_vectors(words: Sequence[str], source: str) -> Vectors:
             stacklevel=2,
         )
     return vectors.copy(), known.copy()
+
+
+def check_word_vectors(source: str) -> None:
+    """Raise what `word_vectors` would raise about a source, without reading more than the beginning of a file."""
+    if source == DISTILLED:
+        from wgcn.text.encoder import check_encoder
+
+        check_encoder()
+        return
+    path = _find(source)
+    with closing(_lines(path)) as lines:
+        _begin(path, lines)
 
 
 def register_word_vectors(path: str | Path) -> str:

@@ -49,6 +49,7 @@ def reproduce(
     setting runs only what it changes.
     """
     from wgcn.errors import InputError
+    from wgcn.inference.folder import check_target
     from wgcn.text.word_vectors import register_word_vectors
     from wgcn_paper.experiments.reproduce import TABLES, table_of, write_overview
     from wgcn_paper.experiments.reproduce import reproduce as run
@@ -62,6 +63,8 @@ def reproduce(
     names = list(TABLES) if name == "all" else [name]
     if name == "all" and (settings is not None or search):
         raise InputError("--settings and --search are for one table: name it instead of 'all'.")
+    for each in names:
+        check_target(output / f"{each}.md")
     vectors = None if word_vectors is None else register_word_vectors(word_vectors)
     for each in names:
         table = table_of(each, settings)

@@ -25,7 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.cache import cache_folder
-from wgcn.errors import InputError
+from wgcn.errors import InputError, needs
+from wgcn.files import write_file
 from wgcn.inference.folder import check_csr
 from wgcn.text.read import read_rows
 from wgcn_paper.datasets.dataset import Dataset
@@ -204,7 +205,8 @@ def _read_text_set(name: str, path: Path) -> Dataset:
 
 
 def _read_citation_set(name: str, path: Path) -> Dataset:
-    from scipy.sparse import load_npz
+    with needs("A citation network"):
+        from scipy.sparse import load_npz
 
     labels = _integers(path / "labels.npy", _load_arrays(path / "labels.npy", _load_npy))
     features = _csr(path / "features.npz", _load_arrays(path / "features.npz", load_npz))
@@ -387,5 +389,6 @@ def write_citation_set(path: Path, dataset: Dataset) -> None:
 
 
 def write_stop_words(path: Path, words: Iterable[str]) -> None:
-    """Write a list of words, sorted."""
-    path.write_text("".join(f"{word}\n" for word in sorted(words)), encoding="utf-8")
+    """Write a list of words, sorted: whole, or not at all."""
+    text = "".join(f"{word}\n" for word in sorted(words))
+    write_file(path, lambda file: file.write(text.encode()))

@@ -1,7 +1,7 @@
 """Put benchmark sets into the cache: from where they were published, or from a copy on this machine.
 
 A set is built in a folder beside its place, compared with what was published, and renamed into its place: whole or not
-at all.
+at all. Where there is a damaged one, its files are replaced one by one, and no others.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def prepare(names: Iterable[str], source: str | Path | None = None, progress: Re
 def _prepare_set(known: TextSet | CitationSet, folder: Path, copy: Source | None, progress: Report | None) -> bool:
     if _is_whole(known, folder):
         return False
-    path = set_path(folder, known)
+    path = set_path(folder, known).resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix=f".{known.name}.", dir=path.parent) as temporary,
@@ -112,9 +112,11 @@ def _prepare_set(known: TextSet | CitationSet, folder: Path, copy: Source | None
         new.mkdir(parents=True)
         _fill(known, new, source)
         check_content(read_set(known.name, Path(temporary)), f"{source}")
-        if path.exists():
-            path.rename(Path(temporary, "damaged"))
-        new.rename(path)
+        if path.is_dir():  # damaged; files that are not of the set stay
+            for file in new.iterdir():
+                file.replace(path / file.name)
+        else:
+            new.rename(path)
     return True
 
 
@@ -172,9 +174,7 @@ def _prepare_stop_words(folder: Path, copy: Source | None, progress: Report | No
     ):
         words = _find_stop_words(source, Path(temporary))
         check_words(words, f"{source}")
-        new = Path(temporary, STOP_WORDS_FILE)
-        write_stop_words(new, words)
-        new.replace(path)
+        write_stop_words(path, words)
     return True
 
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import platform
-import resource
 import sys
 import time
 from contextlib import suppress
@@ -23,6 +22,7 @@ import numpy as np
 from wgcn import __version__
 from wgcn.errors import InputError
 from wgcn_paper.datasets import Dataset, load_dataset
+from wgcn_paper.memory import peak_memory
 from wgcn_paper.methods.baseline import Baseline, make_baseline, method_class
 from wgcn_paper.protocol import Protocol, Query
 
@@ -77,7 +77,7 @@ class Run:
     ms_per_epoch: float | None
     fit_seconds: float
     predict_seconds: float
-    memory: float
+    memory: float | None  # None where the system does not tell
     gpu_memory: float | None
     model: str | None
     device: str
@@ -216,15 +216,12 @@ def _reset_peaks() -> None:
         Path("/proc/self/clear_refs").write_text("5")  # Linux: begin to measure the highest memory anew
 
 
-def _peaks() -> tuple[float, float | None]:
-    """Return the highest memory of the process and, if it was used, of the graphics card, in MiB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    with suppress(OSError, StopIteration):
-        lines = Path("/proc/self/status").read_text().splitlines()
-        peak = next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+def _peaks() -> tuple[float | None, float | None]:
+    """Return the highest memory of the process, if it is known, and of the graphics card, if it was used, in MiB."""
+    peak = peak_memory()
     torch = sys.modules.get("torch")
     gpu = torch.cuda.max_memory_allocated() / 2**20 if torch is not None and torch.cuda.is_available() else 0.0
-    return round(peak, 1), round(gpu, 1) if gpu else None
+    return None if peak is None else round(peak / 2**20, 1), round(gpu, 1) if gpu else None
 
 
 def renamed(run: Run, cell: Cell) -> Run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import isnan, nan
 from pathlib import Path
 
 from wgcn_paper.experiments.cells import Run
@@ -83,10 +84,12 @@ def _machine(run: Run, device: str) -> str:
 
 
 def _epoch_cost(run: Run) -> tuple[float, float]:
-    return run.ms_per_epoch or 0.0, run.gpu_memory or run.memory
+    return run.ms_per_epoch or 0.0, run.gpu_memory or run.memory or nan
 
 
 def _pair(ms: float, memory: float) -> str:
+    if isnan(memory):
+        return f"{ms:,.1f} / {NOTHING}"
     return f"{ms:,.1f} / {memory:,.0f}" if isinstance(ms, float) else f"{ms:,} / {memory:,}"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wgcn.errors import InputError
-from wgcn.inference.folder import write_file
+from wgcn.files import write_file
 from wgcn_paper.datasets import load_dataset, stop_words
 from wgcn_paper.experiments.cells import Cell, Run
 from wgcn_paper.experiments.report import provenance

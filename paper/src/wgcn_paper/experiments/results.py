@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wgcn.errors import StoreError, WGCNError
-from wgcn.inference.folder import write_file
+from wgcn.files import write_file
 from wgcn_paper.experiments.cells import Cell, Run, renamed
 from wgcn_paper.methods.baseline import method_class
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from wgcn.errors import InputError, MissingDependencyError
-from wgcn.inference.folder import write_file
+from wgcn.errors import InputError, needs
+from wgcn.files import write_file
 from wgcn_paper.experiments.cells import Cell, environment, make_cell, validate_cell
 from wgcn_paper.experiments.runner import Workers
 from wgcn_paper.experiments.table import Options, Row, Table
@@ -45,10 +45,8 @@ def search(
     -------
     path of the file
     """
-    try:
+    with needs("A search for settings"):
         import optuna
-    except ImportError as error:
-        raise MissingDependencyError("optuna", "search", "A search for settings") from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     log = _Log(folder / f"{table.name}-search.json", table.name)
     studies = [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError, MissingDependencyError
+from wgcn.errors import InputError, needs
 
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
@@ -53,9 +53,6 @@ _METHODS: dict[str, tuple[str, str]] = {
 
 # Methods from outside the package.
 _registered: dict[str, type[Baseline]] = {}
-
-# Packages that only some methods need, and the extra that installs them.
-_EXTRAS = {"torch_geometric": "baselines", "fasttext": "baselines"}
 
 
 class Fit(NamedTuple):
@@ -132,12 +129,8 @@ def method_class(name: str) -> type[Baseline]:
     if name not in _METHODS:
         raise InputError(f"There is no method {name!r}. There are: {', '.join(method_names())}.")
     module, attribute = _METHODS[name]
-    try:
+    with needs(f"The method {name}"):
         found: type[Baseline] = getattr(import_module(module), attribute)
-    except ImportError as error:
-        missing = (error.name or "a package").split(".")[0]
-        extra = _EXTRAS.get(missing, "train")
-        raise MissingDependencyError(missing, extra, f"The method {name}") from error
     return found
 
 
