@@ -1,7 +1,6 @@
 """What the tests of the data sets share: a site on this machine, small sets, and pickles as Python 2 wrote them."""
 
 import hashlib
-import re
 import struct
 import threading
 from collections.abc import Iterator
@@ -36,51 +35,23 @@ class Site:
 
     url: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
-    redirects: dict[str, str] = field(default_factory=dict)
-    statuses: list[int] = field(default_factory=list)  # to answer with first, one a request
-    cuts: list[int] = field(default_factory=list)  # bytes before the connection is cut, one a request
-    cut_always: int | None = None
-    ranges: bool = True
-    shift: int = 0  # what a part begins too late
-    length: bool = True  # whether the length of a file is told
-    etag: str | None = None
-    requests: list[tuple[str, str | None, str | None]] = field(default_factory=list)  # path, Range, If-Range
+    statuses: list[int] = field(default_factory=list)  # answers to the first requests
+    cuts: list[int] = field(default_factory=list)  # bytes before the connection is cut, for the first files
+    length: bool = True  # whether the server sends the length of a file
+    requests: list[str] = field(default_factory=list)
 
 
 def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            wanted, version = self.headers.get("Range"), self.headers.get("If-Range")
-            site.requests.append((self.path, wanted, version))
-            if site.statuses:
-                return self.answer(site.statuses.pop(0), b"")
-            if self.path in site.redirects:
-                return self.answer(302, b"", Location=site.redirects[self.path])
-            if self.path not in site.files:
-                return self.answer(404, b"")
-            data = site.files[self.path]
-            if not wanted or not site.ranges or (version and version != site.etag):
-                return self.answer(200, data)
-            start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1])
-            if start >= len(data):
-                return self.answer(416, b"", **{"Content-Range": f"bytes */{len(data)}"})
-            start += site.shift
-            return self.answer(206, data[start:], **{"Content-Range": f"bytes {start}-{len(data) - 1}/{len(data)}"})
-
-        def answer(self, status: int, body: bytes, **headers: str) -> None:
+            site.requests.append(self.path)
+            status = site.statuses.pop(0) if site.statuses else 200 if self.path in site.files else 404
+            body = site.files[self.path] if status == 200 else b""
             self.send_response(status)
             if site.length:
-                headers["Content-Length"] = str(len(body))
-            if site.etag and body:
-                headers["ETag"] = site.etag
-            for name, value in headers.items():
-                self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            cut = site.cut_always
-            if body and site.cuts:
-                cut = site.cuts.pop(0)
-            self.wfile.write(body[:cut])
-            self.close_connection = True
+            self.wfile.write(body[: site.cuts.pop(0) if body and site.cuts else None])
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -90,10 +61,10 @@ def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
 
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """A site on this machine."""
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(download, "PAUSE", 0.0)
+    """A site on this machine; a download is tried twice, without a pause."""
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr(download, "RETRIES", 1)
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
     site = Site()
     with ThreadingHTTPServer(("127.0.0.1", 0), _handler(site)) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

@@ -1,4 +1,4 @@
-"""wgcn data: the benchmark sets, which of them are here, and how to get the others."""
+"""wgcn-paper data: list the data sets of the paper, and download them."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +13,7 @@ from wgcn.errors import InputError
 
 __all__ = ["app"]
 
-app = typer.Typer(help="See which benchmark sets are here, and get the others.", no_args_is_help=True)
+app = typer.Typer(help="List the data sets of the paper, and download them.", no_args_is_help=True)
 
 ALL = "all"
 ABSENT = "not here"
@@ -21,7 +21,7 @@ ABSENT = "not here"
 
 @app.command("list")
 def show() -> None:
-    """List the benchmark sets, and where they are.
+    """List the data sets and the folders they are in.
 
     Example: wgcn-paper data list
     """
@@ -59,20 +59,18 @@ def _rows() -> list[tuple[str, ...]]:
 
 @app.command()
 def prepare(
-    names: Annotated[
-        list[str], typer.Argument(metavar="NAME...", help="Sets as 'wgcn-paper data list' names them, or 'all'.")
-    ],
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names from 'wgcn-paper data list', or 'all'.")],
     source: Annotated[
         Path | None,
         typer.Option(
             "--from",
             metavar="PATH",
-            help="Use no network: take the files from a folder, a checkout of the repository that a set comes from, "
-            "or a .zip or .tar.gz archive of one.",
+            help="Read the files from this folder or archive (.zip, .tar.gz) instead of the network: a data folder or "
+            "a checkout of the source repository.",
         ),
     ] = None,
 ) -> None:
-    """Put benchmark sets where 'load_dataset' finds them.
+    """Download data sets into the cache folder, or copy them there.
 
     Example: wgcn-paper data prepare r8 cora
     """

@@ -1,15 +1,15 @@
 """Put benchmark sets into the cache: from where they were published, or from a copy on this machine.
 
-A set is built in a folder beside its place, compared with what was published, and renamed into its place: whole or not
-at all. Where there is a damaged one, its files are replaced one by one, and no others.
+A set is built in a temporary folder beside its final place, compared with the published content, and renamed into
+place: complete or not at all. Where there is a damaged one, its files are replaced one by one, and no others.
 """
 
 from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from wgcn.errors import InputError
@@ -52,9 +52,8 @@ _LATER_STOP_WORDS = {
 def prepare(names: Iterable[str], source: str | Path | None = None, progress: Report | None = None) -> dict[str, bool]:
     """Put sets where :func:`wgcn_paper.datasets.load_dataset` finds them: in ``data`` in the cache folder.
 
-    A set that is there and has the published content is left alone. Downloads come from GitHub, or from the address
-    that the environment variable ``WGCN_MIRROR`` gives in the place of https://raw.githubusercontent.com. One that
-    was cut off is kept in ``.download`` beside the sets, and the next call goes on with it.
+    A set that is there with the published content is left as it is. Downloads come from GitHub, or from the address
+    that the environment variable ``WGCN_MIRROR`` gives in the place of https://raw.githubusercontent.com.
 
     Parameters
     ----------
@@ -64,17 +63,17 @@ def prepare(names: Iterable[str], source: str | Path | None = None, progress: Re
         Take the files from here instead of the network: a folder in the layout of :mod:`wgcn_paper.datasets.layout`, a
         checkout of the repository that a set comes from, or a .zip or .tar.gz archive of either.
     progress : callable, optional
-        Called with the name of a file that is downloaded, the number of bytes that are here, and their total or None.
+        Called with the name of a file that is downloaded, the number of bytes received, and the total or None.
 
     Returns
     -------
     dict from str to bool
-        For each name, whether it was put there now.
+        For each name, whether it was prepared now rather than there already.
 
     Raises
     ------
     InputError
-        If a set is unknown, cannot be had, or has other content than was published.
+        If a set is unknown, cannot be obtained, or differs from the published content.
     """
     wanted = list(dict.fromkeys(names))
     if DOCS in wanted:
@@ -104,10 +103,8 @@ def _prepare_set(known: TextSet | CitationSet, folder: Path, copy: Source | None
         return False
     path = set_path(folder, known).resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory(prefix=f".{known.name}.", dir=path.parent) as temporary,
-        _downloads(known, folder, progress) if copy is None else _given(copy) as source,
-    ):
+    with tempfile.TemporaryDirectory(prefix=f".{known.name}.", dir=path.parent) as temporary:
+        source: Source = _repository(known, Path(temporary, "download"), progress) if copy is None else copy
         new = set_path(Path(temporary), known)
         new.mkdir(parents=True)
         _fill(known, new, source)
@@ -168,10 +165,8 @@ def _prepare_stop_words(folder: Path, copy: Source | None, progress: Report | No
     with suppress(InputError):
         read_stop_words(path)
         return False
-    with (
-        tempfile.TemporaryDirectory(prefix=".stopwords.", dir=folder) as temporary,
-        _downloads(None, folder, progress) if copy is None else _given(copy) as source,
-    ):
+    with tempfile.TemporaryDirectory(prefix=".stopwords.", dir=folder) as temporary:
+        source: Source = _repository(None, Path(temporary, "download"), progress) if copy is None else copy
         words = _find_stop_words(source, Path(temporary))
         check_words(words, f"{source}")
         write_stop_words(path, words)
@@ -179,7 +174,7 @@ def _prepare_stop_words(folder: Path, copy: Source | None, progress: Report | No
 
 
 def _find_stop_words(source: Source, temporary: Path) -> list[str]:
-    """Return the words of the list in a source, without those that were added to it later."""
+    """Return the stop words of a source, without those that were added to the list later."""
     if isinstance(source, Repository):
         archive = temporary / "stopwords.zip"
         archive.write_bytes(source.read((_STOP_WORDS_ARCHIVE,))[_STOP_WORDS_ARCHIVE])
@@ -195,25 +190,10 @@ def _find_stop_words(source: Source, temporary: Path) -> list[str]:
 # Sources
 
 
-@contextmanager
-def _given(copy: Source) -> Iterator[Source]:
-    yield copy
-
-
-@contextmanager
-def _downloads(known: TextSet | CitationSet | None, folder: Path, progress: Report | None) -> Iterator[Repository]:
-    """Give the repository of a set, or of the stop words. What was downloaded goes, unless a download was cut off."""
-    name = STOP_WORDS if known is None else known.name
-    base = sources.NLTK_DATA
-    if known is not None:
-        base = sources.TEXT_GCN if known.kind == "text" else sources.PLANETOID
-    digests = {} if known is None else {file: digest for file, digest in _originals(known).items() if digest}
-    repository = Repository(base, folder / ".download" / name, digests, progress)
-    try:
-        yield repository
-    finally:
-        if repository.complete:
-            repository.clear()
-        for empty in (repository.folder, repository.folder.parent):
-            with suppress(OSError):
-                empty.rmdir()
+def _repository(known: TextSet | CitationSet | None, folder: Path, progress: Report | None) -> Repository:
+    """Return the repository of a set, or of the stop words; `folder` is for its downloads."""
+    if known is None:
+        return Repository(sources.NLTK_DATA, folder, {}, progress)
+    base = sources.TEXT_GCN if known.kind == "text" else sources.PLANETOID
+    digests = {file: digest for file, digest in _originals(known).items() if digest}
+    return Repository(base, folder, digests, progress)

@@ -1,24 +1,22 @@
-"""Where the files of a set may come from: a folder or an archive on this machine, or the network.
+"""Sources of the files of a data set: a folder or an archive on this machine, or the network.
 
-All of them answer one question: what do the files with these names hold? An archive is read, never extracted.
+Every source returns the content of files by name. An archive is read, never extracted.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import tarfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Protocol
 
-from wgcn.cache import file_digest
 from wgcn.errors import InputError
-from wgcn_paper.datasets.download import fetch
+from wgcn_paper.datasets.download import Report, download
 
-__all__ = ["Archive", "Folder", "Repository", "Source", "open_source", "read_member"]
+__all__ = ["Archive", "Folder", "Report", "Repository", "Source", "open_source", "read_member"]
 
 GITHUB = "https://raw.githubusercontent.com"
 TEXT_GCN = "yao8839836/text_gcn/5fa0c35dbe09453a8f724c3f3eb8b6f172deb18c"
@@ -28,14 +26,12 @@ MAX_MEMBER_BYTES = 2**28
 MAX_ARCHIVE_BYTES = 2**33  # of all members of a .tar archive together
 MAX_MEMBERS = 10**6
 
-Report = Callable[[str, int, int | None], None]
-
 
 class Source(Protocol):
-    """Something that has files by name."""
+    """A place that has files by name."""
 
     def read(self, names: tuple[str, ...]) -> dict[str, bytes] | None:
-        """Return what the files hold, or None if not all of them are there."""
+        """Return the content of the files, or None if the source does not have all of them."""
         ...
 
 
@@ -58,7 +54,7 @@ class Folder:
         return f"{self.path}"
 
     def read(self, names: tuple[str, ...]) -> dict[str, bytes] | None:
-        """Return what the files hold, or None if not all of them are there."""
+        """Return the content of the files, or None if the source does not have all of them."""
         if not all((self.path / name).is_file() for name in names):
             return None
         found = {}
@@ -74,8 +70,8 @@ class Folder:
 class Archive:
     """A .zip file or a .tar file, compressed or not, of a folder.
 
-    A member is found by its exact name, with or without one folder that all members lie in. It must be a plain file:
-    a link is refused, whatever it leads to. Other members are not looked at.
+    A member is found by its exact name, with or without one top folder that holds all members. It must be a plain
+    file: a link is refused, whatever its target. Other members are ignored.
     """
 
     def __init__(self, path: Path) -> None:
@@ -85,7 +81,7 @@ class Archive:
         return f"{self.path}"
 
     def read(self, names: tuple[str, ...]) -> dict[str, bytes] | None:
-        """Return what the files hold, or None if not all of them are there."""
+        """Return the content of the files, or None if the source does not have all of them."""
         try:
             if zipfile.is_zipfile(self.path):
                 with zipfile.ZipFile(self.path) as archive:
@@ -94,7 +90,7 @@ class Archive:
                 return self._read_tar(tar, names)
         except InputError:
             raise
-        except Exception as error:  # There is no end of ways to damage an archive, and one answer to all of them.
+        except Exception as error:  # whatever the damage, the message is the same
             why = f"{error}".partition("\n")[0][:200] or type(error).__name__
             raise InputError(f"{self.path} cannot be read as a .zip or .tar.gz archive ({why}).") from error
 
@@ -136,9 +132,7 @@ class Archive:
 
     def _check(self, name: str, plain: bool, size: int) -> None:
         if not plain:
-            raise InputError(
-                f"{self.path}: {name} is a link or something else that is not a plain file. It is refused."
-            )
+            raise InputError(f"{self.path}: {name} is not a plain file but a link or a special file, which is refused.")
         if size > MAX_MEMBER_BYTES:
             raise InputError(f"{self.path}: {name} has {size:,} bytes; at most {MAX_MEMBER_BYTES:,} are read.")
 
@@ -151,11 +145,11 @@ class Repository:
     base : str
         Owner, name and version of the repository.
     folder : Path
-        Where the files are kept until :meth:`clear`, so that a download that was cut can go on.
+        Where downloaded files are kept. Its owner removes it.
     digests : mapping from str to str
-        SHA-256 of the files, as far as they are known.
+        SHA-256 of the files that are pinned.
     report : callable, optional
-        Called with the name of a file, the number of bytes that are here, and their total or None.
+        Called with the name of a file, the number of bytes received, and the total or None.
     """
 
     def __init__(self, base: str, folder: Path, digests: Mapping[str, str], report: Report | None) -> None:
@@ -163,41 +157,22 @@ class Repository:
         self.folder = folder
         self.digests = digests
         self.report = report
-        self.complete = False  # whether all files that were asked for are here
 
     def __str__(self) -> str:
         return self.base
 
     def read(self, names: tuple[str, ...]) -> dict[str, bytes]:
-        """Return what the files hold, after downloading those that are not here."""
+        """Download files and return their content."""
+        download(self.base, {name: self.digests.get(name) for name in names}, self.folder, self.report)
         found = {}
-        self.complete = False
         for name in names:
-            path, digest = self.folder / name.replace("/", "_"), self.digests.get(name)
-            if not path.is_file() or (digest is not None and file_digest(path) != digest):
-                self._fetch(name, path, digest)
-            with path.open("rb") as file:
-                found[name] = _read_limited(file, f"{path}")
-        self.complete = True
+            with (self.folder / name).open("rb") as file:
+                found[name] = _read_limited(file, f"{self.base}/{name}")
         return found
-
-    def _fetch(self, name: str, path: Path, digest: str | None) -> None:
-        def progress(done: int, total: int | None) -> None:
-            if self.report is not None:
-                self.report(name.rpartition("/")[2], done, total)
-
-        try:
-            fetch(f"{self.base}/{name}", path, digest, progress, max_bytes=MAX_MEMBER_BYTES)
-        except InputError as error:
-            raise InputError(f"{error} A copy on this machine will do, too: --from PATH.") from error
-
-    def clear(self) -> None:
-        """Remove what was downloaded."""
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def read_member(path: Path, name: str) -> bytes:
-    """Return what a member of an archive holds."""
+    """Return the content of one member of an archive."""
     found = Archive(path).read((name,))
     if found is None:
         raise InputError(f"{path} has no member {name}.")
@@ -205,7 +180,7 @@ def read_member(path: Path, name: str) -> bytes:
 
 
 def _choose(present: list[str], names: tuple[str, ...]) -> dict[str, str] | None:
-    """Return the member for each name, or None if not all of them are there."""
+    """Return the member for each name, or None if a name has no member."""
     known = set(present)
     tops = {member.partition("/")[0] for member in present}
     prefixes = [""]
