@@ -7,12 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError, needs
+from wgcn.errors import InputError, WGCNError
 
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Baseline",
     "Fit",
+    "MissingPackageError",
     "array_digest",
+    "check_packages",
     "hold_out",
     "in_fixed_order",
     "make_baseline",
@@ -29,7 +32,7 @@ __all__ = [
     "register_method",
 ]
 
-# Name of a method, and the module and class that hold it: imported when it is asked for, since some need torch.
+# Name of a method, and its module and class, which are imported on demand since some need torch.
 _METHODS: dict[str, tuple[str, str]] = {
     "wgcn": ("wgcn_paper.methods.wgcn", "NetworkMethod"),
     "wgcn-linear": ("wgcn_paper.methods.wgcn", "LinearMethod"),
@@ -55,13 +58,23 @@ _METHODS: dict[str, tuple[str, str]] = {
 _registered: dict[str, type[Baseline]] = {}
 
 
-class Fit(NamedTuple):
-    """What fitting tells of itself."""
+class MissingPackageError(WGCNError, ImportError):
+    """A package that a method needs is not installed."""
 
-    epochs: int | None = None  # None for what does not train in epochs
-    validation_accuracy: float | None = None  # on documents that were held out of the training documents
+    def __init__(self, package: str, method: str) -> None:
+        super().__init__(
+            f"The method {method} needs the package '{package}'. From a checkout of wgcn: "
+            "pip install ./paper"
+        )
+
+
+class Fit(NamedTuple):
+    """What fitting reports."""
+
+    epochs: int | None = None  # None for methods without epochs
+    validation_accuracy: float | None = None  # on held-out training documents
     seconds_per_epoch: float | None = None  # the median
-    digest: str | None = None  # of all that was learnt
+    digest: str | None = None  # of all learnt values
 
 
 class Baseline(ABC):
@@ -70,17 +83,18 @@ class Baseline(ABC):
     Parameters
     ----------
     settings : mapping
-        Values for some or all of the keys of `defaults`; any other key is an error. Results from before a setting are
-        taken to have its default; if that changes anything, `earlier` says what they had.
+        Values for some or all of the keys of `defaults`; any other key is an error. A run from before a setting was
+        added counts as one with its default, or with its value in `earlier`.
     seed : int
     device : str
-        "cpu", "cuda" or "auto"; of no meaning to methods that know no GPU.
+        "cpu", "cuda" or "auto"; ignored by methods that cannot use a GPU.
     """
 
     name: ClassVar[str]
     protocols: ClassVar[tuple[str, ...]] = ("corpus", "inductive", "few-label", "unseen")
     why_not: ClassVar[str] = ""  # for a method that cannot run under all protocols: why
     seeded: ClassVar[bool] = True  # whether another seed gives another model
+    packages: ClassVar[tuple[str, ...]] = ()  # imported only in `fit`, so that the class is there without them
     defaults: ClassVar[Mapping[str, Any]] = {}
     earlier: ClassVar[Mapping[str, Any]] = {}  # values of results from before a setting, where not the default
 
@@ -96,11 +110,11 @@ class Baseline(ABC):
 
     @abstractmethod
     def fit(self, task: Task) -> Fit:
-        """Learn from what the task shows."""
+        """Learn from a task."""
 
     @abstractmethod
     def predict(self, query: Query) -> npt.NDArray[Any]:
-        """Return a label a document."""
+        """Return one label per document."""
 
     def _pick(self, names: Iterable[str]) -> dict[str, Any]:
         return {name: self.settings[name] for name in names}
@@ -112,9 +126,9 @@ def method_names() -> tuple[str, ...]:
 
 
 def register_method(kind: type[Baseline]) -> type[Baseline]:
-    """Make a method of your own known by its name, in this process; a decorator for its class.
+    """Register a method of your own by its name, in this process; a decorator for its class.
 
-    A class that was registered before gives way to a new one of its name; the methods of the package do not.
+    It replaces a class that was registered under the same name, but never a method of the package.
     """
     if kind.name in _METHODS:
         raise InputError(f"The package has a method {kind.name!r} already. Give {kind.__name__} another name.")
@@ -129,15 +143,26 @@ def method_class(name: str) -> type[Baseline]:
     if name not in _METHODS:
         raise InputError(f"There is no method {name!r}. There are: {', '.join(method_names())}.")
     module, attribute = _METHODS[name]
-    with needs(f"The method {name}"):
+    try:
         found: type[Baseline] = getattr(import_module(module), attribute)
+    except ImportError as error:
+        raise MissingPackageError((error.name or "a package").split(".")[0], name) from error
     return found
+
+
+def check_packages(names: Iterable[str]) -> None:
+    """Raise an error if a package is missing that one of these methods needs to run."""
+    for name in dict.fromkeys(names):
+        for package in method_class(name).packages:
+            if find_spec(package) is None:
+                raise MissingPackageError(package, name)
 
 
 def make_baseline(
     name: str, settings: Mapping[str, Any] | None = None, seed: int = 0, device: str = "auto"
 ) -> Baseline:
-    """Make a method by its name."""
+    """Make a method by its name, ready to fit."""
+    check_packages([name])
     return method_class(name)(settings, seed, device)
 
 

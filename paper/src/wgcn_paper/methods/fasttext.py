@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import fasttext
 import numpy as np
 import numpy.typing as npt
 
@@ -44,6 +43,7 @@ class FastTextMethod(Baseline):
     """fastText's supervised mode. Only documents with labels count."""
 
     name = "fasttext"
+    packages = ("fasttext",)
     defaults: ClassVar = {
         "tokenizer": "text_gcn",
         "min_count": 1,
@@ -77,7 +77,7 @@ class FastTextMethod(Baseline):
         return Fit(epochs, accuracy, seconds / epochs, digest)
 
     def predict(self, query: Query) -> npt.NDArray[Any]:
-        """Return a label a text."""
+        """Return one label per text."""
         assert query.texts is not None
         return self.classes[self._guess(self._lines(query.texts))]
 
@@ -86,7 +86,9 @@ class FastTextMethod(Baseline):
         return [" ".join(tokenize(text)) for text in texts]
 
     def _train(self, lines: list[str], codes: npt.NDArray[np.int64], rows: npt.NDArray[np.bool_]) -> float:
-        """Make the model, and return how many seconds that took."""
+        """Train the model, and return the time in seconds."""
+        import fasttext
+
         started = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "train.txt")

@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from wgcn_paper.methods.citation_graph import CitationBaseline, sparse_dropout
-from wgcn_paper.methods.geometric import GCNConv
 from wgcn_paper.methods.network import TRAINING
 
 __all__ = ["GCNMethod"]
@@ -30,6 +29,7 @@ class GCNMethod(CitationBaseline):
     """Two graph convolutions, those of PyTorch Geometric."""
 
     name = "gcn"
+    packages = ("torch_geometric",)
     defaults: ClassVar = {
         **TRAINING,
         "hidden": 16,
@@ -53,6 +53,8 @@ class GCNMethod(CitationBaseline):
 
 class _Network(nn.Module):
     def __init__(self, n_features: int, hidden: int, n_classes: int, dropout: float) -> None:
+        from wgcn_paper.methods.geometric import GCNConv
+
         super().__init__()
         self.first = GCNConv(n_features, hidden, bias=False)
         self.second = GCNConv(hidden, n_classes, bias=False)

@@ -24,7 +24,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from wgcn_paper.methods.citation_graph import CitationBaseline, sparse_dropout
-from wgcn_paper.methods.geometric import GINConv
 from wgcn_paper.methods.network import TRAINING
 
 __all__ = ["GINMethod"]
@@ -34,6 +33,7 @@ class GINMethod(CitationBaseline):
     """Layers of sums over neighbours, those of PyTorch Geometric, and a linear layer."""
 
     name = "gin"
+    packages = ("torch_geometric",)
     defaults: ClassVar = {
         **TRAINING,
         "layers": 2,
@@ -55,6 +55,8 @@ class _Network(nn.Module):
     def __init__(
         self, n_features: int, n_classes: int, layers: int, hidden: int, dropout: float, input_dropout: float
     ) -> None:
+        from wgcn_paper.methods.geometric import GINConv
+
         super().__init__()
         self.first = nn.Linear(n_features, hidden, bias=False)
         self.layers = nn.ModuleList(GINConv(_perceptron(hidden, whole=i > 0), train_eps=True) for i in range(layers))

@@ -35,7 +35,6 @@ from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting, document_terms
 from wgcn.text.word_vectors import word_vectors
-from wgcn_paper.methods.geometric import ChebConv
 from wgcn_paper.methods.network import TRAINING, NetworkBaseline
 from wgcn_paper.methods.preparation import Kept, make_corpus
 
@@ -77,6 +76,7 @@ class GraphCNNMethod(NetworkBaseline):
     """
 
     name = "graph-cnn"
+    packages = ("torch_geometric",)
     defaults: ClassVar = {
         **TRAINING,
         "tokenizer": "text_gcn",
@@ -157,22 +157,14 @@ class GraphCNNMethod(NetworkBaseline):
         return logits
 
 
-class _Filters(ChebConv):  # type: ignore[misc]
-    """Signals of shape (words, documents, 1): gathering along the first axis copies whole rows, which is faster."""
-
-    def __init__(self, filters: int, order: int) -> None:
-        super().__init__(1, filters, order, node_dim=0)
-
-    def message(self, x_j: Tensor, norm: Tensor) -> Tensor:
-        return norm.view(-1, 1, 1) * x_j
-
-
 class _Network(nn.Module):
     clusters: Tensor
 
     def __init__(self, clusters: Tensor, filters: int, order: int, n_classes: int, dropout: float) -> None:
+        from wgcn_paper.methods.geometric import ChebyshevFilters
+
         super().__init__()
-        self.filters = _Filters(filters, order)
+        self.filters = ChebyshevFilters(filters, order)
         self.last = nn.Linear(len(clusters) * filters, n_classes)
         self.register_buffer("clusters", clusters, persistent=False)
         self.dropout = dropout

@@ -20,7 +20,6 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from wgcn_paper.methods.citation_graph import CitationBaseline
-from wgcn_paper.methods.geometric import SGConv
 from wgcn_paper.methods.network import TRAINING
 
 __all__ = ["SGCMethod"]
@@ -30,6 +29,7 @@ class SGCMethod(CitationBaseline):
     """A linear model of smoothed features, the layer of PyTorch Geometric."""
 
     name = "sgc"
+    packages = ("torch_geometric",)
     defaults: ClassVar = {
         **TRAINING,
         "hops": 2,
@@ -45,6 +45,8 @@ class SGCMethod(CitationBaseline):
         return self._layer(n_classes, cached=True)
 
     def _layer(self, n_classes: int, cached: bool) -> nn.Module:
+        from wgcn_paper.methods.geometric import SGConv
+
         layer: nn.Module = SGConv(self._features.shape[1], n_classes, K=self.settings["hops"], cached=cached)
         return layer
 
