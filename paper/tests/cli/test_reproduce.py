@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wgcn.graph import pictures
 from wgcn_paper.datasets import Dataset, layout
-from wgcn_paper.experiments import cells, reproduce
+from wgcn_paper.experiments import cells, reproduce, results, runner
 from wgcn_paper.experiments.reproduce import TABLES
 from wgcn_paper.experiments.table import Options, Table
 
 Run = Callable[..., tuple[int, str, str]]
+
+ROOT = Path(__file__).parents[3]
 
 SETTINGS = """
 title = "Small"
@@ -79,13 +83,75 @@ def test_help_names_every_table_and_option(run: Run) -> None:
         assert word in plain
 
 
-@pytest.mark.parametrize("name", [*TABLES, "all"])
-def test_without_data_it_says_how_to_get_it(run: Run, nothing: None, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["datasets", "accuracy", "ablation", "all"])
+def test_without_data_and_results_it_says_how_to_get_data(run: Run, nothing: None, tmp_path: Path, name: str) -> None:
     err = error(run("reproduce", name))
     assert "is not on this machine" in err
     assert "wgcn-paper data prepare" in err
     assert "WGCN_DATA" in err
     assert not (tmp_path / "results").exists()
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_committed_results_are_shown_without_data_and_without_writing(
+    run: Run, nothing: None, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.delenv("WGCN_DATA")
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(runner, "run_cell", None)
+    for module in (results, pictures):
+        monkeypatch.setattr(module, "write_file", lambda path, write: pytest.fail(f"{path} was written"))
+    before = files(ROOT / "paper/results")
+    code, out, err = run("reproduce", name, "--device", "cpu")
+    assert (code, out.rstrip()) == (0, before[f"{name}.md"].decode().rstrip())
+    assert files(ROOT / "paper/results") == before
+    assert ("The report that is there is shown" in err) == (name == "datasets")
+    assert f"Report: {Path('paper/results') / name}.md" in err
+
+
+def test_showing_committed_results_of_the_linear_model_imports_no_torch() -> None:
+    code = (
+        "import sys; sys.argv = ['wgcn-paper', 'reproduce', 'ablation']\n"
+        "from wgcn_paper.cli import main\n"
+        "try: main()\n"
+        "finally: assert not {'torch', 'matplotlib'} & set(sys.modules)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_retired_row_is_shown_but_not_run(run: Run, small: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    assert run("reproduce", "accuracy", "--settings", small, "-o", folder, "--rows", "SVC")[0] == 0
+    small.write_text(SETTINGS.replace('name = "SVC"', 'name = "SVC"\nretired = true'))
+    # Its runs are there: they are shown, with a note if it was selected by name.
+    code, out, err = run("reproduce", "accuracy", "--settings", small, "-o", folder, "--rows", "SVC")
+    assert (code, "| SVC | 100.00" in out) == (0, True)
+    assert "Retired rows are not run (SVC): the library has no such hyper-parameter since 0.2.0" in err
+    # Without runs, it is left out with a note, and an error if it was selected by name.
+    code, out, err = run("reproduce", "accuracy", "--settings", small, "-o", tmp_path / "new", "--datasets", "mr")
+    assert code == 0
+    assert "Retired rows are not run (SVC)" in err
+    assert {row for _, _, row in done(tmp_path / "new")} == {"SVC, pairs"}
+    err = error(run("reproduce", "accuracy", "--settings", small, "-o", tmp_path / "new", "--rows", "SVC"))
+    assert "The row 'SVC' cannot be run. It is retired" in err
+
+
+def test_a_table_narrowed_to_some_models_needs_no_packages_of_others(
+    run: Run, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "wgcn_paper.methods.fasttext", raising=False)
+    monkeypatch.setitem(sys.modules, "fasttext", None)
+    small.write_text(f'{SETTINGS}[[row]]\nname = "fastText"\nmethod = "fasttext"\n')
+    command = ["reproduce", "accuracy", "--settings", small, "-o", tmp_path / "out", "--datasets", "mr"]
+    assert run(*command, "--models", "linear-svc")[0] == 0
+    before = done(tmp_path / "out")
+    assert "The method fasttext needs the package 'fasttext'" in error(run(*command))
+    assert done(tmp_path / "out") == before
 
 
 @pytest.mark.parametrize(
@@ -129,7 +195,7 @@ def test_a_table_is_written_and_shown(run: Run, small: Path, tmp_path: Path) -> 
     assert "| SVC | 100.00 (+4.29) | 100.00 (+22.25) |" in out
     assert "| SVC, pairs | 100.00 | 100.00 |" in out
     assert (tmp_path / "out/accuracy.png").exists()
-    assert f"Written to {tmp_path / 'out/accuracy.md'}." in err
+    assert f"Report: {tmp_path / 'out/accuracy.md'}" in err
     assert len(done(tmp_path / "out")) == 8
     assert "accuracy.md" in (tmp_path / "out/README.md").read_text()
     # Nothing is left to be done, and the page stays the same.

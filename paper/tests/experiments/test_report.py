@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
+from wgcn.graph import pictures
+from wgcn_paper.experiments import accuracy, results
 from wgcn_paper.experiments.cells import Cell, Run
 from wgcn_paper.experiments.efficiency import WHOLE
 from wgcn_paper.experiments.published import ACCURACY
@@ -21,7 +23,7 @@ from wgcn_paper.experiments.report import (
     score,
     t_test,
 )
-from wgcn_paper.experiments.reproduce import TABLES, all_cells, write_report
+from wgcn_paper.experiments.reproduce import TABLES, all_cells, report_text, write_report
 from wgcn_paper.experiments.table import Options, Row, Table, load_table
 
 MACHINE = "16× A Processor, 1× A Card"
@@ -45,9 +47,9 @@ def rows(text: str) -> dict[str, list[str]]:
 
 
 def reported(table: Table, runs: list[Run], folder: Path) -> str:
-    path = write_report(table, runs, folder)
-    assert path == folder / f"{table.name}.md"
-    return path.read_text(encoding="utf-8")
+    text = report_text(table, runs, folder)
+    assert list(folder.iterdir()) == []
+    return text
 
 
 # Figures
@@ -149,7 +151,6 @@ def test_report_without_runs(name: str, tmp_path: Path) -> None:
         f"# {load_table(name).title}\n\nMade by `wgcn-paper reproduce {name}`. Nothing has been run yet."
     )
     assert "|" not in text
-    assert [path.name for path in tmp_path.iterdir()] == [f"{name}.md"]
 
 
 @pytest.mark.parametrize("name", RUN)
@@ -169,7 +170,7 @@ def test_report_with_all_runs_has_no_gap(name: str, tmp_path: Path) -> None:
     assert len(own) > 1
     for first, *figures in own:
         assert NOTHING not in figures, first
-    shown = {line[0] for line in own}
+    shown = {line[0].removesuffix(" \u2020") for line in own}
     assert table.vary or {row.name.removesuffix(WHOLE) for row in table.rows} <= shown
     assert f"{len(runs):,} runs" in text
     assert MACHINE in text
@@ -299,7 +300,7 @@ def test_accuracy_is_drawn_for_the_rows_that_have_runs(tmp_path: Path) -> None:
 
     def drawing(protocol: str, *names: str) -> str:
         runs = [made(cell) for cell in table.cells() if cell.variant in names and cell.protocol == protocol]
-        assert "![Accuracy of all methods](accuracy.png)" in reported(table, runs, tmp_path)
+        accuracy.draw(table, runs, [tmp_path / "accuracy.svg"])
         return (tmp_path / "accuracy.svg").read_text(encoding="utf-8")
 
     first = drawing("corpus", "Text-GCN", "LinearSVC")
@@ -444,18 +445,29 @@ def test_whole_training_and_new_documents_are_those_of_their_own_rows(tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["accuracy", "sensitivity", "labels"])
-def test_pictures_are_png_and_svg_and_the_same_every_time(name: str, tmp_path: Path) -> None:
+def test_figures_are_png_and_svg_and_the_same_every_time(name: str, tmp_path: Path) -> None:
     table = load_table(name)
-    runs = [made(cell, 0.8 + 0.01 * cell.seed) for cell in table.cells() if cell.dataset in ("r8", "mr")]
-    for folder in (tmp_path / "a", tmp_path / "b"):
-        text = reported(table, runs, folder)
-        assert f"]({name}.png)" in text
-        assert sorted(path.name for path in folder.iterdir()) == [f"{name}.md", f"{name}.png", f"{name}.svg"]
-        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-        assert b"<svg" in (folder / f"{name}.svg").read_bytes()
-        assert b"R8" in (folder / f"{name}.svg").read_bytes()
-    for ending in ("png", "svg"):
-        assert (tmp_path / f"a/{name}.{ending}").read_bytes() == (tmp_path / f"b/{name}.{ending}").read_bytes()
+    table = replace(table, datasets=["r8"], rows=table.rows[:2] if name == "accuracy" else table.rows)
+    runs = [made(cell, 0.8 + 0.01 * cell.seed) for cell in table.cells(Options(["r8"], seeds=2))]
+    path = write_report(table, runs, tmp_path)
+    assert f"]({name}.png)" in path.read_text(encoding="utf-8")
+    files = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    assert sorted(files) == [f"{name}.md", f"{name}.png", f"{name}.svg"]
+    assert files[f"{name}.png"].startswith(b"\x89PNG")
+    assert b"R8" in files[f"{name}.svg"]
+    # A figure that is missing is drawn again, and is the same.
+    (tmp_path / f"{name}.svg").unlink()
+    write_report(table, runs, tmp_path)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == files
+
+
+def test_a_report_that_has_not_changed_is_not_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = small_table(OURS)
+    runs = [made(cell) for cell in table.cells(Options(seeds=1))]
+    write_report(table, runs, tmp_path)
+    for module in (results, pictures):
+        monkeypatch.setattr(module, "write_file", lambda path, write: pytest.fail(f"{path} was written"))
+    assert write_report(table, runs, tmp_path) == tmp_path / "accuracy.md"
 
 
 def test_sensitivity_has_a_column_a_value(tmp_path: Path) -> None:
@@ -505,14 +517,24 @@ def test_an_ablation_is_the_difference_draw_by_draw(tmp_path: Path) -> None:
         "ablation", "A table", ["r8"], ["inductive", "few-label:1%"], 3, [Row("default", "wgcn-linear"), changed]
     )
 
-    def accuracy(cell: Cell) -> float:
+    def share(cell: Cell) -> float:
         return 0.8 + 0.05 * cell.seed - (0.01 * (cell.seed + 1) if cell.variant == "no graph" else 0)
 
-    text = reported(table, [made(cell, accuracy(cell)) for cell in table.cells()], tmp_path)
+    text = reported(table, [made(cell, share(cell)) for cell in table.cells()], tmp_path)
     whole, few = text.split("### Protocol: ")[1:]
     assert rows(whole) == {"": ["R8"], "default": ["80.00"], "no graph": ["-1.00"]}
     # The differences are 1, 2 and 3 points: mean 2, standard deviation 1.
     assert rows(few) == {"": ["R8"], "default": ["85.00 ± 5.00"], "no graph": ["-2.00 ± 0.58"]}
+    assert "\u2020" not in text
+
+
+def test_retired_rows_of_an_ablation_are_marked(tmp_path: Path) -> None:
+    old = Row("order 2", "wgcn-linear", {"order": 2}, retired=True)
+    table = Table("ablation", "A table", ["r8"], ["inductive"], 1, [Row("default", "wgcn-linear"), old])
+    text = reported(table, [made(cell) for cell in table.cells()], tmp_path)
+    assert rows(text)["order 2 \u2020"] == ["+0.00"]
+    assert text.endswith("\n\u2020 removed from the library in 0.2.0; runs kept\n")
+    assert "\u2020" not in reported(table, [made(cell) for cell in table.cells(Options(rows=["default"]))], tmp_path)
 
 
 def test_an_ablation_with_other_draws_than_the_default_is_no_figure(tmp_path: Path) -> None:
@@ -532,14 +554,14 @@ def test_embedder_has_a_table_a_protocol_and_head_and_compares_draw_by_draw(tmp_
     table = load_table("embedder")
     gain = {"WGCNEmbedder, probe": 0.05, "tf-idf + SVD, probe": 0.0, "WGCNEmbedder, nearest": 0.03}
 
-    def accuracy(cell: Cell) -> float:
+    def share(cell: Cell) -> float:
         # Draws differ much more than the methods do within one.
         own = gain.get(cell.variant, 0.0)
         return 0.5 + 0.04 * cell.seed + own * (1 + 0.1 * (cell.seed % 2))
 
     cells = [cell for cell in table.cells() if cell.dataset in ("r8", "mr")]
     assert {cell.protocol for cell in cells if cell.variant.endswith("nearest")} == {"inductive"}
-    runs = [made(cell, accuracy(cell)) for cell in cells if cell.dataset == "r8" or cell.seed < 2]
+    runs = [made(cell, share(cell)) for cell in cells if cell.dataset == "r8" or cell.seed < 2]
     text = reported(table, runs, tmp_path)
     one, five, all_labels, nearest = text.split("###")[1:]
     assert [part.split(":")[0].strip() for part in (one, five, all_labels, nearest)] == [

@@ -2,11 +2,11 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wgcn.errors import InputError
+from wgcn.errors import InputError, WGCNWarning
 from wgcn_paper.datasets import Dataset, layout
-from wgcn_paper.experiments import cells, reproduce, runner, statistics
+from wgcn_paper.experiments import accuracy, cells, labels, reproduce, runner, sensitivity, statistics
 from wgcn_paper.experiments.cells import Cell, Run
 from wgcn_paper.experiments.reproduce import TABLES, all_cells, table_of, write_overview
 from wgcn_paper.experiments.results import ResultFile
@@ -26,7 +26,7 @@ from wgcn_paper.experiments.table import Options, load_table
 SETTINGS = """
 title = "Small"
 datasets = ["r8"]
-protocols = ["corpus", "inductive"]
+protocols = ["inductive", "few-label:5"]
 seeds = 3
 
 [[row]]
@@ -34,33 +34,24 @@ name = "LinearSVC"
 method = "linear-svc"
 
 [[row]]
-name = "linear"
-method = "wgcn-linear"
-
-[[row]]
-name = "network"
-published = "WGCN"
-method = "wgcn"
-[row.settings]
-stop_words = false
-min_count = 2
-hidden = 8
-max_epochs = 5
+name = "LinearSVC, words"
+method = "linear-svc"
+settings = { sublinear = false }
 """
-N_CELLS = 10
+N_CELLS = 8
 
 
 def small_set(folder: Path) -> None:
     """Write a small set in the place of r8."""
     rng = np.random.default_rng(0)
-    labels = np.array(["earn", "grain", "trade"] * 60)
+    labels = np.array(["earn", "grain", "trade"] * 30)
     texts = tuple(
         " ".join([*(f"{label}{i}" for i in rng.integers(0, 12, 2)), *(f"word{i}" for i in rng.integers(0, 30, 10))])
         for label in labels
     )
     (folder / "text/r8").mkdir(parents=True)
     layout.write_text_set(
-        folder / "text/r8", Dataset("r8", texts, None, labels, np.arange(120), np.arange(120, len(labels)))
+        folder / "text/r8", Dataset("r8", texts, None, labels, np.arange(60), np.arange(60, len(labels)))
     )
 
 
@@ -75,7 +66,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Cell, str]]:
-    """The cells that are run, and where; nothing is fitted, and every set is there."""
+    """The cells that are run, and where; nothing is fitted or drawn, and every data set is there."""
     called: list[tuple[Cell, str]] = []
 
     def run(cell: Cell, device: str) -> Run:
@@ -85,6 +76,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Cell, str]]:
     monkeypatch.setattr(runner, "run_cell", run)
     monkeypatch.setattr(reproduce, "load_dataset", lambda name: None)
     monkeypatch.setattr(reproduce, "stop_words", lambda: frozenset())
+    for module in (accuracy, labels, sensitivity):
+        monkeypatch.setattr(module, "draw", lambda table, runs, paths: None)
     return called
 
 
@@ -95,7 +88,7 @@ def test_tables_are_known_by_name() -> None:
 
 
 def test_representations_from_beginning_to_end(tmp_path: Path, data: Path) -> None:
-    path = reproduce.reproduce(load_table("embedder"), Options(["r8"], seeds=2), tmp_path / "out", Workers())
+    path = reproduce.reproduce(load_table("embedder"), Options(["r8"], seeds=1), tmp_path / "out", Workers())
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(("| WGCN", "| tf-idf"))]
     # Three protocols with a probe, then the nearest documents; after the methods the differences.
     assert [line.split(" | ")[0].removeprefix("| ") for line in lines] == [
@@ -107,21 +100,39 @@ def test_representations_from_beginning_to_end(tmp_path: Path, data: Path) -> No
     assert float(lines[6].split(" | ")[-1].split()[0]) > 90
 
 
-@pytest.mark.parametrize("name", [name for name in TABLES if name != "datasets"])
-@pytest.mark.parametrize("device", ["auto", "cpu", "cuda"])
-def test_every_table_runs_its_cells_on_every_device(
-    name: str, device: str, tmp_path: Path, calls: list[tuple[Cell, str]]
-) -> None:
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [
+        *((name, "auto") for name in TABLES if name not in ("datasets", "efficiency")),
+        ("efficiency", "cpu"),
+        ("efficiency", "cuda"),
+    ],
+)
+def test_every_table_runs_its_cells(name: str, device: str, tmp_path: Path, calls: list[tuple[Cell, str]]) -> None:
     table = load_table(name)
     dataset = table.datasets[-1]
-    where = "cpu" if (name, device) == ("efficiency", "auto") else device
-    path = reproduce.reproduce(table, Options([dataset], seeds=1), tmp_path, Workers(), device=where)
-    wanted = [cell for cell in table.cells() if cell.dataset == dataset and cell.seed == 0]
+    with pytest.warns(WGCNWarning, match="Retired") if name == "ablation" else nullcontext():
+        path = reproduce.reproduce(table, Options([dataset], seeds=1), tmp_path, Workers(), device=device)
+    live = [row.name for row in table.rows if not row.retired]
+    wanted = table.cells(Options([dataset], rows=live, seeds=1))
     assert {cell.key for cell, _ in calls} == {cell.key for cell in wanted}
-    assert {used for _, used in calls} == {where}
+    assert {used for _, used in calls} == {device}
     assert path.read_text(encoding="utf-8").count("Made by") == 1
     found = ResultFile(tmp_path, name).runs(all_cells(table))
     assert len(found) == len(wanted)
+
+
+def test_costs_that_take_hours_on_a_cpu_are_measured_there_only_on_request(
+    tmp_path: Path, calls: list[tuple[Cell, str]]
+) -> None:
+    table = load_table("efficiency")
+    [slow] = {tuple(row.gpu_only) for row in table.rows if row.gpu_only}
+    rows = [row.name for row in table.rows if row.gpu_only]
+    reproduce.reproduce(table, Options(rows=rows), tmp_path, Workers(), device="cpu")
+    assert {cell.dataset for cell, _ in calls} == set(table.datasets) - set(slow)
+    calls.clear()
+    reproduce.reproduce(table, Options([slow[0]], rows=rows), tmp_path, Workers(), device="cpu")
+    assert {cell.dataset for cell, _ in calls} == {slow[0]}
 
 
 def test_costs_on_two_devices_stand_beside_each_other(tmp_path: Path, calls: list[tuple[Cell, str]]) -> None:
@@ -180,6 +191,19 @@ def test_names_are_checked_before_data_is_looked_for(tmp_path: Path, monkeypatch
     assert not (tmp_path / "out").exists()
 
 
+def test_only_the_data_of_cells_without_a_run_is_needed(
+    tmp_path: Path, calls: list[tuple[Cell, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(reproduce, "load_dataset", asked.append)
+    table = load_table("ablation")
+    texts = "texts of three other sets in the graph"
+    for rows, wanted in ((["default"], ["r8"]), ([texts], ["r8", "20ng", "mr", "ohsumed"]), (["default", texts], [])):
+        asked.clear()
+        reproduce.reproduce(table, Options(["r8"], ["inductive"], rows), tmp_path, Workers())
+        assert asked == wanted
+
+
 def test_without_data_nothing_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WGCN_DATA", raising=False)
     monkeypatch.setenv("WGCN_CACHE", str(tmp_path / "cache"))
@@ -191,13 +215,14 @@ def test_without_data_nothing_is_begun(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_statistics_are_measured(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "stop_words", frozenset)
+    for module in (reproduce, statistics):
+        monkeypatch.setattr(module, "stop_words", frozenset)
     table = load_table("datasets")
     path = reproduce.reproduce(table, Options(["r8"]), tmp_path / "out", Workers())
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "# The data sets"
     [line] = [line for line in lines if line.startswith("| R8 |")]
-    assert line.startswith("| R8 | 180 (7,674) | 120 (5,485) | 60 (2,189) | ")
+    assert line.startswith("| R8 | 90 (7,674) | 60 (5,485) | 30 (2,189) | ")
     assert "| 3 (8) |" in line
     assert "Citeseer" not in path.read_text()
 
@@ -214,90 +239,80 @@ def test_overview_leads_to_all_that_is_there(tmp_path: Path) -> None:
 
 
 def test_the_table_of_unseen_words_is_made_from_beginning_to_end(data: Path, tmp_path: Path) -> None:
-    path = reproduce.reproduce(load_table("unseen"), Options(["r8"], seeds=2), tmp_path / "out", Workers())
+    # The row with word vectors needs an encoder, which takes seconds to load.
+    rows = [row.name for row in load_table("unseen").rows if row.settings.get("extend") != "vectors"]
+    options = Options(["r8"], rows=rows, seeds=1)
+    path = reproduce.reproduce(load_table("unseen"), options, tmp_path / "out", Workers())
     text = path.read_text(encoding="utf-8")
     assert text.count("### Protocol: unseen:") == 1
-    for row in load_table("unseen").rows:
-        assert text.count(f"| {row.name} | ") == (1 if row.name == "WGCN" else 2)
+    for name in rows:
+        assert text.count(f"| {name} | ") == (1 if name == "WGCN" else 2)
 
 
 # A process that is killed
 
+# Run the command line in a process that kills itself when it calls a function for the n-th time.
+KILLED = """
+import os, signal, sys
+from wgcn_paper.cli import main
+from wgcn_paper.experiments import {module}
 
-def start(tmp_path: Path, folder: Path, *more: str) -> subprocess.Popen[bytes]:
+original, calls = {module}.{function}, []
+
+def counted(*arguments, **named):
+    calls.append(None)
+    if len(calls) == {n}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return original(*arguments, **named)
+
+if __name__ == "__main__":
+    {module}.{function} = counted
+    main()
+"""
+
+
+def run_killed(tmp_path: Path, folder: Path, code: str, *more: str) -> None:
     (tmp_path / "small.toml").write_text(SETTINGS)
-    command = [sys.executable, "-m", "wgcn", "reproduce", "accuracy", "--settings", str(tmp_path / "small.toml")]
-    command += ["--datasets", "r8", "--device", "cpu", "-o", str(folder), *more]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-
-def finish(process: subprocess.Popen[bytes]) -> None:
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err.decode()
+    (tmp_path / "killed.py").write_text(code)
+    command = [sys.executable, str(tmp_path / "killed.py"), "reproduce", "accuracy", "-o", str(folder), *more]
+    ended = subprocess.run([*command, "--settings", str(tmp_path / "small.toml")], capture_output=True, timeout=120)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
 
 
 def saved(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the runs that are saved; what is there must be whole at any moment."""
-    path = folder / "accuracy.json"
-    return {run["key"]: run for run in json.loads(path.read_bytes())["runs"]} if path.exists() else {}
+    """Return the runs that are saved."""
+    return {run["key"]: run for run in json.loads((folder / "accuracy.json").read_bytes())["runs"]}
 
 
 def outcome(folder: Path) -> tuple[str, dict[str, dict[str, Any]]]:
-    """Return what does not depend on the time: the report without dates, and accuracies and digests of models."""
-    report = re.sub(r"\d{4}-\d\d-\d\d( to \d{4}-\d\d-\d\d)?", "", (folder / "accuracy.md").read_text(encoding="utf-8"))
-    timed = ("fit_seconds", "predict_seconds", "predict_one_ms", "ms_per_epoch", "memory", "date", "environment")
-    runs = saved(folder)
-    return report, {key: {name: run[name] for name in run if name not in timed} for key, run in runs.items()}
+    timed = ("fit_seconds", "predict_seconds", "predict_one_ms", "memory", "environment")
+    runs = {key: {name: run[name] for name in run if name not in timed} for key, run in saved(folder).items()}
+    return (folder / "accuracy.md").read_text(encoding="utf-8").partition("\n\n")[2], runs
 
 
-def kill_after(process: subprocess.Popen[bytes], folder: Path, n_runs: int, pause: float) -> None:
-    ends = time.monotonic() + 120
-    while len(saved(folder)) < n_runs and process.poll() is None and time.monotonic() < ends:
-        time.sleep(0.002)
-    time.sleep(pause)
-    process.send_signal(signal.SIGKILL)
-    process.wait(timeout=60)
-    assert process.stderr is not None
-    process.stderr.close()
-
-
-def test_a_killed_run_goes_on_where_it_was(data: Path, tmp_path: Path) -> None:
-    finish(start(tmp_path, tmp_path / "whole"))
-    report, runs = outcome(tmp_path / "whole")
-    assert len(runs) == N_CELLS
-    assert len({run["model"] for run in runs.values()}) == N_CELLS
-    assert "97.90 ± 0.14" in report
-
-    rng, folder = np.random.default_rng(20), tmp_path / "killed"
-    done: dict[str, dict[str, Any]] = {}
-    for _ in range(2):
-        process = start(tmp_path, folder)
-        kill_after(process, folder, len(done) + int(rng.integers(1, 3)), float(rng.uniform(0, 0.02)))
-        now = saved(folder)
-        assert len(now) > len(done)
-        assert {key: now[key] for key in done} == done
-        done = now
-    assert process.returncode == -signal.SIGKILL
-    assert len(done) < N_CELLS
+def test_a_killed_run_continues_where_it_was(data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "killed"
+    run_killed(tmp_path, folder, KILLED.format(module="runner", function="run_cell", n=4))
+    done = saved(folder)
+    assert len(done) == 3
     assert not (folder / "accuracy.md").exists()
-    finish(start(tmp_path, folder))
-    assert outcome(folder) == (report, runs)
+    for each in (folder, tmp_path / "whole"):
+        reproduce.reproduce(load_table("accuracy", tmp_path / "small.toml"), Options(), each, Workers())
+    assert len(saved(folder)) == N_CELLS
+    assert outcome(folder)[1] == outcome(tmp_path / "whole")[1]
     # What was finished was not run again: even the times are the same.
     final = saved(folder)
     for key, run in done.items():
-        assert final[key]["fit_seconds"] == run["fit_seconds"]
         assert {**final[key], "environment": 0} == {**run, "environment": 0}
 
 
-def test_two_processes_that_are_killed_leave_no_one_behind(data: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "two"
-    process = start(tmp_path, folder, "--jobs", "2")
-    kill_after(process, folder, 2, 0.0)
-    assert saved(folder)
-    ends = time.monotonic() + 20
+def test_processes_end_when_the_one_that_started_them_is_killed(data: Path, tmp_path: Path) -> None:
+    # The first addition is that of the runs that are there; the second that of the first new one.
+    code = KILLED.format(module="results", function="write_if_changed", n=2)
+    run_killed(tmp_path, tmp_path / "two", code, "--jobs", "2")
+    ends = time.monotonic() + 60
     while (left := of_this_run(tmp_path)) and time.monotonic() < ends:
-        time.sleep(0.05)
+        time.sleep(0.02)
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     assert left == []
@@ -317,7 +332,7 @@ def of_this_run(tmp_path: Path) -> list[int]:
 
 def test_a_changed_setting_in_the_file_runs_only_its_row(data: Path, tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
-    own.write_text(SETTINGS.split('[[row]]\nname = "network"')[0])
+    own.write_text(SETTINGS)
     folder = tmp_path / "out"
     reproduce.reproduce(load_table("accuracy", own), Options(), folder, Workers(), device="cpu")
     before = saved(folder)
@@ -325,6 +340,6 @@ def test_a_changed_setting_in_the_file_runs_only_its_row(data: Path, tmp_path: P
     changed = replace(table, rows=[replace(table.rows[0], settings={"C": 0.5}), table.rows[1]])
     reproduce.reproduce(changed, Options(), folder, Workers(), device="cpu")
     after = saved(folder)
-    assert len(before) == len(after) == 4
-    assert {run["method"] for key, run in after.items() if key in before} == {"wgcn-linear"}
+    assert len(before) == len(after) == N_CELLS
+    assert {run["variant"] for key, run in after.items() if key in before} == {"LinearSVC, words"}
     assert {run["settings"]["C"] for key, run in after.items() if key not in before} == {0.5}

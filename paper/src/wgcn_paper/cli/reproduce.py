@@ -1,4 +1,4 @@
-"""wgcn-paper reproduce: the paper's tables and figures, and ours, one command each."""
+"""wgcn-paper reproduce: show a table or figure of the paper, after running what is missing of it."""
 
 from __future__ import annotations
 
@@ -17,36 +17,42 @@ __all__ = ["reproduce"]
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Table or figure, or 'all'.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the table or figure, or 'all'.")],
     datasets: Annotated[str | None, typer.Option(metavar="A,B", help="Only these data sets.")] = None,
     protocol: Annotated[str | None, typer.Option(metavar="A,B", help="Only these protocols.")] = None,
-    rows: Annotated[str | None, typer.Option(metavar="A;B", help="Only these rows, by their names.")] = None,
+    rows: Annotated[str | None, typer.Option(metavar="A;B", help="Only the rows with these names.")] = None,
     models: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Only rows of these methods, such as text-gcn; or 'all'.")
+        str | None, typer.Option(metavar="A,B", help="Only the rows of these methods, such as text-gcn; or 'all'.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Run this many seeds at most.")] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time, each in a process of its own.")] = 1,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Run at most this many seeds.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
+    jobs: Annotated[int, typer.Option(min=1, help="Number of parallel runs, each in its own process.")] = 1,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Results. Default: paper/results, or results elsewhere."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Folder of the results. Default: paper/results if it exists, else results.",
+        ),
     ] = None,
     settings: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Settings file (TOML) instead of the table's own.")
+        Path | None, typer.Option(metavar="FILE", help="Settings file (TOML) to use instead of the built-in one.")
     ] = None,
     search: Annotated[
-        bool, typer.Option("--search", help="Search the rows' ranges on validation documents instead.")
+        bool, typer.Option("--search", help="Search hyper-parameters on validation documents instead.")
     ] = False,
-    trials: Annotated[int, typer.Option(min=1, help="Settings to try with --search, for each data set.")] = 40,
+    trials: Annotated[int, typer.Option(min=1, help="Number of settings that --search tries per data set.")] = 40,
     word_vectors: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Word vectors (GloVe, word2vec) instead of distilled ones.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Word vectors (GloVe, word2vec) to use instead of distilled ones."),
     ] = None,
 ) -> None:
-    """Run the experiments of a table or figure, and write what comes of them.
+    """Show a table or figure, after running the experiments that have no result yet.
 
     datasets, accuracy, orders, sensitivity, efficiency, citations, citation-orders, labels, summary, ablation,
-    embedder, unseen, or all. A finished run is saved at once, so an interrupted command goes on where it was; a changed
-    setting runs only what it changes.
+    embedder, unseen, or all. Results that are there are shown without running anything and need no data sets. Every
+    finished run is saved, so an interrupted command can be repeated to continue.
     """
     from wgcn.errors import InputError
     from wgcn.inference.folder import check_target
@@ -74,21 +80,21 @@ def reproduce(
         if name == "all":
             wanted = _that_apply(wanted, table)
         where = _device(device) if each == "efficiency" else device
-        # Costs are measured one at a time, each in a process that has done nothing else.
+        # Costs are measured one at a time, each in a new process.
         fresh = each == "efficiency"
         with workers(1 if fresh else jobs, fresh=fresh) as pool, steps() as progress:
             shown = _bar(progress, each)
             if search:
                 path = run_search(table, wanted, output, pool, trials=trials, device=device, progress=shown)
-                say(f"What was tried and chosen is in {path}; copy what was chosen into a settings file to use it.")
+                say(f"Trials and chosen settings are in {path}. Copy the chosen ones into a settings file to use them.")
                 return
             try:
                 path = run(table, wanted, output, pool, device=where, progress=shown)
             except KeyboardInterrupt:
-                say("Interrupted. The finished runs are saved: the same command goes on from there.")
+                say("Interrupted. The finished runs are saved; repeat the command to continue.")
                 raise
         out.print(path.read_text(encoding="utf-8"), markup=False)
-        say(f"Written to {path}.")
+        say(f"Report: {path}")
     write_overview(output)
 
 
@@ -97,7 +103,7 @@ def _split(given: str | None, separator: str) -> list[str] | None:
 
 
 def _models(given: str | None) -> list[str] | None:
-    """Check the names of methods: one that exists but has no row in a table is no misspelling."""
+    """Return the names of methods, or None for all. An unknown name is an error."""
     from wgcn.errors import InputError
     from wgcn_paper.methods import method_names
 
@@ -111,7 +117,7 @@ def _models(given: str | None) -> list[str] | None:
 
 
 def _that_apply(options: Any, table: Any) -> Any:
-    """Leave out what a table does not have, when all tables are made."""
+    """Return the options without names that a table does not have, for 'all'."""
     from wgcn_paper.experiments.table import Options
 
     def known(given: list[str] | None, has: Any) -> list[str] | None:
@@ -127,7 +133,7 @@ def _that_apply(options: Any, table: Any) -> Any:
 
 
 def _with_vectors(table: Any, source: str) -> Any:
-    """Put a file's word vectors into the place of the distilled ones, in every row that has them."""
+    """Replace distilled word vectors by those of a file, in every row that uses them."""
     from dataclasses import replace
 
     from wgcn.text.word_vectors import DISTILLED
@@ -145,7 +151,7 @@ def _with_vectors(table: Any, source: str) -> Any:
 
 
 def _device(name: str) -> str:
-    """Say which device "auto" is."""
+    """Return the device that "auto" stands for."""
     if name != "auto":
         return name
     import torch
@@ -154,7 +160,7 @@ def _device(name: str) -> str:
 
 
 def _bar(progress: Progress, name: str) -> Callable[[int, int, str], None]:
-    """Show cells done, the last one, and the time that is left."""
+    """Return a callback that shows the finished cells and the last one."""
     task = progress.add_task(name, total=None, note="")
 
     def show(done: int, total: int, last: str) -> None:

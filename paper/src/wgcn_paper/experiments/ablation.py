@@ -1,4 +1,4 @@
-"""What each part of the default is worth: the same model with one lever changed. Ours, not the paper's."""
+"""The ablation of the default model: one hyper-parameter changed at a time. Ours, not the paper's."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from wgcn_paper.experiments.table import Table
 
 __all__ = ["report"]
 
+_RETIRED = "\u2020"  # marks rows whose hyper-parameter the library no longer has
+
 
 def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
-    """Return a table a protocol: the first row as it is, every other as its difference from the first."""
+    """Return one table per protocol: the accuracies of the first row, and the differences of all others from it."""
     groups = group(runs)
+    retired = {row.name for row in table.rows if row.retired}
+    marked = False
     parts = []
     for protocol in table.protocols:
         scores = scores_of(table, groups, protocol)
@@ -27,9 +31,13 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
         for name in scores:
             pairs = [[groups.get((protocol, row, dataset), ()) for row in (name, first)] for dataset in table.datasets]
             if name != first:
-                rows.append([name, *(_difference(*pair) for pair in pairs)])
+                shown = f"{name} {_RETIRED}" if name in retired else name
+                marked = marked or name in retired
+                rows.append([shown, *(_difference(*pair) for pair in pairs)])
         header = ["", *(TITLES[dataset] for dataset in table.datasets)]
         parts.append(f"### Protocol: {protocol}\n\n{markdown_table(header, rows)}")
+    if marked:
+        parts.append(f"{_RETIRED} removed from the library in 0.2.0; runs kept\n")
     if parts:
         parts.insert(
             0,

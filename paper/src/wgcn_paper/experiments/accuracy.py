@@ -11,9 +11,9 @@ from wgcn_paper.experiments.published import ACCURACY, TITLES
 from wgcn_paper.experiments.report import NOTHING, Score, comparison, group, markdown_table, scores_of, t_test
 from wgcn_paper.experiments.table import Table
 
-__all__ = ["report"]
+__all__ = ["draw", "report"]
 
-# What is said of a protocol above its table.
+# The sentence above the table of each protocol.
 _MEANING = {
     "corpus": "Test texts, without labels, shape vocabulary, idf and word graph, as in the paper's published code; the "
     "paper's own figures are of this kind.",
@@ -26,15 +26,13 @@ _TESTED = ("WGCN", "WGCN, the paper's")
 
 
 def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
-    """Return a table for each protocol, every row below its published figure, then t-tests; and draw both protocols."""
+    """Return one table per protocol, every row below its published figure, then t-tests."""
     groups = group(runs)
     parts = []
-    drawn: dict[str, dict[str, dict[str, Score]]] = {}
     for protocol in table.protocols:
         scores = scores_of(table, groups, protocol)
         if not scores:
             continue
-        drawn[protocol] = scores
         parts.append(f"### Protocol: {protocol}\n\n{_MEANING.get(protocol, '')}\n")
         parts.append(comparison(table, scores, ACCURACY, 2))
         parts.append(_tests(scores, table.datasets))
@@ -45,7 +43,7 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
         "Mean ± standard deviation in percent; in round brackets the difference from the published figure of the same "
         f"method, in square brackets the number of seeds where a method that has seeds has fewer than {table.seeds}.\n",
     )
-    parts.append(_draw(table, drawn, folder))
+    parts.append(f"![Accuracy of all methods]({table.name}.png)\n")
     return "\n".join(part for part in parts if part)
 
 
@@ -62,10 +60,11 @@ def _tests(scores: dict[str, dict[str, Score]], datasets: Sequence[str]) -> str:
     return markdown_table(["Student's t-test, two-sided", *(TITLES[dataset] for dataset in datasets)], rows)
 
 
-def _draw(table: Table, drawn: dict[str, dict[str, dict[str, Score]]], folder: Path) -> str:
-    """Draw a panel a data set: a line a method, a mark a protocol."""
+def draw(table: Table, runs: Sequence[Run], paths: Sequence[Path]) -> None:
+    """Draw one panel per data set, with one line per method and one marker per protocol."""
+    groups = group(runs)
+    drawn = {protocol: scores for protocol in table.protocols if (scores := scores_of(table, groups, protocol))}
     names = [row.name for row in table.rows if any(row.name in scores for scores in drawn.values())][::-1]
-    paths = [folder / f"{table.name}.png", folder / f"{table.name}.svg"]
     with panels(paths, (15, 0.8 + 0.3 * len(names)), len(table.datasets)) as axes:
         for axis, dataset in zip(axes, table.datasets, strict=True):
             for (protocol, scores), marker in zip(drawn.items(), "os^", strict=False):
@@ -85,4 +84,3 @@ def _draw(table: Table, drawn: dict[str, dict[str, dict[str, Score]]], folder: P
             axis.set_ylim(-0.6, len(names) - 0.4)
             axis.grid(alpha=0.3)
         axes[0].legend(fontsize=8)
-    return f"![Accuracy of all methods]({table.name}.png)\n"

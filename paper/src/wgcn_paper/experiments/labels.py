@@ -8,17 +8,17 @@ from pathlib import Path
 from wgcn.graph.pictures import panels
 from wgcn_paper.experiments.cells import Run
 from wgcn_paper.experiments.published import TITLES
-from wgcn_paper.experiments.report import NOTHING, draw_scores, group, markdown_table, score
+from wgcn_paper.experiments.report import NOTHING, Groups, draw_scores, group, markdown_table, score
 from wgcn_paper.experiments.table import Table
 from wgcn_paper.protocol import Protocol
 
-__all__ = ["report"]
+__all__ = ["draw", "report"]
 
 
 def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
-    """Return the table, and draw a picture a data set."""
+    """Return one table per data set."""
     groups = group(runs)
-    present = [name for name in table.datasets if any(dataset == name for _, _, dataset in groups)]
+    present = _present(table, groups)
     parts = []
     for dataset in present:
         rows = []
@@ -28,13 +28,19 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
         shares = [str(Protocol.parse(protocol)).split(":")[1] for protocol in table.protocols]
         parts.append(f"**{TITLES[dataset]}**\n\n" + markdown_table(["labels", *shares], rows))
     if present:
-        _draw(table, groups, present, folder)
         parts.append(f"![Accuracy against the share of labels]({table.name}.png)\n")
     return "\n".join(parts)
 
 
-def _draw(table: Table, groups: dict[tuple[str, str, str], list[Run]], present: Sequence[str], folder: Path) -> None:
-    paths = [folder / f"{table.name}.png", folder / f"{table.name}.svg"]
+def _present(table: Table, groups: Groups) -> list[str]:
+    """Return the data sets that have runs."""
+    return [name for name in table.datasets if any(dataset == name for _, _, dataset in groups)]
+
+
+def draw(table: Table, runs: Sequence[Run], paths: Sequence[Path]) -> None:
+    """Draw one panel per data set, with one line per method."""
+    groups = group(runs)
+    present = _present(table, groups)
     with panels(paths, (3.1 * len(present) + 0.6, 3.4), len(present)) as axes:
         for axis, dataset in zip(axes, present, strict=True):
             for row, marker in zip(table.rows, "osv^D", strict=False):

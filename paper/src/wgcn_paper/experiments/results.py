@@ -1,10 +1,11 @@
-"""Result files: every run of a table in one JSON file that is whole at every moment."""
+"""Result files: all runs of a table in one JSON file, written atomically."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,40 +14,50 @@ from wgcn.files import write_file
 from wgcn_paper.experiments.cells import Cell, Run, renamed
 from wgcn_paper.methods.baseline import method_class
 
-__all__ = ["ResultFile"]
+__all__ = ["ResultFile", "write_if_changed"]
 
 _FORMAT = "wgcn-results-1"
 
 
 class ResultFile:
-    """The runs of a table. A run is saved as soon as it is added; one that it makes out of date leaves.
+    """The runs of a table. A run is saved as soon as it is added, in place of one that is out of date.
 
     Parameters
     ----------
     folder : path
-        Where the result files of all tables are: runs that another table has already are taken from there.
+        The folder of the result files of all tables.
     name : str
-        Of the table.
+        Name of the table.
     reuse : bool
-        Whether they are; not for a table of costs, which hang on how a run was started.
+        Whether runs of other tables with the same settings are used. False for the table of costs, since costs depend
+        on how a run was started.
     """
 
     def __init__(self, folder: Path, name: str, *, reuse: bool = True) -> None:
         self.path, self.name = folder / f"{name}.json", name
         self._runs = {run.cell.place: run for run in _read(self.path)}
-        others = [path for path in sorted(folder.glob("*.json")) if reuse and path != self.path]
-        self._elsewhere = {run.cell.key: run for path in others for run in _read(path, needed=False)}
+        self._reuse = reuse
+
+    @cached_property
+    def _elsewhere(self) -> dict[str, Run]:
+        """Runs of the other tables by key; read only when a run is not in the table's own file."""
+        others = [path for path in sorted(self.path.parent.glob("*.json")) if self._reuse and path != self.path]
+        return {run.cell.key: run for path in others for run in _read(path, needed=False)}
 
     def find(self, cell: Cell) -> Run | None:
-        """Return the run of a cell, if it has been run with these very settings."""
+        """Return the run of a cell with exactly its settings, if there is one."""
         run = self._runs.get(cell.place)
         if run is not None and run.cell.key == cell.key:
             return run
         other = self._elsewhere.get(cell.key)
         return None if other is None else renamed(other, cell)
 
+    def missing(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Return the cells that have no run."""
+        return [cell for cell in cells if self.find(cell) is None]
+
     def add(self, runs: Iterable[Run]) -> None:
-        """Save runs, each in the place of one with other settings if there is one."""
+        """Save runs; each replaces a run with other settings in the same place of the table."""
         # Another command may have written to the file in the meantime.
         self._runs = {run.cell.place: run for run in _read(self.path)}
         self._runs.update({run.cell.place: run for run in runs})
@@ -65,17 +76,24 @@ class ResultFile:
             content = run.as_json()
             content["environment"] = environments.index(run.environment)
             runs.append(content)
-        # A run a line, so that a difference between two versions of the file can be read.
+        # One run per line, so that differences between versions of the file can be read.
         lines = ",\n".join(f"  {json.dumps(run)}" for run in runs)
         text = (
             f'{{"format": "{_FORMAT}", "table": {json.dumps(self.name)},\n'
             f' "environments": {json.dumps(environments)},\n "runs": [\n{lines}\n]}}\n'
         )
-        write_file(self.path, lambda file: file.write(text.encode()))
+        write_if_changed(self.path, text)
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """Write a text file atomically, but leave a file that has this text already as it is."""
+    content = text.encode()
+    if not path.is_file() or path.read_bytes() != content:
+        write_file(path, lambda file: file.write(content))
 
 
 def _read(path: Path, needed: bool = True) -> list[Run]:
-    """Read the runs of a file; a file that is no result file is an error only if it must be one."""
+    """Read the runs of a file. A file of another kind is an error only if `needed`."""
     try:
         document: Any = json.loads(path.read_bytes())
         if not isinstance(document, dict) or document.get("format") != _FORMAT:
@@ -92,9 +110,9 @@ def _read(path: Path, needed: bool = True) -> list[Run]:
 
 
 def _completed(run: Run) -> Run:
-    """Return a run with the settings that its method has got since, at the values that leave it as it was."""
+    """Return a run with the settings that were added to its method later, at the values that do not change the run."""
     try:
         method = method_class(run.cell.method)
-    except WGCNError:  # a method that is gone, or that cannot be loaded here
+    except WGCNError:  # a removed method, or one that cannot be imported here
         return run
     return replace(run, cell=replace(run.cell, settings={**method.defaults, **method.earlier, **run.cell.settings}))

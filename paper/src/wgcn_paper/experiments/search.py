@@ -52,7 +52,7 @@ def search(
     studies = [
         _Study(row, dataset, protocol, optuna)
         for row in table.rows
-        if row.search and (options.rows is None or row.name in options.rows)
+        if row.search and not row.retired and (options.rows is None or row.name in options.rows)
         if options.models is None or row.method in options.models
         for protocol in _first(row.protocols or table.protocols, options.protocols)
         for dataset in table.datasets

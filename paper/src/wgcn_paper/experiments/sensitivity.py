@@ -8,25 +8,17 @@ from pathlib import Path
 from wgcn.graph.pictures import panels
 from wgcn_paper.experiments.cells import Run
 from wgcn_paper.experiments.published import TITLES
-from wgcn_paper.experiments.report import NOTHING, draw_scores, group, markdown_table, score
+from wgcn_paper.experiments.report import NOTHING, Score, draw_scores, group, markdown_table, score
 from wgcn_paper.experiments.table import Table, variant_name
 
-__all__ = ["report"]
+__all__ = ["draw", "report"]
 
 _TITLES = {"hidden": "hidden size", "window": "window (tokens)"}
 
 
 def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
-    """Return a table for each setting, and draw both beside each other, as the paper's figure has them."""
-    groups = group(runs)
-    [protocol], [row] = table.protocols, table.rows
-    scores = {
-        (setting, dataset): [
-            score(groups.get((protocol, variant_name(row.name, setting, value), dataset), ())) for value in values
-        ]
-        for setting, values in table.vary
-        for dataset in table.datasets
-    }
+    """Return one table per setting."""
+    scores = _scores(table, runs)
     if not any(found for values in scores.values() for found in values):
         return ""
     parts = []
@@ -36,7 +28,13 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
             for dataset in table.datasets
         ]
         parts.append(markdown_table([_TITLES.get(setting, setting), *map(str, values)], rows))
-    paths = [folder / f"{table.name}.png", folder / f"{table.name}.svg"]
+    parts.append(f"![Accuracy against hidden size and window]({table.name}.png)\n")
+    return "\n".join(parts)
+
+
+def draw(table: Table, runs: Sequence[Run], paths: Sequence[Path]) -> None:
+    """Draw one panel per setting, with one line per data set."""
+    scores = _scores(table, runs)
     with panels(paths, (10.5, 4.2), len(table.vary)) as axes:
         for axis, (setting, values) in zip(axes, table.vary, strict=True):
             for dataset, marker in zip(table.datasets, "osv^D", strict=False):
@@ -46,5 +44,16 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
             axis.set_ylabel("test accuracy (%)")
             axis.grid(alpha=0.3)
         axes[0].legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=5, frameon=False)
-    parts.append(f"![Accuracy against hidden size and window]({table.name}.png)\n")
-    return "\n".join(parts)
+
+
+def _scores(table: Table, runs: Sequence[Run]) -> dict[tuple[str, str], list[Score | None]]:
+    """Return the scores of all values of a setting, by setting and data set."""
+    groups = group(runs)
+    [protocol], [row] = table.protocols, table.rows
+    return {
+        (setting, dataset): [
+            score(groups.get((protocol, variant_name(row.name, setting, value), dataset), ())) for value in values
+        ]
+        for setting, values in table.vary
+        for dataset in table.datasets
+    }

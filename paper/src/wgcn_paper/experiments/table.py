@@ -1,9 +1,9 @@
-"""A table: which cells it is made of, as its settings file says.
+"""A table and its cells, as its settings file describes them.
 
-A settings file is TOML: the data sets, protocols and seeds of the table, and a row for each method with its settings,
-those of single data sets, and the ranges that a search looks through; ``like`` takes them from the row of that name in
-the table of accuracies, so that they are written once. ``vary`` runs every row with several values of one setting. The
-files lie in ``settings``, one per table.
+A settings file is TOML: the data sets, protocols and seeds of the table, and one row per method with its settings,
+settings of single data sets, and ranges for a search. ``like`` takes these from the row of that name in the table of
+accuracies. ``retired`` marks a row that is shown from its committed runs but never run again. ``vary`` runs every row
+with several values of one setting. The files are in ``settings``, one per table.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,12 @@ from wgcn_paper.experiments.cells import Cell, make_cell
 from wgcn_paper.methods.baseline import method_class
 from wgcn_paper.protocol import Protocol
 
-__all__ = ["Options", "Row", "Table", "load_table"]
+__all__ = ["Options", "Row", "Table", "load_table", "row_name", "variant_name"]
 
 
 @dataclass(frozen=True)
 class Options:
-    """What narrows a table. None means all that its settings file has.
+    """A selection from a table. None selects all that its settings file has.
 
     Parameters
     ----------
@@ -50,20 +51,26 @@ class Row:
     Parameters
     ----------
     name : str
-        As the table shows it.
+        Name in the table.
     method : str
     settings : mapping
-        For all data sets.
+        Settings for all data sets.
     sets : mapping from str to mapping
-        For single ones; what is given here comes before `settings`.
+        Settings for single data sets, which override `settings`.
     search : mapping from str to list
-        The values that a search tries.
+        Values that a search tries.
     protocols : sequence of str, optional
-        Those of the table that it runs under, if not all.
+        Protocols of the table that it runs under, if not all.
     seeds : mapping from str to int
-        How many on single data sets, if not as many as the table says: for slow methods.
+        Number of seeds on single data sets where it is not that of the table: for slow methods.
     published : str
         The row of the paper's table that it is shown beside, if there is one.
+    retired : bool
+        Whether the library no longer has a hyper-parameter that the row sets. The row is shown from its committed runs
+        and never run again.
+    gpu_only : sequence of str
+        Data sets on which the table of costs measures the row on a GPU only, since it takes hours on a CPU. A CPU run
+        of them must be asked for by the name of the data set.
     """
 
     name: str
@@ -74,6 +81,8 @@ class Row:
     protocols: Sequence[str] | None = None
     seeds: Mapping[str, int] = field(default_factory=dict)
     published: str = ""
+    retired: bool = False
+    gpu_only: Sequence[str] = ()
 
     def settings_for(self, dataset: str) -> dict[str, Any]:
         """Return the settings for a data set."""
@@ -82,17 +91,17 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """What a settings file holds.
+    """The content of a settings file.
 
     Parameters
     ----------
     name, title : str
     datasets, protocols : sequence of str
     seeds : int
-        How many; those of single data sets in `set_seeds`.
+        Number of seeds; `set_seeds` has those of single data sets.
     rows : sequence of Row
     vary : sequence of (setting, values)
-        Every row is run with each value of each setting, one setting at a time; without any, as it is.
+        Every row is run with each value of each setting, one setting at a time; if empty, unchanged.
     """
 
     name: str
@@ -105,7 +114,7 @@ class Table:
     set_seeds: Mapping[str, int] = field(default_factory=dict)
 
     def cells(self, options: Options | None = None) -> list[Cell]:
-        """Return the cells, those of a data set next to each other."""
+        """Return the selected cells, grouped by data set."""
         options = options or Options()
         _check("data set", options.datasets, self.datasets)
         _check("protocol", options.protocols, self.protocols)
@@ -127,7 +136,7 @@ class Table:
         kind = method_class(row.method)
         if row.protocols is not None and protocol not in row.protocols:
             if options.protocols is not None and (options.rows is not None or options.models is not None):
-                # It was asked for by name.
+                # The row was selected by name.
                 raise InputError(f"{row.name} cannot run under the protocol {protocol} here. {kind.why_not}".strip())
             return
         n_seeds = min(options.seeds or 10**9, row.seeds.get(dataset, self.set_seeds.get(dataset, self.seeds)))
@@ -152,8 +161,13 @@ def variant_name(row: str, setting: str, value: Any) -> str:
     return f"{row}; {setting} {value}"
 
 
+def row_name(variant: str) -> str:
+    """Return the name of the row that a variant belongs to; no name of a row has a semicolon."""
+    return variant.partition(";")[0]
+
+
 def load_table(name: str, path: Path | None = None) -> Table:
-    """Read the settings file of a table, or another file for it."""
+    """Read the settings of a table from its own file or from another one."""
     try:
         if path is not None:
             text = path.read_text(encoding="utf-8")
@@ -179,7 +193,7 @@ def load_table(name: str, path: Path | None = None) -> Table:
 
 
 def _row(entry: Mapping[str, Any]) -> Row:
-    """Read a row. With ``like`` it is the row of that name of the table of accuracies, but for what it says itself."""
+    """Read a row. With ``like`` it inherits from the row of that name in the table of accuracies."""
     own = Row(
         entry["name"],
         "" if "like" in entry else entry["method"],
@@ -189,15 +203,22 @@ def _row(entry: Mapping[str, Any]) -> Row:
         entry.get("protocols"),
         entry.get("seeds", {}),
         entry.get("published", ""),
+        entry.get("retired", False),
+        entry.get("gpu_only", ()),
     )
     if "like" not in entry:
         return own
-    rows = {row.name: row for row in load_table("accuracy").rows}
+    rows = _accuracy_rows()
     if entry["like"] not in rows:
         raise InputError(f"There is no row {entry['like']!r} in the table of accuracies for {own.name!r} to be like.")
     model = rows[entry["like"]]
     sets = {name: {**model.sets.get(name, {}), **own.sets.get(name, {})} for name in {**model.sets, **own.sets}}
     return replace(own, method=model.method, settings={**model.settings, **own.settings}, sets=sets)
+
+
+@lru_cache(maxsize=1)
+def _accuracy_rows() -> dict[str, Row]:
+    return {row.name: row for row in load_table("accuracy").rows}
 
 
 def _check(what: str, given: Collection[str] | None, known: Sequence[str]) -> None:
