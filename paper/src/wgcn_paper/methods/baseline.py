@@ -63,8 +63,7 @@ class MissingPackageError(WGCNError, ImportError):
 
     def __init__(self, package: str, method: str) -> None:
         super().__init__(
-            f"The method {method} needs the package '{package}'. From a checkout of wgcn: "
-            "pip install ./paper"
+            f"The method {method} needs the package '{package}'. From a checkout of wgcn: pip install ./paper"
         )
 
 
