@@ -284,7 +284,7 @@ def _saved_files(folder: Path, path: Path, kind: str) -> frozenset[str]:
     if not held.startswith("wgcn-"):
         raise InputError(f"{path} is a folder with other files in it, not a saved {kind}. Choose another place.")
     if held != f"wgcn-{kind}":
-        raise InputError(f"{path} holds {held!r:.60}, which a {kind} must not replace. Choose another place.")
+        raise InputError(f"{path} holds {held!r:.60}, which 'wgcn-{kind}' must not replace. Choose another place.")
     version, files = document.get("version"), document.get("files")
     if isinstance(version, int) and version > VERSION:
         raise InputError(
