@@ -1,6 +1,6 @@
 """WGCNEmbedder: vectors of words and texts, from texts without labels and the graph of their words.
 
-    V = the first right singular vectors of X_dv          one row a word
+    V = the first right singular vectors of X_dv          one row per word
     B = A_vv V, without what all documents share          what the neighbours of a word are
     E = [V, g B], V and B scaled to the same mean length  `word_embeddings_`
     Z = X_dv E, rows of length 1                          `transform(texts)`
@@ -13,7 +13,7 @@ is the weighted sum of its words.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from wgcn import __version__
 from wgcn.errors import InputError
-from wgcn.estimators.preparation import Preparation, Prepared, checked_texts, plain_settings
-from wgcn.graph.association import Weight
+from wgcn.estimators.preparation import Preparation, Prepared, plain_settings
 from wgcn.inference.embedding import EmbeddingModel
 from wgcn.linear.space import find_space
+from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary
 
@@ -50,21 +50,12 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
     min_count : int or None, default=None
         Keep words and n-grams that occur at least this often; None as in `WGCNTextClassifier`.
     stop_words : collection of str or None, default=None
-    window : int or sequence of int, default=20
-        Tokens in a window of the word graph. With several, the graph is the mean of those of each; a window longer than
-        every text has whole texts.
-    weight : {"pmi", "npmi", "count", "cosine", "product"}, default="pmi"
-        Edge weight of the word graph.
-    threshold : float, default=0.0
-        Keep edges whose weight is above this.
-    min_pairs : int, default=2
-        Keep pairs of words that share at least so many windows.
-    top_k : int or None, default=None
-        Keep only the k strongest edges a word.
-    smoothing : float, default=1.0
-        Exponent of how frequent a word is, in PMI and NPMI, as in `WGCNTextClassifier`; 1 for none.
+    window : int, default=20
+        Tokens in a window of the word graph.
     graph_weight : float, default=2.0
         g, how much the neighbours count beside the words themselves.
+    n_jobs : int or None, default=None
+        Number of threads; None or -1 for one per core.
     random_state : int, default=0
         Where the search for singular vectors begins.
 
@@ -94,13 +85,9 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
         ngram_range: tuple[int, int] = (1, 1),
         min_count: int | None = None,
         stop_words: Collection[str] | None = None,
-        window: int | Sequence[int] = 20,
-        weight: Weight = "pmi",
-        threshold: float = 0.0,
-        min_pairs: int = 2,
-        top_k: int | None = None,
-        smoothing: float = 1.0,
+        window: int = 20,
         graph_weight: float = 2.0,
+        n_jobs: int | None = None,
         random_state: int = 0,
     ) -> None:
         self.n_components = n_components
@@ -109,12 +96,8 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
         self.min_count = min_count
         self.stop_words = stop_words
         self.window = window
-        self.weight = weight
-        self.threshold = threshold
-        self.min_pairs = min_pairs
-        self.top_k = top_k
-        self.smoothing = smoothing
         self.graph_weight = graph_weight
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X: Iterable[str], y: Any = None) -> WGCNEmbedder:
@@ -144,7 +127,7 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
             raise InputError(f"n_components must be an even number of at least 2, got {self.n_components}.")
         if not self.graph_weight >= 0:
             raise InputError(f"graph_weight must be 0 or above, got {self.graph_weight}.")
-        prepared = Preparation.of(self.get_params(deep=False)).prepare(checked_texts(texts))
+        prepared = self._preparation().prepare(checked_texts(texts, "X"))
         assert prepared.word_graph is not None
         space = find_space(
             prepared.document_terms,
@@ -172,9 +155,19 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
         )
         return prepared
 
+    def _preparation(self) -> Preparation:
+        return Preparation(
+            tokenizer=self.tokenizer,
+            ngram_range=self.ngram_range,
+            min_count=self.min_count,
+            stop_words=self.stop_words,
+            window=self.window,
+            n_jobs=self.n_jobs,
+        )
+
     @property
     def word_embeddings_(self) -> npt.NDArray[np.float32]:
-        """E, one row a word."""
+        """E, one row per word."""
         return self._fitted.word_embeddings
 
     @property

@@ -1,14 +1,9 @@
-"""Prediction with numpy alone: a document is a sparse row times a table.
-
-After training the word embeddings are fixed, so the graph is folded into them: H_dm = X_dv H_vm (eq. 5), then the head
-of eq. 7. Neither graph nor torch is needed.
-"""
+"""TextModel: a fitted model that takes texts, with numpy alone, and the folder that it is saved in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,12 +13,13 @@ import numpy.typing as npt
 from wgcn.errors import InputError, MissingDependencyError, StoreError
 from wgcn.inference import folder as store
 from wgcn.inference.card import model_card
-from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, Floats, TextTerms, add_up, load_terms
+from wgcn.inference.scorer import Scorer
+from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, Floats, TextTerms, load_terms
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting
 
-__all__ = ["Scorer", "TextModel"]
+__all__ = ["TextModel"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +65,7 @@ class TextModel(TextTerms):
 
     def predict(self, texts: Iterable[str], n_jobs: int = 1) -> npt.NDArray[Any]:
         """Return one label a document; for a multi-label model a 0/1 matrix of shape (documents, classes)."""
-        scores = self.scores(texts, n_jobs)
-        return (scores > 0).astype(np.int64) if self.scorer.multilabel else self.classes[scores.argmax(axis=1)]
+        return self.scorer.labels(self.scores(texts, n_jobs), self.classes)
 
     def extend(
         self,

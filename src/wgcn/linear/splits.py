@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-__all__ = ["folds", "held_out_mask"]
+__all__ = ["few_labels", "folds", "held_out_mask"]
 
 Places = npt.NDArray[np.int64]
 
@@ -53,3 +55,11 @@ def folds(codes: Places, n_folds: int, random: np.random.RandomState) -> list[Pl
 def _in_common_classes(codes: Places) -> Places:
     common: Any = np.flatnonzero(np.bincount(codes)[codes] > 1) if len(codes) else np.empty(0, np.int64)
     return np.asarray(common, np.int64)
+
+
+@contextmanager
+def few_labels() -> Iterator[None]:
+    """Keep scikit-learn from warning, where there are few labels per class, that they may be numbers to predict."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
+        yield

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array
 from sklearn.linear_model import LogisticRegression
 
-from wgcn.estimators.labels import few_labels
 from wgcn.linear.space import find_space, given_space
+from wgcn.linear.splits import few_labels
 
 __all__ = ["Taught", "Teacher", "sample_unlabelled"]
 
