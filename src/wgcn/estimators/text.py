@@ -152,8 +152,8 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         n_labels = _n_labels(y)
+        self.check_settings()
         classifier, preparation = self._classifier(), self._preparation()
-        classifier.check_settings()
         read_class_prior(self.class_prior, read_labels(y))  # before anything takes long
         own = Counted(checked_texts(X, "X"))
         _check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
@@ -190,6 +190,11 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             settings.update(classifier.tuned_.settings)
         self.model_ = prepared.text_model(classifier, settings, time.perf_counter() - started)
         return self
+
+    def check_settings(self) -> None:
+        """Raise an InputError if a parameter has a wrong value, before anything takes long."""
+        self._classifier().check_settings()
+        self._preparation()
 
     def _preparation(self) -> Preparation:
         return Preparation(**{name: getattr(self, name) for name in _PREPARATION})
