@@ -22,7 +22,7 @@ def main() -> None:
     for name in docs.classes:
         places = np.flatnonzero(labels == name)
         labels[np.setdiff1d(places, places[::20])] = None
-    model = WGCNTextClassifier(min_count=3, top_k=50).fit(train, labels)
+    model = WGCNTextClassifier(min_count=3).fit(train, labels)
 
     # Entry [i, j] is 1 if test document i lists training document j under "See Also".
     links = docs.document_graph[docs.test][:, docs.train]

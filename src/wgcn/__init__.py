@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from wgcn.estimators.embedder import WGCNEmbedder
     from wgcn.estimators.matrix import WGCNClassifier
+    from wgcn.estimators.network import WGCNNetworkClassifier
     from wgcn.estimators.text import WGCNTextClassifier
     from wgcn.graph import EdgeRules, WindowCounts, WordGraph
     from wgcn.inference.embedding import EmbeddingModel
@@ -26,6 +27,7 @@ _HOMES = {
     "TextModel": "wgcn.inference.model",
     "WGCNClassifier": "wgcn.estimators.matrix",
     "WGCNEmbedder": "wgcn.estimators.embedder",
+    "WGCNNetworkClassifier": "wgcn.estimators.network",
     "WGCNTextClassifier": "wgcn.estimators.text",
     "Vocabulary": "wgcn.text.vocabulary",
     "VocabularyRules": "wgcn.text.vocabulary",
@@ -42,6 +44,7 @@ __all__ = [
     "VocabularyRules",
     "WGCNClassifier",
     "WGCNEmbedder",
+    "WGCNNetworkClassifier",
     "WGCNTextClassifier",
     "WindowCounts",
     "WordGraph",

@@ -101,7 +101,7 @@ def _compare(docs: DocsCorpus) -> WGCNTextClassifier:
 def _classifier() -> WGCNTextClassifier:
     from wgcn.estimators.text import WGCNTextClassifier
 
-    return WGCNTextClassifier(min_count=3, top_k=100)
+    return WGCNTextClassifier()
 
 
 def _few(labels: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from wgcn.cli.console import say, working
-from wgcn.cli.options import Header, StopWords, TextColumn, read_stop_words, read_windows
+from wgcn.cli.options import Header, StopWords, TextColumn, read_stop_words
 from wgcn.errors import InputError
 
 __all__ = ["embed"]
@@ -45,15 +45,7 @@ def embed(
         ),
     ] = None,
     window: Annotated[
-        list[int] | None,
-        typer.Option(
-            metavar="TOKENS",
-            help="Tokens in a window of the word graph, at least 2. Repeatable, as of 'wgcn fit'. Default: 20.",
-        ),
-    ] = None,
-    weight: Annotated[
-        Literal["pmi", "npmi", "count", "cosine", "product"] | None,
-        typer.Option(help="Edge weight of the word graph. Default: pmi."),
+        int | None, typer.Option(min=2, metavar="TOKENS", help="Window of the word graph. Default: 20.")
     ] = None,
     graph_weight: Annotated[
         float | None,
@@ -79,15 +71,12 @@ def embed(
         "stop_words": stop_words,
         "ngram_range": None if ngrams is None else (1, ngrams),
         "min_count": min_count,
-        "window": window or None,
-        "weight": weight,
+        "window": window,
         "graph_weight": graph_weight,
     }
     settings = {name: value for name, value in given.items() if value is not None}
     if model is not None and (settings or save is not None):
         raise InputError(f"The embedder in {model} is fitted already: leave out --save and the options of fitting.")
-    if window:
-        settings["window"] = read_windows(window)
     check_target(output)
     if save is not None:
         check_target(save, "embedder")

@@ -51,9 +51,6 @@ def build(
     top_k: Annotated[
         int | None, typer.Option(min=1, help="Keep only the k strongest edges a word (from either end).")
     ] = None,
-    smoothing: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Context smoothing of pmi and npmi: 1 none, 0.75 is usual.")
-    ] = 1.0,
     diagonal: Annotated[Literal["self", "one", "none"], typer.Option(help="Weight of a word with itself.")] = "self",
     normalize: Annotated[
         bool, typer.Option("--normalize/--no-normalize", help="Symmetric normalisation of the graph.")
@@ -76,7 +73,7 @@ def build(
         max_size=max_words,
         stop_words=read_stop_words(stop_words),
     )
-    edge_rules = EdgeRules(threshold, min_pairs, top_k, smoothing, diagonal)
+    edge_rules = EdgeRules(threshold, min_pairs, top_k, diagonal)
     if window < 2:
         raise InputError(f"--window must be at least 2 tokens, got {window}: a pair of words needs two places.")
     check_target(output, "graph")

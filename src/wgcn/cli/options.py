@@ -16,7 +16,6 @@ __all__ = [
     "TextColumn",
     "read_class_shares",
     "read_stop_words",
-    "read_windows",
 ]
 
 TextColumn = Annotated[
@@ -33,14 +32,6 @@ StopWords = Annotated[
     str | None, typer.Option(metavar="FILE|english", help="Words to drop: a file, one a line, or 'english'.")
 ]
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a model that 'wgcn fit' wrote.")]
-
-
-def read_windows(given: list[int]) -> int | tuple[int, ...]:
-    """Return the window or windows that an option gives."""
-    from wgcn.estimators.preparation import checked_windows
-
-    windows = checked_windows(given, "--window")
-    return tuple(windows) if len(windows) > 1 else windows[0]
 
 
 def read_class_shares(given: list[str] | None) -> dict[str, float] | Literal["uniform"] | None:

@@ -1,6 +1,6 @@
 """WGCNEmbedder: vectors of words and texts, from texts without labels and the graph of their words.
 
-    V = the first right singular vectors of X_dv          one row a word
+    V = the first right singular vectors of X_dv          one row per word
     B = A_vv V, without what all documents share          what the neighbours of a word are
     E = [V, g B], V and B scaled to the same mean length  `word_embeddings_`
     Z = X_dv E, rows of length 1                          `transform(texts)`
@@ -13,7 +13,7 @@ is the weighted sum of its words.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -24,12 +24,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from wgcn import __version__
+from wgcn.checks import check_numbers
 from wgcn.errors import InputError
 from wgcn.estimators.preparation import Preparation, Prepared, plain_settings
-from wgcn.graph.association import Weight
 from wgcn.inference.embedding import EmbeddingModel
 from wgcn.linear.space import find_space
-from wgcn.network.settings import check_numbers
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary
@@ -52,21 +51,12 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
     min_count : int or None, default=None
         Keep words and n-grams that occur at least this often; None as in `WGCNTextClassifier`.
     stop_words : collection of str or None, default=None
-    window : int or sequence of int, default=20
-        Tokens in a window of the word graph. With several, the graph is the mean of those of each; a window longer than
-        every text has whole texts.
-    weight : {"pmi", "npmi", "count", "cosine", "product"}, default="pmi"
-        Edge weight of the word graph.
-    threshold : float, default=0.0
-        Keep edges whose weight is above this.
-    min_pairs : int, default=2
-        Keep pairs of words that share at least so many windows.
-    top_k : int or None, default=None
-        Keep only the k strongest edges a word.
-    smoothing : float, default=1.0
-        Exponent of how frequent a word is, in PMI and NPMI, as in `WGCNTextClassifier`; 1 for none.
+    window : int, default=20
+        Tokens in a window of the word graph.
     graph_weight : float, default=2.0
         g, how much the neighbours count beside the words themselves.
+    n_jobs : int or None, default=None
+        Number of threads; None or -1 for one per core.
     random_state : int, default=0
         Where the search for singular vectors begins.
 
@@ -96,13 +86,9 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
         ngram_range: tuple[int, int] = (1, 1),
         min_count: int | None = None,
         stop_words: Collection[str] | None = None,
-        window: int | Sequence[int] = 20,
-        weight: Weight = "pmi",
-        threshold: float = 0.0,
-        min_pairs: int = 2,
-        top_k: int | None = None,
-        smoothing: float = 1.0,
+        window: int = 20,
         graph_weight: float = 2.0,
+        n_jobs: int | None = None,
         random_state: int = 0,
     ) -> None:
         self.n_components = n_components
@@ -111,12 +97,8 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
         self.min_count = min_count
         self.stop_words = stop_words
         self.window = window
-        self.weight = weight
-        self.threshold = threshold
-        self.min_pairs = min_pairs
-        self.top_k = top_k
-        self.smoothing = smoothing
         self.graph_weight = graph_weight
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X: Iterable[str], y: Any = None) -> WGCNEmbedder:
@@ -147,7 +129,7 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
             raise InputError(f"n_components must be an even number of at least 2, got {self.n_components}.")
         if not 0 <= self.graph_weight < np.inf:
             raise InputError(f"graph_weight must be 0 or above, got {self.graph_weight}.")
-        prepared = Preparation.of(self.get_params(deep=False)).prepare(checked_texts(texts, "X"))
+        prepared = self._preparation().prepare(checked_texts(texts, "X"))
         assert prepared.word_graph is not None
         space = find_space(
             prepared.document_terms,
@@ -175,9 +157,19 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
         )
         return prepared
 
+    def _preparation(self) -> Preparation:
+        return Preparation(
+            tokenizer=self.tokenizer,
+            ngram_range=self.ngram_range,
+            min_count=self.min_count,
+            stop_words=self.stop_words,
+            window=self.window,
+            n_jobs=self.n_jobs,
+        )
+
     @property
     def word_embeddings_(self) -> npt.NDArray[np.float32]:
-        """E, one row a word."""
+        """E, one row per word."""
         return self._fitted.word_embeddings
 
     @property
@@ -193,7 +185,7 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Iterable[str]) -> npt.NDArray[np.float32]:
         """Return a row of length 1 for each text, or of zeros for one without a known word."""
-        return self._fitted.transform(checked_texts(X, "X"))
+        return self._fitted.transform(checked_texts(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the names of the columns that `transform` gives."""

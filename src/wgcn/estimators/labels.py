@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Number
+from numbers import Number, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import accuracy_score
 from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from wgcn.errors import InputError
+from wgcn.linear.splits import few_labels
 
 __all__ = [
     "Labels",
     "check_total_weight",
     "checked_weights",
-    "few_labels",
+    "class_weighted",
     "labelled_accuracy",
     "read_class_prior",
     "read_labels",
@@ -179,12 +179,27 @@ def read_class_prior(given: Any, labels: Labels) -> npt.NDArray[np.float64] | No
     return np.asarray(shares / shares.sum())
 
 
-@contextmanager
-def few_labels() -> Iterator[None]:
-    """Keep scikit-learn from warning, where there are few labels of each class, that they may be numbers to predict."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
-        yield
+def class_weighted(
+    weight: npt.NDArray[np.float64], class_weight: dict[Any, float] | str | None, labels: Labels
+) -> npt.NDArray[np.float64]:
+    """Return the weights of labelled documents times those of their classes."""
+    if class_weight is None:
+        return weight
+    if labels.multilabel:
+        raise InputError("class_weight is for documents of one class each; use sample_weight instead.")
+    if isinstance(class_weight, Mapping):
+        for name, value in class_weight.items():
+            if not (isinstance(value, Real) and 0 <= value < np.inf):
+                raise InputError(
+                    f"The weights in class_weight must be numbers of at least 0, got {value!r} for {name!r}."
+                )
+    elif class_weight != "balanced":
+        raise InputError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}.")
+    own = labels.classes[labels.targets.argmax(axis=1)]
+    try:
+        return np.asarray(weight * compute_sample_weight(class_weight, own), np.float64)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"class_weight cannot be used: {error}") from error
 
 
 def _as_array(y: Any) -> npt.NDArray[Any]:

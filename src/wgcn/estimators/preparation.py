@@ -3,73 +3,110 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import date
 from itertools import chain
-from numbers import Integral
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from wgcn import __version__
+from wgcn.checks import check_numbers
+from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.graph import EdgeRules, WordGraph
-from wgcn.graph.association import WEIGHTS, WINDOW_WEIGHTS, Weight
-from wgcn.network.settings import check_numbers
+from wgcn.graph.association import WEIGHTS, Weight
+from wgcn.inference.model import TextModel
 from wgcn.text.corpus import Corpus, check_ngram_range
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 from wgcn.text.weighting import Norm, TermWeighting, document_terms
+from wgcn.text.word_vectors import DISTILLED, check_word_vectors, word_vectors
 
-__all__ = ["Counted", "Preparation", "Prepared", "checked_windows", "plain_settings"]
+if TYPE_CHECKING:
+    from wgcn.estimators.matrix import MatrixClassifier
+
+__all__ = ["Counted", "Preparation", "Prepared", "check_vectors", "plain_settings"]
 
 ENCODER = "encoder"  # vectors of words that add up to those of documents
 _MANY_WORDS = 100_000
 
 
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """What `Preparation.prepare` makes of texts."""
-
-    vocabulary: Vocabulary
-    weighting: TermWeighting
-    document_terms: csr_array  # (texts, words)
-    word_graph: WordGraph | None
-    seconds: float
-    word_vectors: npt.NDArray[np.float32] | None = None  # (words, values)
-    n_background: int = 0  # texts that shaped all of this, but have no row in `document_terms`
-
-
 @dataclass(frozen=True)
 class Preparation:
-    """How texts are prepared; the parameters are those of `WGCNTextClassifier`, None for `ngram_edges` is False."""
+    """How texts are prepared.
+
+    Parameters
+    ----------
+    tokenizer, ngram_range, min_count, stop_words, window
+        As in `WGCNTextClassifier`.
+    sublinear : bool
+        Whether a word that occurs n times counts 1 + log(n).
+    norm : {"l2", "l1"}
+        Whether the weights of a document have the length 1, or sum to 1.
+    weight : {"pmi", "npmi", "count", "cosine", "product"}
+        Edge weight of the word graph.
+    threshold : float
+        Keep edges whose weight is above this.
+    min_pairs : int
+        Keep pairs of words that share at least so many windows.
+    top_k : int, optional
+        Keep only the k strongest edges per word.
+    ngram_edges : bool
+        Whether n-grams of two words and more have edges as words have.
+    n_jobs : int, optional
+    """
 
     tokenizer: str | Tokenizer = "words"
     ngram_range: tuple[int, int] = (1, 2)
-    ngram_edges: bool | None = None
     min_count: int | None = None
     stop_words: Collection[str] | None = None
+    window: int = 20
     sublinear: bool = True
     norm: Norm = "l2"
-    window: int | Sequence[int] = 20
     weight: Weight = "pmi"
     threshold: float = 0.0
     min_pairs: int = 2
     top_k: int | None = None
-    smoothing: float = 1.0
-    vectors: str | None = None
+    ngram_edges: bool = False
     n_jobs: int | None = None
+    rules: EdgeRules = field(init=False, repr=False)
+    vocabulary_rules: VocabularyRules = field(init=False, repr=False)
 
-    @classmethod
-    def of(cls, parameters: Mapping[str, Any]) -> Preparation:
-        """Take from the parameters of an estimator those that have their names here."""
-        names = [item.name for item in fields(cls)]
-        return cls(**{name: parameters[name] for name in names if name in parameters})
+    def __post_init__(self) -> None:
+        check_numbers(self, real=["threshold"], whole=["min_count", "min_pairs", "top_k", "window"])
+        if self.window is None or self.window < 2:
+            raise InputError(f"window must be at least 2 tokens, got {self.window}: a pair of words needs two places.")
+        resolve_tokenizer(self.tokenizer)
+        check_ngram_range(self.ngram_range)
+        if not isinstance(self.stop_words, Collection | None):
+            raise InputError(f"stop_words must be a collection of words or None, got {self.stop_words!r}.")
+        if self.weight not in WEIGHTS:
+            raise InputError(f"Unknown weight {self.weight!r}. Use one of {', '.join(WEIGHTS)}.")
+        TermWeighting(np.empty(0, np.float32), norm=self.norm)
+        n_threads(self.n_jobs)
+        rules = EdgeRules(self.threshold, self.min_pairs, self.top_k)
+        object.__setattr__(self, "rules", rules)
+        words = VocabularyRules(
+            min_count=1 if self.min_count is None else self.min_count,
+            min_ngram_count=2 if self.min_count is None else self.min_count,
+            stop_words=self.stop_words or (),
+        )
+        object.__setattr__(self, "vocabulary_rules", words)
 
-    def prepare(self, texts: Iterable[str], *, background: Iterable[str] = (), with_graph: bool = True) -> Prepared:
+    def prepare(
+        self,
+        texts: Iterable[str],
+        *,
+        background: Iterable[str] = (),
+        with_graph: bool = True,
+        vectors: str | None = None,
+    ) -> Prepared:
         """Do what needs no labels.
 
         Parameters
@@ -80,117 +117,148 @@ class Preparation:
             Texts from elsewhere, for vocabulary, idf and word graph alone.
         with_graph : bool
             Whether to build the word graph.
+        vectors : str, optional
+            As in `WGCNTextClassifier.fit`.
         """
         started = time.perf_counter()
-        self.check()
-        rules = EdgeRules(self.threshold, self.min_pairs, self.top_k, self.smoothing)
-        if self.vectors == ENCODER:
-            texts = list(checked_texts(texts))  # they are read twice
+        if vectors is not None:
+            check_vectors(vectors)
+        if vectors == ENCODER:
+            texts = list(texts)  # they are read twice
         own = Counted(checked_texts(texts))
-        corpus = self._corpus(chain(own, checked_texts(background, "background")))
+        corpus = self._corpus(chain(own, checked_texts(background)))
         weighting = TermWeighting.from_counts(
             corpus.vocabulary.document_counts, len(corpus), sublinear=self.sublinear, norm=self.norm
         )
         terms = document_terms(corpus, weighting)
         if own.n < len(corpus):
             terms = terms[: own.n]
-        graph = self._graph(corpus, rules) if with_graph else None
-        vectors = self._word_vectors(texts, corpus.vocabulary, terms)
+        graph = self._graph(corpus) if with_graph else None
+        found = None if vectors is None else _single_word_vectors(vectors, texts, corpus.vocabulary, terms)
         seconds = time.perf_counter() - started
-        return Prepared(corpus.vocabulary, weighting, terms, graph, seconds, vectors, len(corpus) - own.n)
-
-    def check(self) -> None:
-        """Raise an InputError if a parameter cannot be used: before any text is read."""
-        check_numbers(self, real=("threshold", "smoothing"), whole=("min_count", "min_pairs", "top_k"))
-        resolve_tokenizer(self.tokenizer)
-        check_ngram_range(self.ngram_range)
-        for name in ("min_count", "min_pairs"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}.")
-        if not isinstance(self.stop_words, Collection | None):
-            raise InputError(f"stop_words must be a collection of words or None, got {self.stop_words!r}.")
-        VocabularyRules(stop_words=self.stop_words or ())
-        if self.norm not in get_args(Norm):
-            raise InputError(f"norm must be one of {', '.join(get_args(Norm))}, got {self.norm!r}.")
-        if self.weight not in WEIGHTS:
-            raise InputError(f"Unknown weight {self.weight!r}. Use one of {', '.join(WEIGHTS)}.")
-        EdgeRules(self.threshold, self.min_pairs, self.top_k, self.smoothing)
-        self._check_windows()
-        self._check_vectors()
-
-    def linked(self, prepared: Prepared, document_graph: csr_array, rules: EdgeRules) -> WordGraph:
-        """Return the word graph of linked documents (eq. 4); those without a place in the graph come last."""
-        nodes = np.flatnonzero(self._nodes(prepared.vocabulary))
-        terms = prepared.document_terms[: document_graph.shape[0], nodes]
-        vocabulary = Vocabulary([prepared.vocabulary.words[i] for i in nodes])
-        return WordGraph.from_citations(terms, document_graph, vocabulary, rules=rules).among(prepared.vocabulary)
+        return Prepared(self, corpus.vocabulary, weighting, terms, graph, found, len(corpus) - own.n, seconds)
 
     def _corpus(self, texts: Iterable[str]) -> Corpus:
-        rules = VocabularyRules(
-            min_count=self.min_count or 1, min_ngram_count=self.min_count or 2, stop_words=self.stop_words or ()
-        )
         corpus = Corpus.from_texts(
-            texts, tokenizer=self.tokenizer, ngram_range=self.ngram_range, rules=rules, n_jobs=self.n_jobs
+            texts,
+            tokenizer=self.tokenizer,
+            ngram_range=self.ngram_range,
+            rules=self.vocabulary_rules,
+            n_jobs=self.n_jobs,
         )
         words = corpus.vocabulary
         if self.min_count is None and np.sum(~words.are_ngrams) > _MANY_WORDS:
             corpus = corpus.with_words(words.counts >= min(2, words.counts.max()))
         return corpus
 
-    def _graph(self, corpus: Corpus, rules: EdgeRules) -> WordGraph:
-        nodes = corpus.with_words(self._nodes(corpus.vocabulary))
-        graphs = [
-            WordGraph.from_corpus(nodes, window=window, weight=self.weight, rules=rules, n_jobs=self.n_jobs)
-            for window in checked_windows(self.window)
-        ]
-        return WordGraph.mean_of(graphs).among(corpus.vocabulary)
+    def _graph(self, corpus: Corpus) -> WordGraph:
+        nodes = corpus.with_words(self.nodes(corpus.vocabulary))
+        graph = WordGraph.from_corpus(
+            nodes, window=self.window, weight=self.weight, rules=self.rules, n_jobs=self.n_jobs
+        )
+        return graph.among(corpus.vocabulary)
 
-    def _nodes(self, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
-        """Return which words may have edges."""
+    def nodes(self, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
+        """Return which words may have edges. If there are no single words, n-grams have edges anyway."""
         words = ~vocabulary.are_ngrams
         return np.ones(len(words), bool) if self.ngram_edges or not words.any() else words
 
-    def _check_windows(self) -> None:
-        """Say before anything takes long that there can be no graph of these windows."""
-        if len(checked_windows(self.window)) > 1 and self.weight not in WINDOW_WEIGHTS:
-            raise InputError(
-                f"Edges weighted by {self.weight!r} come from whole documents and have one window at most, got "
-                f"{self.window}. Give one, or a weight that counts windows: {', '.join(WINDOW_WEIGHTS)}."
-            )
 
-    def _check_vectors(self) -> None:
-        """Say before anything takes long that vectors are not there."""
-        if self.vectors is None:
-            return
-        from wgcn.text.word_vectors import DISTILLED, check_word_vectors
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What `Preparation.prepare` makes of texts. Fits with other labels or seeds can share it."""
 
-        source = DISTILLED if self.vectors == ENCODER else str(self.vectors)
-        if source != DISTILLED and ":" not in source and not Path(source).expanduser().is_file():  # NAME:DIGEST
-            raise InputError(
-                f"There are no word vectors {self.vectors!r}. vectors is 'encoder', 'distilled', or the path of a file."
-            )
-        check_word_vectors(source)
+    preparation: Preparation
+    vocabulary: Vocabulary
+    weighting: TermWeighting
+    document_terms: csr_array  # (texts, words)
+    word_graph: WordGraph | None
+    word_vectors: npt.NDArray[np.float32] | None  # (words, values)
+    n_background: int  # texts that shaped all of this, but have no row in `document_terms`
+    seconds: float
 
-    def _word_vectors(
-        self, texts: Iterable[str], vocabulary: Vocabulary, terms: csr_array
-    ) -> npt.NDArray[np.float32] | None:
-        """Return vectors from elsewhere of single words; n-grams have zeros."""
-        if self.vectors is None:
-            return None
-        from wgcn.text.word_vectors import word_vectors
+    def citation_graph(self, document_graph: csr_array) -> WordGraph:
+        """Return the word graph of linked documents (eq. 4); unlinked documents come last."""
+        nodes = np.flatnonzero(self.preparation.nodes(self.vocabulary))
+        terms = self.document_terms[: document_graph.shape[0], nodes]
+        vocabulary = Vocabulary([self.vocabulary.words[i] for i in nodes])
+        rules = EdgeRules(top_k=self.preparation.top_k or _CITATION_EDGES)
+        return WordGraph.from_citations(terms, document_graph, vocabulary, rules=rules).among(self.vocabulary)
 
-        single = np.flatnonzero(~vocabulary.are_ngrams)
-        if self.vectors == ENCODER:
-            from wgcn.linear.vectors import distil
-            from wgcn.text.encoder import encode_cached
+    def text_model(self, classifier: MatrixClassifier, settings: dict[str, Any], seconds: float = 0.0) -> TextModel:
+        """Return a model of texts from a classifier that was fitted to the first rows of `document_terms`.
 
-            assert isinstance(texts, list)
-            found = distil(terms[:, single], encode_cached(texts, "documents"))
-        else:
-            found = word_vectors([vocabulary.words[i] for i in single], self.vectors)[0]
-        vectors = np.zeros((len(vocabulary), found.shape[1]), np.float32)
-        vectors[single] = found
-        return vectors
+        Parameters
+        ----------
+        classifier : WGCNClassifier or WGCNNetworkClassifier
+            Fitted.
+        settings : dict
+            For the model card.
+        seconds : float
+            That fitting took after the preparation.
+        """
+        preparation = self.preparation
+        report = {
+            "n_documents": self.document_terms.shape[0],
+            "n_labelled": int(classifier.n_labelled_),
+            **({"n_background": self.n_background} if self.n_background else {}),
+            "n_edges": classifier.word_graph_.info().edges,
+            "held_out_accuracy": classifier.held_out_accuracy_,
+            "n_held_out": classifier.n_held_out_,
+            **({} if classifier.tuned_ is None else {"tuned": classifier.tuned_._asdict()}),
+            "seconds": round(self.seconds + seconds, 2),
+            "date": date.today().isoformat(),
+            "version": __version__,
+        }
+        return TextModel(
+            preparation.tokenizer,
+            preparation.ngram_range,
+            self.vocabulary,
+            self.weighting,
+            classifier.scorer_,
+            classifier.classes_,
+            plain_settings(settings),
+            report,
+            tuple(preparation.stop_words or ()),
+        )
+
+
+_CITATION_EDGES = 100  # per word, of a graph of citations: it is dense otherwise
+
+
+def plain_settings(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of an estimator for texts as JSON can hold them."""
+    stop_words = parameters.get("stop_words")
+    shown = {**parameters, "stop_words": None if stop_words is None else f"{len(stop_words)} words"}
+    plain = (str, int, float, bool, list, type(None))
+    return {name: value if isinstance(value, plain) else str(value) for name, value in shown.items()}
+
+
+def check_vectors(vectors: str) -> None:
+    """Say before anything takes long that vectors are not there."""
+    source = DISTILLED if vectors == ENCODER else str(vectors)
+    if source != DISTILLED and ":" not in source and not Path(source).expanduser().is_file():  # NAME:DIGEST
+        raise InputError(
+            f"There are no word vectors {vectors!r}. vectors is 'encoder', 'distilled', or the path of a file."
+        )
+    check_word_vectors(source)
+
+
+def _single_word_vectors(
+    source: str, texts: Iterable[str], vocabulary: Vocabulary, terms: csr_array
+) -> npt.NDArray[np.float32]:
+    """Return vectors from elsewhere of single words; n-grams have zeros."""
+    single = np.flatnonzero(~vocabulary.are_ngrams)
+    if source == ENCODER:
+        from wgcn.linear.vectors import distil
+        from wgcn.text.encoder import encode_cached
+
+        found = distil(terms[:, single], encode_cached(list(texts), "documents"))
+    else:
+        found = word_vectors([vocabulary.words[i] for i in single], source)[0]
+    vectors = np.zeros((len(vocabulary), found.shape[1]), np.float32)
+    vectors[single] = found
+    return vectors
 
 
 class Counted:
@@ -203,39 +271,3 @@ class Counted:
         for text in self.texts:
             self.n += 1
             yield text
-
-
-def plain_settings(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of an estimator for texts as JSON can hold them."""
-    stop_words = parameters["stop_words"]
-    windows = checked_windows(parameters["window"])
-    shown = {
-        **parameters,
-        "stop_words": None if stop_words is None else f"{len(stop_words)} words",
-        "window": windows if len(windows) > 1 else windows[0],
-    }
-    plain = (str, int, float, bool, list, type(None))
-    return {name: value if isinstance(value, plain) else str(value) for name, value in shown.items()}
-
-
-def checked_windows(given: int | Sequence[int], name: str = "window") -> list[int]:
-    """Return one window or several in increasing order, or say what is wrong with them.
-
-    Parameters
-    ----------
-    given : int or sequence of int
-        Tokens in a window.
-    name : str
-        What the user calls it.
-    """
-    windows = list(given) if isinstance(given, Iterable) else [given]
-    if not windows:
-        raise InputError(f"{name} is empty: give at least one number of tokens, such as 20.")
-    for window in windows:
-        if not isinstance(window, Integral):
-            raise InputError(f"{name} must be a whole number of tokens, or several of them, got {given!r}.")
-        if window < 2:
-            raise InputError(f"{name} must be at least 2 tokens, got {window}: a pair of words needs two places.")
-        if windows.count(window) > 1:
-            raise InputError(f"{name} has {window} more than once. Give each number of tokens once.")
-    return sorted(map(int, windows))

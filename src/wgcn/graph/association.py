@@ -47,10 +47,6 @@ class EdgeRules:
         Keep pairs of words that share at least so many windows (documents, for weights that come from documents).
     top_k : int, optional
         Keep an edge only if it is among the k strongest of one of its two words; equal weights by smaller id.
-    smoothing : float
-        Exponent of the context distribution in PMI and NPMI: 1 for none; 0.75 (Levy et al. 2015) draws the weights of
-        rare words down. As a graph has no direction, both words of a pair are smoothed half: the result is the mean of
-        smoothing either of them.
     diagonal : {"self", "one", "none"}
         Weight of a word with itself: as the measure has it (PMI: log(#W / #W(i)), NPMI: 1), 1, or no edge.
     """
@@ -58,7 +54,6 @@ class EdgeRules:
     threshold: float = 0.0
     min_count: int = 1
     top_k: int | None = None
-    smoothing: float = 1.0
     diagonal: Diagonal = "self"
 
     def __post_init__(self) -> None:
@@ -68,8 +63,6 @@ class EdgeRules:
             raise InputError(f"min_count must be at least 1, got {self.min_count}.")
         if self.top_k is not None and self.top_k < 1:
             raise InputError(f"top_k must be at least 1, got {self.top_k}. Leave it out to keep all edges.")
-        if not 0 <= self.smoothing <= 1:
-            raise InputError(f"smoothing must be between 0 and 1, got {self.smoothing}.")
         if self.diagonal not in get_args(Diagonal):
             raise InputError(f"diagonal must be one of {', '.join(get_args(Diagonal))}, got {self.diagonal!r}.")
 
@@ -88,7 +81,7 @@ def from_windows(counts: WindowCounts, weight: Weight, rules: EdgeRules, n_jobs:
     if weight not in WINDOW_WEIGHTS:
         raise InputError(f"The weight {weight!r} does not come from windows. Use one of {', '.join(WINDOW_WEIGHTS)}.")
     pairs = counts.pair_windows
-    log_marginals = _log_marginals(counts, rules.smoothing)
+    log_marginals = _log_marginals(counts)
     measure = WINDOW_WEIGHTS.index(weight)
     log_windows = np.log(max(counts.n_windows, 1))
 
@@ -112,7 +105,6 @@ def from_documents(document_terms: csr_array, weight: Weight, rules: EdgeRules) 
     document_terms : csr_array of shape (documents, words)
     weight : {"product", "cosine"}
     rules : EdgeRules
-        `smoothing` does not apply.
     """
     if weight not in DOCUMENT_WEIGHTS:
         raise InputError(
@@ -208,14 +200,11 @@ def normalize(adjacency: csr_array) -> tuple[csr_array, npt.NDArray[np.float64]]
     return csr_array((data, adjacency.indices, adjacency.indptr), shape=adjacency.shape), degrees
 
 
-def _log_marginals(counts: WindowCounts, smoothing: float) -> npt.NDArray[np.float64]:
-    """Return log p(i), half smoothed: the mean of log p(i) and of log p(i)^smoothing scaled to the same total."""
+def _log_marginals(counts: WindowCounts) -> npt.NDArray[np.float64]:
+    """Return log p(i)."""
     log_p = np.zeros(len(counts.word_windows))  # of a word in no window: never looked at
     seen = counts.word_windows > 0
-    p = counts.word_windows[seen] / counts.n_windows
-    log_p[seen] = np.log(p)
-    if smoothing < 1:
-        log_p[seen] = (np.log(p) * (1 + smoothing) + np.log(p.sum() / np.sum(p**smoothing))) / 2
+    log_p[seen] = np.log(counts.word_windows[seen] / counts.n_windows)
     return log_p
 
 

@@ -146,7 +146,7 @@ def weigh_pairs(  # type: ignore[no-untyped-def]
     indptr, columns, values
         #W(i, j) for j > i as a sparse matrix.
     log_marginals : float64 array of shape (n_words,)
-        log p(i), smoothed or not.
+        log p(i).
     log_windows : float
         log #W.
     measure : {PMI, NPMI, COUNT}

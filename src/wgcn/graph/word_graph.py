@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,13 +28,12 @@ __all__ = ["GraphInfo", "Neighbour", "WordGraph"]
 # What a saved graph says of how it was made; None where a setting does not apply.
 _SETTINGS: dict[str, type | tuple[type, ...]] = {
     "weight": str,
-    "window": (int, list, type(None)),
+    "window": (int, type(None)),
     "order": (int, list, type(None)),
     "directed": (bool, type(None)),
     "threshold": (int, float),
     "min_count": int,
     "top_k": (int, type(None)),
-    "smoothing": (int, float),
     "diagonal": str,
     "normalized": bool,
 }
@@ -67,7 +66,7 @@ class GraphInfo:
 class WordGraph:
     """A graph whose nodes are words.
 
-    Make one with `from_corpus`, `from_counts`, `from_documents` or `from_citations`; `mean_of` makes one of several.
+    Make one with `from_corpus`, `from_counts`, `from_documents` or `from_citations`.
 
     Parameters
     ----------
@@ -232,33 +231,6 @@ class WordGraph:
             "directed": directed,
         }
         return cls._finish(vocabulary, adjacency, normalized, source, rules)
-
-    @classmethod
-    def mean_of(cls, graphs: Sequence[WordGraph]) -> WordGraph:
-        """Return the mean of graphs that differ in their windows alone: it has the edges of all of them.
-
-        A is the mean of their matrices, D that of their degrees, so `neighbours` ranks by weights which are only about
-        the mean of those before normalisation.
-
-        Parameters
-        ----------
-        graphs : sequence of WordGraph
-            Of the same words, made in the same way but for the window.
-        """
-        if not graphs:
-            raise InputError("There is no mean of no graphs: give at least one.")
-        first, *others = graphs
-        if any(other.vocabulary != first.vocabulary for other in others):
-            raise InputError("Graphs of different words have no mean. Build them from one corpus.")
-        if any({**other.settings, "window": 0} != {**first.settings, "window": 0} for other in others):
-            raise InputError("Graphs that were made in different ways have no mean: only their windows may differ.")
-        if not others:
-            return first
-        windows = [graph.settings.get("window") for graph in graphs]
-        adjacency = sum((other.adjacency for other in others), start=first.adjacency)
-        adjacency.data /= len(graphs)
-        degrees = np.mean([graph.degrees for graph in graphs], axis=0)
-        return cls(first.vocabulary, adjacency, degrees, {**first.settings, "window": windows})
 
     @classmethod
     def _finish(

@@ -1,14 +1,9 @@
-"""Prediction with numpy alone: a document is a sparse row times a table.
-
-After training the word embeddings are fixed, so the graph is folded into them: H_dm = X_dv H_vm (eq. 5), then the head
-of eq. 7. Neither graph nor torch is needed.
-"""
+"""TextModel: a fitted model that takes texts, with numpy alone, and the folder that it is saved in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,78 +13,13 @@ import numpy.typing as npt
 from wgcn.errors import InputError, StoreError, needs
 from wgcn.inference import folder as store
 from wgcn.inference.card import model_card
-from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, Floats, TextTerms, add_up, load_terms
+from wgcn.inference.scorer import Scorer
+from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, Floats, TextTerms, load_terms
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting
 
-__all__ = ["Scorer", "TextModel"]
-
-
-@dataclass(frozen=True, eq=False)
-class Scorer:
-    """What training leaves: from weighted terms to scores and probabilities.
-
-    Parameters
-    ----------
-    word_embeddings : float32 array of shape (words, hidden)
-        H_vm of eq. 5. For a linear model, hidden is the number of classes.
-    class_weights : float32 array of shape (hidden, classes), optional
-        W_1 of eq. 7, applied after a ReLU; None for a linear model, whose document embeddings are its scores.
-    bias : float32 array of shape (classes,)
-    prior : float32 array of shape (classes,)
-        Share of each class in the training documents: the answer for a document with no known word.
-    sharpness : float
-        What scores are multiplied by before they become probabilities, found on held-out documents.
-    multilabel : bool
-        Whether a document may have several classes: then each has a probability of its own.
-    """
-
-    word_embeddings: Floats
-    class_weights: Floats | None
-    bias: Floats
-    prior: Floats
-    sharpness: float = 1.0
-    multilabel: bool = False
-
-    def embed(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
-        """Return H_dm = X_dv H_vm; see `add_up`."""
-        return add_up(self.word_embeddings, weights, words, offsets)
-
-    def scores(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
-        """Return scores of shape (documents, classes); a document with no term gets the logarithm of the prior."""
-        scores = self.embed(weights, words, offsets)
-        if self.class_weights is not None:
-            # One row at a time, because a matrix product may round a row differently in another company.
-            scores = (
-                np.stack([np.maximum(row, 0) @ self.class_weights for row in scores]) if len(scores) else scores[:, :0]
-            )
-            scores = scores.reshape(len(offsets) - 1, len(self.bias))
-        scores = scores + self.bias
-        scores[np.diff(offsets) == 0] = self._prior_scores
-        return scores
-
-    @cached_property
-    def _prior_scores(self) -> Floats:
-        """The scores whose probabilities are the prior."""
-        prior = np.clip(self.prior.astype(np.float64), 1e-12, 1 - 1e-12)
-        logits = np.log(prior) - np.log1p(-prior) if self.multilabel else np.log(prior)
-        return (logits / self.sharpness).astype(self.bias.dtype)
-
-    def with_prior(self, prior: Floats) -> Scorer:
-        """Return the scorer for documents among which the classes have other shares than in training."""
-        shift = (np.log(prior) - np.log(np.clip(self.prior.astype(np.float64), 1e-12, None))) / self.sharpness
-        dtype = self.bias.dtype
-        return replace(self, bias=(self.bias + shift).astype(dtype), prior=np.asarray(prior).astype(dtype))
-
-    def probabilities(self, scores: Floats) -> npt.NDArray[np.float64]:
-        """Return probabilities of shape (documents, classes): eq. 7's softmax, or a sigmoid a class if multilabel."""
-        logits = scores.astype(np.float64) * self.sharpness
-        if self.multilabel:
-            return np.where(logits >= 0, 1 / (1 + np.exp(-np.abs(logits))), 1 - 1 / (1 + np.exp(-np.abs(logits))))
-        logits -= logits.max(axis=1, keepdims=True)
-        exponentials = np.exp(logits)
-        return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
+__all__ = ["TextModel"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +73,7 @@ class TextModel(TextTerms):
 
     def predict(self, texts: Iterable[str], n_jobs: int | None = 1) -> npt.NDArray[Any]:
         """Return one label a document; for a multi-label model a 0/1 matrix of shape (documents, classes)."""
-        scores = self.scores(texts, n_jobs)
-        return (scores > 0).astype(np.int64) if self.scorer.multilabel else self.classes[scores.argmax(axis=1)]
+        return self.scorer.labels(self.scores(texts, n_jobs), self.classes)
 
     def extend(
         self,

@@ -21,10 +21,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array
 from sklearn.linear_model import LogisticRegression
 
-from wgcn.estimators.labels import few_labels
 from wgcn.linear.space import find_space, given_space
+from wgcn.linear.splits import few_labels
 
-__all__ = ["Taught", "Teacher", "evenly"]
+__all__ = ["Taught", "Teacher", "sample_unlabelled"]
 
 Floats = npt.NDArray[Any]
 
@@ -50,6 +50,10 @@ class Taught(NamedTuple):
     word_scores: Floats  # (words, classes)
     bias: Floats  # (classes,)
 
+    def scores(self, terms: csr_array) -> Floats:
+        """Return the scores of documents."""
+        return np.asarray(terms @ self.word_scores + self.bias)
+
 
 class Teacher:
     """The documents that are there, with or without labels, and how near they are to each other.
@@ -68,7 +72,7 @@ class Teacher:
     def __init__(
         self, terms: csr_array, n_labelled: int, adjacency: csr_array | None, vectors: Floats | None = None
     ) -> None:
-        others = n_labelled + evenly(terms.shape[0] - n_labelled, n_labelled)
+        others = n_labelled + sample_unlabelled(terms.shape[0] - n_labelled, n_labelled)
         terms = terms[np.concatenate([np.arange(n_labelled), others])]
         self._n_words = terms.shape[1]
         self._words = np.arange(self._n_words)
@@ -127,7 +131,7 @@ class Teacher:
         return Taught(everywhere, bias)
 
 
-def evenly(n_others: int, n_labelled: int) -> npt.NDArray[np.int64]:
+def sample_unlabelled(n_others: int, n_labelled: int) -> npt.NDArray[np.int64]:
     """Return which documents without a label to use: as many as there is room for beside those with one."""
     room = max(_MOST_DOCUMENTS - n_labelled, 0)
     return np.arange(n_others) if n_others <= room else np.linspace(0, n_others - 1, room).astype(np.int64)

@@ -1,8 +1,8 @@
-"""The choice of the linear model's settings, by documents with labels that are held out in turn.
+"""The choice of the linear model's settings by cross-validation on labelled documents.
 
 Trials are judged on the same documents, part by part, the default first. One that falls behind the best is given up, so
-a bad one costs a fit or two. The best takes the place of the default only if it is right on more documents than
-chance would make it: the luckiest of many trials is rarely the best.
+a bad one costs a fit or two. The best takes the place of the default only if it is right on more documents than chance
+would make it: the luckiest of many trials is rarely the best.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from warnings import warn
 
 import numpy as np
@@ -18,15 +19,14 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from wgcn.errors import InputError, WGCNWarning, needs
+from wgcn.linear.splits import folds
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from wgcn.estimators.labels import Labels
-    from wgcn.inference.model import Scorer
-    from wgcn.network.callbacks import TrialCallback
+    from wgcn.inference.scorer import Scorer
 
-__all__ = ["Trial", "Tuned", "check_tuning", "deal_out", "tune"]
+__all__ = ["Trial", "TrialCallback", "Tuned", "Tuning", "cross_validation_parts", "tune"]
 
 Floats = npt.NDArray[Any]
 Places = npt.NDArray[np.int64]
@@ -38,15 +38,15 @@ _VALUES: dict[str, Sequence[float]] = {
     "teacher": (0.0, 0.5, 1.0, 2.0, 3.0, 4.0),
 }
 _FACTORS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)  # of C
-_PARTS = 5  # into which the documents are dealt out
-_ENOUGH = 2000  # documents to judge a trial by: where there are more, some parts are never held out
-_FEW, _REPEATS = 100, 3  # fewer documents than this are dealt out so often
+_FOLDS = 5
+_ENOUGH = 2000  # documents to judge a trial by: where there are more, some folds are never held out
+_FEW, _REPEATS = 100, 3  # fewer documents than this are split so often
 _BEHIND = 1.0  # standard errors behind the best at which a trial is given up
 _AHEAD = 2.0  # standard errors that the best must be ahead of the default; with 1, what was chosen gained nothing
 
 
 class Tuned(NamedTuple):
-    """What was chosen, and why. Accuracies are shares of the documents that were held out in turn, by their weights."""
+    """What was chosen, and why. Accuracies are weighted shares of the documents that were held out in turn."""
 
     settings: Settings
     accuracy: float | None  # None where nothing could be held out
@@ -61,19 +61,44 @@ class Trial(NamedTuple):
     number: int  # from 1
     n_trials: int  # at most
     settings: Settings
-    accuracy: float  # on the parts that it was judged by, not all if it was given up
+    accuracy: float  # on the folds that it was judged by, not all if it was given up
     best_accuracy: float  # of all trials so far
 
 
-def check_tuning(model: str, seconds: float, trials: int) -> Any:
-    """Return Optuna; raise what the user should know before anything takes long."""
-    if model not in ("linear", "average"):
-        raise InputError(f"tune is for the linear model, got model={model!r}. Leave tune out, or use model='linear'.")
-    if not seconds > 0:
-        raise InputError(f"tune_seconds must be above 0, got {seconds}.")
-    if trials < 1:
-        raise InputError(f"tune_trials must be at least 1, got {trials}.")
-    with needs("tune=True"):
+class TrialCallback(Protocol):
+    """Something that is told of every trial."""
+
+    def on_trial(self, trial: Trial) -> None:
+        """See the end of a trial."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How long settings are chosen.
+
+    Parameters
+    ----------
+    seconds : float
+        No fit begins after this time. A fit that runs then is ended first.
+    trials : int
+        Most settings to try, the default among them. If there is time for all, the choice depends on the seed alone.
+    callbacks : sequence of TrialCallback
+    """
+
+    seconds: float = 120.0
+    trials: int = 25
+    callbacks: Sequence[TrialCallback] = ()
+
+    def __post_init__(self) -> None:
+        if not self.seconds > 0:
+            raise InputError(f"The seconds of tuning must be above 0, got {self.seconds}.")
+        if self.trials < 1:
+            raise InputError(f"The trials of tuning must be at least 1, got {self.trials}.")
+        _optuna()
+
+
+def _optuna() -> Any:
+    with needs("Tuning"):
         import optuna
     return optuna
 
@@ -81,14 +106,13 @@ def check_tuning(model: str, seconds: float, trials: int) -> Any:
 def tune(
     fit: Callable[[Places, Settings], Scorer],
     terms: csr_array,
-    labels: Labels,
+    targets: Floats,
     weight: Floats,
     default: Settings,
+    tuning: Tuning,
     *,
-    seconds: float,
-    trials: int,
+    multilabel: bool = False,
     random_state: Any = 0,
-    callbacks: Sequence[TrialCallback] = (),
 ) -> Tuned:
     """Choose settings.
 
@@ -97,28 +121,26 @@ def tune(
     fit : callable
         Fits the model to some of the documents, with some settings.
     terms : csr_array of shape (documents, words)
-        The documents with labels.
-    labels : Labels
+        The labelled documents.
+    targets : array of shape (documents, classes)
     weight : array of shape (documents,)
         What each document counts, in fitting and in judging.
     default : dict
         The settings to choose, and the values to begin with: some of alpha, naive_bayes, teacher and C.
-    seconds : float
-        No fit begins after this time.
-    trials : int
-        Most trials, with the default.
+    tuning : Tuning
+    multilabel : bool
+        Whether a document may have several classes.
     random_state : int, RandomState or None
-        Deals out documents and proposes trials.
-    callbacks : sequence of TrialCallback
+        Splits the documents and proposes trials.
     """
-    optuna = check_tuning("linear", seconds, trials)
-    started = time.perf_counter()
+    optuna, started = _optuna(), time.perf_counter()
     random = check_random_state(random_state)
-    parts = deal_out(labels, random)
+    codes = np.zeros(len(targets), np.int64) if multilabel else targets.argmax(axis=1)
+    parts = cross_validation_parts(codes, targets, random)
     if not parts:
-        _tell("tune has nothing to choose settings by: half of the classes or more have but one document with a label.")
+        _warn("Tuning has nothing to choose settings by: half of the classes or more have but one labelled document.")
         return Tuned(default, None, None, 0, time.perf_counter() - started)
-    race = _Race(fit, terms, labels, weight, parts, default)
+    race = _Race(fit, terms, targets, weight, parts, default)
     space = {name: _values(name, value) for name, value in default.items()}
     distributions = {name: optuna.distributions.IntDistribution(0, len(space[name]) - 1) for name in space}
     judged: dict[tuple[float, ...], _Judged] = {}
@@ -129,22 +151,22 @@ def tune(
         )
         for settings in _first(space, default):
             study.enqueue_trial({name: space[name].index(settings[name]) for name in space})
-        while n_done < trials:
+        while n_done < tuning.trials:
             trial = study.ask(distributions)
             settings = {name: space[name][trial.params[name]] for name in space}
             key = tuple(settings.values())
             if key not in judged:
-                result = race.judge(settings, started + seconds)
+                result = race.judge(settings, started + tuning.seconds)
                 if result is None:
                     break
                 judged[key] = result
             study.tell(trial, race.gain(judged[key]).mean)
             n_done += 1
-            for callback in callbacks:
-                accuracy = race.accuracy(judged[key])
-                callback.on_trial(Trial(n_done, trials, settings, accuracy, race.accuracy(race.best)))
-    if n_done < min(trials, 2):
-        _tell(f"tune could compare nothing in {seconds:g} seconds: give it more (tune_seconds).")
+            accuracy = race.accuracy(judged[key])
+            for callback in tuning.callbacks:
+                callback.on_trial(Trial(n_done, tuning.trials, settings, accuracy, race.accuracy(race.best)))
+    if n_done < min(tuning.trials, 2):
+        _warn(f"Tuning could compare nothing in {tuning.seconds:g} seconds: give it more time.")
     if n_done == 0:
         return Tuned(default, None, None, 0, time.perf_counter() - started)
     chosen = race.chosen()
@@ -173,12 +195,12 @@ class _Race:
         self,
         fit: Callable[[Places, Settings], Scorer],
         terms: csr_array,
-        labels: Labels,
+        targets: Floats,
         weight: Floats,
         parts: Sequence[Places],
         default: Settings,
     ) -> None:
-        self._fit, self._terms, self._labels, self._weight, self._parts = fit, terms, labels, weight, parts
+        self._fit, self._terms, self._targets, self._weight, self._parts = fit, terms, targets, weight, parts
         self.default = self.best = _Judged(default, [])
 
     def judge(self, settings: Settings, deadline: float) -> _Judged | None:
@@ -204,12 +226,9 @@ class _Race:
 
     def _right(self, part: Places, settings: Settings) -> Floats:
         """Fit without a part of the documents, and return 1 for those that the model is right about, else 0."""
-        rows, targets = self._terms[part], self._labels.targets[part]
         rest = np.setdiff1d(np.arange(len(self._weight)), part)
-        scores = self._fit(rest, settings).scores(rows.data, rows.indices, rows.indptr)
-        if self._labels.multilabel:
-            return np.asarray(np.all((scores > 0) == targets, axis=1), np.float64)
-        return np.asarray(scores.argmax(axis=1) == targets.argmax(axis=1), np.float64)
+        scorer = self._fit(rest, settings)
+        return scorer.are_right(scorer.scores_of(self._terms[part]), self._targets[part]).astype(np.float64)
 
     def gain(self, one: _Judged, other: _Judged | None = None) -> _Gain:
         """Compare with other settings, by default the default, on the documents that both were judged by."""
@@ -238,22 +257,21 @@ class _Race:
         return total / np.maximum(times, 1), np.where(times > 0, self._weight, 0.0)
 
 
-def deal_out(labels: Labels, random: np.random.RandomState) -> list[Places]:
-    """Return parts of the documents to hold out in turn, class by class, so that of each class some are always left.
+def cross_validation_parts(codes: Places, targets: Floats, random: np.random.RandomState) -> list[Places]:
+    """Return parts of the documents to hold out in turn; none if half of the classes or more have but one document.
 
-    The only document of a class is in no part. Without classes enough of which two documents are known, there are none.
+    Parameters
+    ----------
+    codes : int64 array of shape (documents,)
+        The class of each document, for stratification.
+    targets : array of shape (documents, classes)
+    random : RandomState
     """
-    targets = labels.targets
-    counts = targets.sum(axis=0)
-    if np.mean(counts < 2) >= 0.5:
+    if np.mean(targets.sum(axis=0) < 2) >= 0.5:
         return []
-    codes = np.zeros(len(targets), np.int64) if labels.multilabel else targets.argmax(axis=1)
-    common = np.flatnonzero(np.bincount(codes)[codes] > 1)
-    parts: list[Places] = []
-    for _ in range(_REPEATS if len(common) < _FEW else 1):
-        order = random.permutation(common)
-        order = order[np.argsort(codes[order], kind="stable")]
-        parts += [np.sort(order[i::_PARTS]) for i in range(min(_PARTS, len(order)))]
+    n_common = int(np.sum(np.bincount(codes)[codes] > 1))
+    repeats = _REPEATS if n_common < _FEW else 1
+    parts = [part for _ in range(repeats) for part in folds(codes, _FOLDS, random)]
     n_parts = int(np.searchsorted(np.cumsum([len(part) for part in parts]), _ENOUGH)) + 1
     return parts[:n_parts]
 
@@ -286,5 +304,5 @@ def _quiet(optuna: Any) -> Iterator[None]:
         optuna.logging.set_verbosity(before)
 
 
-def _tell(message: str) -> None:
+def _warn(message: str) -> None:
     warn(f"{message} The model has the settings that were given.", WGCNWarning, stacklevel=2)

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Self
 
 from wgcn.errors import needs
 from wgcn.network.settings import EpochRecord
 
 if TYPE_CHECKING:
-    from wgcn.linear.tuning import Trial
     from wgcn.network.module import WGCN
 
-__all__ = ["Callback", "ProgressBar", "TrialCallback"]
+__all__ = ["Callback", "ProgressBar"]
 
 
-@runtime_checkable
 class Callback(Protocol):
     """Something that watches the training. It may raise KeyboardInterrupt to end it."""
 
     def on_epoch(self, record: EpochRecord, model: WGCN) -> None:
         """See the end of an epoch; the model must be left as it is."""
-
-
-@runtime_checkable
-class TrialCallback(Protocol):
-    """Something that watches the choice of settings."""
-
-    def on_trial(self, trial: Trial) -> None:
-        """See the end of a trial."""
 
 
 class ProgressBar:

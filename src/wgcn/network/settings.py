@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from wgcn.checks import check_numbers
 from wgcn.errors import InputError
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "Result",
     "TrainedNetwork",
     "TrainingSettings",
-    "check_numbers",
 ]
 
 
@@ -172,15 +170,6 @@ class TrainedNetwork:
     bias: npt.NDArray[np.float32]
     history: History
     epochs: tuple[int, ...]  # that were trained, of each network
-
-
-def check_numbers(settings: object, *, real: Iterable[str] = (), whole: Iterable[str] = ()) -> None:
-    """Raise an InputError unless attributes of these names are numbers; None is left alone."""
-    for names, kind, called in ((real, Real, "number"), (whole, Integral, "whole number")):
-        for name in names:
-            value = getattr(settings, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
-                raise InputError(f"{name} must be a {called}, got {value!r}.")
 
 
 def _at_least(settings: object, least: int, *names: str) -> None:

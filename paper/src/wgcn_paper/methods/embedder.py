@@ -132,7 +132,7 @@ def _represent(texts: Sequence[str], kind: str, width: int) -> _Representation:
     embedder = WGCNEmbedder(width)
     if kind == "wgcn":
         return _Representation(rows=embedder.fit_transform(texts), model=embedder.model_)
-    prepared = Preparation.of(embedder.get_params()).prepare(texts, with_graph=False)
+    prepared = Preparation(ngram_range=embedder.ngram_range).prepare(texts, with_graph=False)
     terms = prepared.document_terms
     words = np.empty((terms.shape[1], 0), np.float32)
     if kind == "svd":

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from wgcn.errors import InputError, interrupts_raised
 from wgcn.estimators.matrix import WGCNClassifier
-from wgcn.estimators.preparation import Prepared
-from wgcn.estimators.text import WGCNTextClassifier
-from wgcn.network.settings import NetworkSettings, TrainingSettings
+from wgcn.estimators.network import WGCNNetworkClassifier
+from wgcn.estimators.preparation import Preparation, Prepared
+from wgcn.linear.tuning import Tuning
 from wgcn.text.word_vectors import DISTILLED
 from wgcn_paper.datasets import load_dataset, stop_words
 from wgcn_paper.methods.baseline import Baseline, Fit, array_digest
@@ -26,10 +26,16 @@ if TYPE_CHECKING:
     from wgcn.inference.model import TextModel
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["LinearMethod", "NetworkMethod", "told"]
+__all__ = ["LinearMethod", "NetworkMethod", "network_fit"]
 
-_NETWORK = ("hidden", "order", "word_activation", "residual", "word_dropout", "document_dropout", "centred")
-_TRAINING = (
+_NETWORK = (
+    "hidden",
+    "order",
+    "word_activation",
+    "residual",
+    "word_dropout",
+    "document_dropout",
+    "centred",
     "learning_rate",
     "weight_decay",
     "max_epochs",
@@ -40,28 +46,19 @@ _TRAINING = (
     "n_models",
     "validation_fraction",
 )
-_LINEAR = (
-    "alpha",
-    "learn_alpha",
-    "order",
-    "naive_bayes",
-    "teacher",
-    "self_training",
-    "C",
-    "loss",
-    "class_prior",
-    "tune",
-)
+_LINEAR = ("alpha", "naive_bayes", "teacher", "self_training", "C")
 _TEXT = ("tokenizer", "ngrams", "min_count", "stop_words", "sublinear", "norm")
 _EXTENSIONS = ("", "graph", "spelling", "both", "vectors", "fit")
 _GRAPH = ("window", "weight", "threshold", "min_pairs", "top_k", "smoothing")
+# Settings that the library no longer has, and the only value that can still be run.
+_RETIRED = {"smoothing": 1.0, "learn_alpha": "", "loss": "squared_hinge", "average": False}
 
 # Vocabulary and graph depend on no label and no seed, so cells that follow each other share them.
 _prepared: Kept[Prepared] = Kept(most=3)
 
 
-def told(classifier: WGCNClassifier) -> Fit:
-    """Return what a trained network tells."""
+def network_fit(classifier: WGCNNetworkClassifier) -> Fit:
+    """Return what a trained network reports."""
     history = classifier.history_
     # The first epochs warm caches and compile kernels.
     seconds = [record["seconds"] for record in history[2:] or history]
@@ -75,15 +72,19 @@ class _TextMethod(Baseline):
         """Learn from texts."""
         texts = task.texts
         assert texts is not None
-        estimator = self._estimator()
+        self._check_retired()
+        preparation, classifier = self._preparation(), self._classifier()
         # Where there are n-grams, they have edges in the network's graph, and in the linear model's only if asked for.
         kind = self.name if self.settings["ngrams"] > 1 else None
         more = [self.settings.get(name) or None for name in ("ngram_edges", "vectors", "background")]
         source = [task.digest, self._pick((*_TEXT, *_GRAPH)), kind, more]
-        prepared = _prepared.find(source, lambda: estimator.prepare(texts, background=self._background()))
+        vectors = self.settings.get("vectors") or None
+        prepared = _prepared.find(
+            source, lambda: preparation.prepare(texts, background=self._background(), vectors=vectors)
+        )
         with interrupts_raised():  # a training that was cut short is no result
-            estimator.fit_prepared(prepared, task.labels)
-        self.model = model = self._extended(estimator.model_, task)
+            self._train(classifier, prepared, task.labels)
+        self.model = model = self._extended(prepared.text_model(classifier, {}), task)
         digest = array_digest(
             model.vocabulary.words,
             model.weighting.idf,
@@ -91,12 +92,23 @@ class _TextMethod(Baseline):
             model.scorer.class_weights,
             model.scorer.bias,
         )
-        return self._told(estimator.classifier_)._replace(digest=digest)
+        return self._outcome(classifier)._replace(digest=digest)
 
     def predict(self, query: Query) -> npt.NDArray[Any]:
-        """Return a label a text."""
+        """Return one label per text."""
         assert query.texts is not None
         return self.model.predict(query.texts)
+
+    def _check_retired(self) -> None:
+        """Say that a setting was removed from the library; its committed runs are kept."""
+        for name, value in _RETIRED.items():
+            if self.settings.get(name, value) != value:
+                raise InputError(
+                    f"{name} was removed from wgcn in 0.2.0, so that {self.name} can be run with {value!r} alone, not "
+                    f"{self.settings[name]!r}. Its runs are kept in the results."
+                )
+        if isinstance(self.settings["window"], list):
+            raise InputError(f"Several windows, {self.settings['window']}, were removed from wgcn in 0.2.0.")
 
     def _background(self) -> Iterator[str]:
         """Return texts from elsewhere."""
@@ -111,21 +123,28 @@ class _TextMethod(Baseline):
         """Return the model as it predicts."""
         return model
 
-    def _estimator(self) -> WGCNTextClassifier:
+    def _preparation(self) -> Preparation:
         values = self._pick((*_TEXT, *_GRAPH))
+        del values["smoothing"]
         values["ngram_range"] = (1, values.pop("ngrams"))
         values["stop_words"] = stop_words() if values["stop_words"] else None
         values["top_k"] = values["top_k"] or None
-        values["vectors"] = self.settings.get("vectors") or None
-        values["ngram_edges"] = self.settings.get("ngram_edges") or None
         values["min_count"] = values["min_count"] or None
-        return WGCNTextClassifier(**values, classifier=self._classifier())
+        return Preparation(**values, ngram_edges=self._ngram_edges)
+
+    @property
+    def _ngram_edges(self) -> bool:
+        return False
 
     @abstractmethod
-    def _classifier(self) -> WGCNClassifier:
+    def _classifier(self) -> Any:
         """Return the model with its settings, not yet fitted."""
 
-    def _told(self, classifier: WGCNClassifier) -> Fit:
+    @abstractmethod
+    def _train(self, classifier: Any, prepared: Prepared, labels: npt.NDArray[np.object_]) -> None:
+        """Fit the model."""
+
+    def _outcome(self, classifier: Any) -> Fit:
         return Fit(validation_accuracy=classifier.held_out_accuracy_)
 
 
@@ -164,23 +183,27 @@ class NetworkMethod(_TextMethod):
         "validation_fraction": 0.1,
     }
 
-    def _classifier(self) -> WGCNClassifier:
+    @property
+    def _ngram_edges(self) -> bool:
+        return True  # without edges, a word says nothing in the network
+
+    def _classifier(self) -> WGCNNetworkClassifier:
         # Several networks take the seeds from here on, and no two fits may share one of them.
         seed = self.seed * self.settings["n_models"]
-        training = TrainingSettings(**self._pick(_TRAINING), seed=seed, device=self.device)
-        return WGCNClassifier(model="network", network=NetworkSettings(**self._pick(_NETWORK)), training=training)
+        return WGCNNetworkClassifier(**self._pick(_NETWORK), random_state=seed, device=self.device)
 
-    def _told(self, classifier: WGCNClassifier) -> Fit:
-        return told(classifier)
+    def _train(self, classifier: Any, prepared: Prepared, labels: npt.NDArray[np.object_]) -> None:
+        classifier.fit(prepared.document_terms[: len(labels)], labels, word_graph=prepared.word_graph)
+
+    def _outcome(self, classifier: Any) -> Fit:
+        return network_fit(classifier)
 
 
 class LinearMethod(_TextMethod):
     """The linear model with a residual, as `WGCNTextClassifier` has it by default.
 
     The problem is convex. Another seed holds other documents out, and so leads the solver to another point within its
-    tolerance, which is not worth ten runs. With `tune`, another seed may also choose other settings, with
-    `learn_alpha`, where it is not convex, lead to another answer, and with `average`, which adds the network with its
-    default settings, it is the seed of that too.
+    tolerance, which is not worth ten runs. With `tune`, another seed may also choose other settings.
 
     `background` names data sets whose training texts shape vocabulary and graph beside the task's own; a row of a table
     must not name one that shares texts with its own.
@@ -188,6 +211,9 @@ class LinearMethod(_TextMethod):
     `extend` says what becomes of words that fitting does not see: nothing; rows from the texts of the pool ("graph"),
     from their spelling, or from both; from what a sentence encoder makes of them ("vectors"); or "fit", if the texts of
     the pool are to be seen by fitting after all.
+
+    `learn_alpha`, `order`, `loss`, `average` and `smoothing` are settings of earlier runs, which are kept: the library
+    has them no longer.
     """
 
     name = "wgcn-linear"
@@ -236,7 +262,7 @@ class LinearMethod(_TextMethod):
         return super().fit(task)
 
     def predict(self, query: Query) -> npt.NDArray[Any]:
-        """Return a label a text. Words are looked up by spelling or vectors one by one, whatever else is asked for."""
+        """Return one label per text. Words are looked up by spelling or vectors one by one, whatever else is asked."""
         assert query.texts is not None
         model = self.model
         if self.settings["extend"] in ("spelling", "both"):
@@ -248,16 +274,31 @@ class LinearMethod(_TextMethod):
     def _extended(self, model: TextModel, task: Task) -> TextModel:
         return model.extend(task.pool) if self.settings["extend"] in ("graph", "both") else model
 
-    def _classifier(self) -> WGCNClassifier:
-        values = self._pick(_LINEAR)
-        values["learn_alpha"] = values["learn_alpha"] or None
-        values["class_prior"] = values["class_prior"] or None
-        classifier = WGCNClassifier(**values, random_state=self.seed)
-        if self.settings["average"]:
-            training = TrainingSettings(seed=self.seed, device=self.device)
-            classifier.set_params(model="average", network=NetworkSettings(), training=training)
-        # The number of trials alone ends the choice of settings: a result must not depend on how fast the machine is.
-        return classifier.set_params(tune_seconds=math.inf) if classifier.tune else classifier
+    @property
+    def _ngram_edges(self) -> bool:
+        return bool(self.settings["ngram_edges"])
 
-    def _told(self, classifier: WGCNClassifier) -> Fit:
-        return told(classifier) if self.settings["average"] else super()._told(classifier)
+    def _check_retired(self) -> None:
+        super()._check_retired()
+        if self.settings["order"] != 1:
+            raise InputError(f"order {self.settings['order']} of the linear model was removed from wgcn in 0.2.0.")
+
+    def _classifier(self) -> WGCNClassifier:
+        # The number of trials alone ends the choice of settings: a result must not depend on how fast the machine is.
+        tune = Tuning(seconds=math.inf) if self.settings["tune"] else False
+        return WGCNClassifier(
+            **self._pick(_LINEAR),
+            class_prior=self.settings["class_prior"] or None,
+            tune=tune,
+            random_state=self.seed,
+        )
+
+    def _train(self, classifier: Any, prepared: Prepared, labels: npt.NDArray[np.object_]) -> None:
+        n_labels = len(labels)
+        classifier.fit(
+            prepared.document_terms[:n_labels],
+            labels,
+            word_graph=prepared.word_graph,
+            unlabeled=prepared.document_terms[n_labels:],
+            word_vectors=prepared.word_vectors,
+        )

@@ -9,23 +9,31 @@ import numpy.typing as npt
 from scipy.sparse import block_array, csr_array, diags_array
 from sklearn.preprocessing import normalize
 
-from wgcn.errors import interrupts_raised
-from wgcn.estimators.matrix import WGCNClassifier
+from wgcn.estimators.network import WGCNNetworkClassifier
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
-from wgcn.network.settings import NetworkSettings, TrainingSettings
 from wgcn.text.vocabulary import Vocabulary
 from wgcn_paper.methods.baseline import Baseline, Fit, array_digest
 from wgcn_paper.methods.preparation import Kept
-from wgcn_paper.methods.wgcn import told
+from wgcn_paper.methods.wgcn import network_fit
 
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
 __all__ = ["CitationMethod"]
 
-_NETWORK = ("hidden", "word_activation", "residual", "word_dropout", "document_dropout", "centred")
-_TRAINING = ("learning_rate", "weight_decay", "max_epochs", "n_models")
+_NETWORK = (
+    "hidden",
+    "word_activation",
+    "residual",
+    "word_dropout",
+    "document_dropout",
+    "centred",
+    "learning_rate",
+    "weight_decay",
+    "max_epochs",
+    "n_models",
+)
 
 # Word graphs depend on no label and no seed, so cells that follow each other share them.
 _graphs: Kept[WordGraph] = Kept(most=4)
@@ -64,21 +72,16 @@ class CitationMethod(Baseline):
         self._links = csr_array(task.document_graph - loops)
         labels = np.array([-1 if label is None else int(label) for label in task.labels])
         labels[task.validation] = -1
-        classifier = WGCNClassifier(
-            model="network",
-            network=NetworkSettings(**self._pick(_NETWORK)),
-            training=TrainingSettings(
-                **self._pick(_TRAINING),
-                validation_fraction=0,
-                seed=self.seed * self.settings["n_models"],
-                device=self.device,
-            ),
+        classifier = WGCNNetworkClassifier(
+            **self._pick(_NETWORK),
+            validation_fraction=0,
+            random_state=self.seed * self.settings["n_models"],
+            device=self.device,
         )
-        with interrupts_raised():  # a training that was cut short is no result
-            self._classifier = classifier.fit(self._documents, labels, word_graph=self._graph(task))
+        self._classifier = classifier.fit(self._documents, labels, word_graph=self._graph(task))
         scorer = classifier.scorer_
         digest = array_digest(scorer.word_embeddings, scorer.class_weights, scorer.bias)
-        return told(classifier)._replace(digest=digest)
+        return network_fit(classifier)._replace(digest=digest)
 
     def predict(self, query: Query) -> npt.NDArray[Any]:
         """Return a label a document: from its own words, or with those of the documents it cites."""

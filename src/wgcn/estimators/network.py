@@ -1,0 +1,254 @@
+"""WGCNNetworkClassifier: the paper's network under scikit-learn's interface, for document-term matrices."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from wgcn.errors import InputError, InterruptWarning, needs
+from wgcn.estimators.matrix import MatrixClassifier, TrainingData
+from wgcn.graph import WordGraph
+from wgcn.inference.folder import check_target
+from wgcn.inference.scorer import Scorer
+from wgcn.network.callbacks import Callback
+from wgcn.network.settings import NetworkSettings, TrainedNetwork, TrainingSettings
+
+__all__ = ["WGCNNetworkClassifier"]
+
+
+class WGCNNetworkClassifier(MatrixClassifier):
+    """The paper's word grounded graph convolutional network (eq. 5 to 7). Needs torch.
+
+    Parameters
+    ----------
+    hidden : int, default=250
+        Hidden size.
+    order : int, default=1
+        n, how often the graph is applied.
+    word_activation : bool, default=False
+        Whether there is a ReLU on the words too, as in eq. 5; the paper's published code has none.
+    residual : float, default=0.0
+        Weight of the words themselves beside the graph.
+    word_dropout, document_dropout : float, default=0.6
+    centred : bool, default=False
+        Whether to take away what the graph gives to all documents alike: see `wgcn.network.settings`.
+    word_features : array of shape (n_features, n_values) or None, default=None
+        X_v; None for the identity, as in the paper.
+    learning_rate : float, default=0.018
+    weight_decay : float, default=0.0
+    max_epochs : int, default=800
+    patience : int, default=10
+    stopping : {"best", "mean"}, default="best"
+        When training ends, and which weights are kept: see `wgcn.network.settings`.
+    batch_size : int or None, default=None
+        Documents per mini-batch; None for all at once.
+    label_smoothing : float, default=0.0
+    validation_fraction : float, default=0.1
+        Share of the labelled documents that decide when to stop.
+    refit : bool, default=False
+        Whether to train once more on all documents.
+    n_models : int, default=1
+        Networks whose logits are averaged.
+    top_k : int or None, default=100
+        For a graph that is made from X: number of edges that a word keeps.
+    class_weight : dict, "balanced" or None, default=None
+    class_prior : dict, "uniform" or None, default=None
+        As in `WGCNClassifier`.
+    checkpoint : path or None, default=None
+        File in which the state of the training is kept.
+    resume : bool, default=False
+        Whether to go on from that file, to the same bytes as without a break.
+    device : str, default="auto"
+        "cpu", "cuda", or "auto" for a GPU where there is one.
+    random_state : int, default=0
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    word_graph_ : WordGraph
+        A_vv.
+    word_embeddings_ : array of shape (n_features, hidden)
+        H_vm of eq. 5.
+    history_ : list of dict
+        One record per epoch.
+    held_out_accuracy_ : float or None
+        Share of the validation documents that the weights which were kept got right.
+    interrupted_ : bool
+        Whether Ctrl-C ended the training; what was learnt until then is kept.
+    n_iter_ : int
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 1]])
+    >>> model = WGCNNetworkClassifier(hidden=4, max_epochs=60).fit(X, ["drink", "drink", "drive", "drive"])
+    >>> model.predict([[0, 1, 0, 0]]).tolist()
+    ['drink']
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden: int = 250,
+        order: int = 1,
+        word_activation: bool = False,
+        residual: float = 0.0,
+        word_dropout: float = 0.6,
+        document_dropout: float = 0.6,
+        centred: bool = False,
+        word_features: npt.NDArray[np.floating] | None = None,
+        learning_rate: float = 0.018,
+        weight_decay: float = 0.0,
+        max_epochs: int = 800,
+        patience: int = 10,
+        stopping: Literal["best", "mean"] = "best",
+        batch_size: int | None = None,
+        label_smoothing: float = 0.0,
+        validation_fraction: float = 0.1,
+        refit: bool = False,
+        n_models: int = 1,
+        top_k: int | None = 100,
+        class_weight: dict[Any, float] | str | None = None,
+        class_prior: dict[Any, float] | Literal["uniform"] | None = None,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+        device: str = "auto",
+        random_state: int = 0,
+    ) -> None:
+        self.hidden = hidden
+        self.order = order
+        self.word_activation = word_activation
+        self.residual = residual
+        self.word_dropout = word_dropout
+        self.document_dropout = document_dropout
+        self.centred = centred
+        self.word_features = word_features
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.stopping = stopping
+        self.batch_size = batch_size
+        self.label_smoothing = label_smoothing
+        self.validation_fraction = validation_fraction
+        self.refit = refit
+        self.n_models = n_models
+        self.top_k = top_k
+        self.class_weight = class_weight
+        self.class_prior = class_prior
+        self.checkpoint = checkpoint
+        self.resume = resume
+        self.device = device
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        word_graph: WordGraph | None = None,
+        document_graph: csr_array | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> WGCNNetworkClassifier:
+        """Train the network.
+
+        Parameters
+        ----------
+        X, y, sample_weight, word_graph, document_graph
+            As in `WGCNClassifier.fit`. Unlabelled documents only shape a graph that is made from X.
+        callbacks : sequence of Callback, optional
+            What watches the training, such as `wgcn.network.callbacks.ProgressBar`.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, word_graph, document_graph, callbacks=callbacks)
+
+    def _check_settings(self) -> None:
+        self._network()
+        with needs("The network"):
+            from wgcn.device import find_device
+        find_device(self._training().device)
+        if self.checkpoint is not None:
+            check_target(self.checkpoint)
+        elif self.resume:
+            raise InputError("resume needs a checkpoint: give the file to go on from.")
+
+    def _network(self) -> NetworkSettings:
+        return NetworkSettings(
+            self.hidden,
+            self.order,
+            self.word_activation,
+            self.residual,
+            self.word_dropout,
+            self.document_dropout,
+            self.word_features,
+            self.centred,
+        )
+
+    def _training(self) -> TrainingSettings:
+        return TrainingSettings(
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            max_epochs=self.max_epochs,
+            patience=self.patience,
+            stopping=self.stopping,
+            batch_size=self.batch_size,
+            label_smoothing=self.label_smoothing,
+            validation_fraction=self.validation_fraction,
+            refit=self.refit,
+            n_models=self.n_models,
+            seed=self.random_state,
+            device=self.device,
+        )
+
+    def _train(self, data: TrainingData) -> None:
+        with needs("The network"):
+            from wgcn.network.training import train
+        targets = data.labels.targets
+        trained = train(
+            self.word_graph_.adjacency,
+            data.terms,
+            targets if data.labels.multilabel else targets.argmax(axis=1),
+            network=self._network(),
+            settings=self._training(),
+            sample_weight=data.weight,
+            callbacks=data.callbacks,
+            checkpoint=self.checkpoint,
+            resume=self.resume,
+        )
+        prior = np.average(targets, axis=0, weights=data.weight).astype(np.float32)
+        scorer = Scorer(
+            trained.word_table, trained.class_weights, trained.bias, prior, multilabel=data.labels.multilabel
+        )
+        self.scorer_ = scorer if data.class_prior is None else scorer.with_prior(data.class_prior)
+        self._keep_history(trained)
+
+    def _keep_history(self, trained: TrainedNetwork) -> None:
+        self.history_ = [record._asdict() for record in trained.history.records]
+        self.interrupted_ = trained.history.interrupted
+        if self.interrupted_:
+            advice = "Give a checkpoint, and later resume=True, to be able to go on from there."
+            if self.checkpoint is not None:
+                advice = f"Fit again with resume=True to go on from {self.checkpoint}."
+            warnings.warn(
+                f"The training of the network was interrupted after {len(self.history_):,} epochs; the best network so "
+                f"far is kept. {advice}",
+                InterruptWarning,
+                stacklevel=5,
+            )
+        validated = [record for record in self.history_ if record["validation_loss"] is not None]
+        if self.stopping == "mean":
+            validated = validated[-1:]  # the last weights are kept
+        best = min(validated, key=lambda record: float(record["validation_loss"]), default=None)
+        self.held_out_accuracy_ = None if best is None else best["validation_accuracy"]
+        self.n_held_out_ = trained.history.n_held_out

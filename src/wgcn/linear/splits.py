@@ -1,0 +1,66 @@
+"""Stratified splits of labelled documents, by scikit-learn's splitters, where some classes may have one document."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import StratifiedKFold, train_test_split
+
+__all__ = ["few_labels", "folds", "held_out_mask"]
+
+Places = npt.NDArray[np.int64]
+
+
+def held_out_mask(codes: Places, fraction: float, random: np.random.RandomState) -> npt.NDArray[np.bool_]:
+    """Return which documents to hold out: about a share of them, but never the only document of a class.
+
+    Parameters
+    ----------
+    codes : int64 array of shape (documents,)
+        The class of each document; all 0 where classes are not to be looked at.
+    fraction : float
+    random : RandomState
+    """
+    mask, counts = np.zeros(len(codes), bool), np.bincount(codes)
+    size = min(round(fraction * len(codes)), int(np.maximum(counts - 1, 0).sum()))
+    if size < max(int(np.sum(counts > 1)), 1):  # too few for one of each class that has several
+        order = random.permutation(len(codes))
+        spare = np.delete(order, np.unique(codes[order], return_index=True)[1])
+        mask[spare[:size]] = True
+    else:
+        common = _in_common_classes(codes)
+        mask[train_test_split(common, test_size=size, stratify=codes[common], random_state=random)[1]] = True
+    return mask
+
+
+def folds(codes: Places, n_folds: int, random: np.random.RandomState) -> list[Places]:
+    """Return parts of the documents to hold out in turn; the only document of a class is in no part.
+
+    Of each class with two or more documents, some are left when a part is held out.
+    """
+    common = _in_common_classes(codes)
+    if not len(common):
+        return []
+    n_folds = min(n_folds, int(np.bincount(codes[common]).max()))
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random)
+    with warnings.catch_warnings():  # that some classes have fewer documents than there are folds
+        warnings.simplefilter("ignore", UserWarning)
+        return [common[test] for _, test in splitter.split(common, codes[common])]
+
+
+def _in_common_classes(codes: Places) -> Places:
+    common: Any = np.flatnonzero(np.bincount(codes)[codes] > 1) if len(codes) else np.empty(0, np.int64)
+    return np.asarray(common, np.int64)
+
+
+@contextmanager
+def few_labels() -> Iterator[None]:
+    """Keep scikit-learn from warning, where there are few labels per class, that they may be numbers to predict."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
+        yield
