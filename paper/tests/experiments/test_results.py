@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from wgcn.errors import StoreError
+from wgcn_paper.experiments import results
 from wgcn_paper.experiments.cells import Cell, Run, make_cell
 from wgcn_paper.experiments.results import ResultFile
 
@@ -67,6 +68,20 @@ def test_runs_of_another_table_are_taken_under_the_own_name(tmp_path: Path) -> N
     assert ResultFile(tmp_path, "efficiency", reuse=False).find(wanted) is None
 
 
+def test_other_tables_are_read_only_for_runs_that_the_own_file_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("orders", "accuracy"):
+        ResultFile(tmp_path, name).add([made()])
+    read, asked = results._read, []
+    monkeypatch.setattr(results, "_read", lambda path, needed=True: asked.append(path.stem) or read(path, needed))
+    found = ResultFile(tmp_path, "accuracy")
+    assert found.missing([made().cell]) == []
+    assert asked == ["accuracy"]
+    assert found.missing([made(1).cell]) == [made(1).cell]
+    assert asked == ["accuracy", "orders"]
+
+
 def test_own_run_comes_before_that_of_another_table(tmp_path: Path) -> None:
     ResultFile(tmp_path, "orders").add([made(accuracy=0.7)])
     ResultFile(tmp_path, "accuracy").add([made(accuracy=0.8)])
@@ -126,13 +141,13 @@ def test_a_damaged_file_is_one_error_and_is_left_as_it_is(tmp_path: Path, kind: 
 
 
 def test_the_file_is_whole_at_every_moment(tmp_path: Path) -> None:
-    results, path = ResultFile(tmp_path, "accuracy"), tmp_path / "accuracy.json"
-    results.add([made(0)])
+    file, path = ResultFile(tmp_path, "accuracy"), tmp_path / "accuracy.json"
+    file.add([made(0)])
     ended = threading.Event()
 
     def write() -> None:
-        for seed in range(1, 80):
-            results.add([made(seed)])
+        for seed in range(1, 40):
+            file.add([made(seed)])
         ended.set()
 
     thread = threading.Thread(target=write)
@@ -142,7 +157,7 @@ def test_the_file_is_whole_at_every_moment(tmp_path: Path) -> None:
         seen.append(len(json.loads(path.read_bytes())["runs"]))
     thread.join()
     assert seen == sorted(seen)
-    assert len(ResultFile(tmp_path, "accuracy").runs(made(seed).cell for seed in range(80))) == 80
+    assert len(ResultFile(tmp_path, "accuracy").runs(made(seed).cell for seed in range(40))) == 40
     assert [file.name for file in tmp_path.iterdir()] == ["accuracy.json"]
 
 

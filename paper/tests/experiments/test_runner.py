@@ -1,5 +1,6 @@
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,18 +15,26 @@ from wgcn_paper.experiments.results import ResultFile
 from wgcn_paper.experiments.runner import Workers, run_cells, workers
 
 
-@pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A small set in the place of r8."""
+    tmp_path = tmp_path_factory.mktemp("data")
     texts = ("a cat purrs", "the dog barks", "my cat", "his dog", "cat and dog") * 6
     labels = np.array(["cat", "dog", "cat", "dog", "cat"] * 6)
     dataset = Dataset("r8", texts, None, labels, np.arange(20), np.arange(20, 30))
     folder = tmp_path / "data" / "text" / "r8"
     folder.mkdir(parents=True)
     layout.write_text_set(folder, dataset)
-    monkeypatch.setenv("WGCN_DATA", str(tmp_path / "data"))
-    cells._dataset.cache_clear()
-    return tmp_path / "data"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WGCN_DATA", str(tmp_path / "data"))
+        yield tmp_path / "data"
+
+
+@pytest.fixture(scope="module")
+def two(data: Path) -> Iterator[Workers]:
+    """Two processes, which take seconds to start."""
+    with workers(2) as pool:
+        yield pool
 
 
 @pytest.fixture(autouse=True)
@@ -131,11 +140,10 @@ def told(run: Run) -> Run:
     return replace(run, fit_seconds=0.0, predict_seconds=0.0, predict_one_ms=0.0, memory=0.0, environment={})
 
 
-def test_two_processes_give_the_runs_of_one(data: Path, tmp_path: Path) -> None:
+def test_two_processes_give_the_runs_of_one(two: Workers, tmp_path: Path) -> None:
     wanted = [svc(seed, variant, C=c) for variant, c in (("a", 1.0), ("b", 0.01), ("c", 9.0)) for seed in range(3)]
     alone = run_cells(wanted, ResultFile(tmp_path / "one", "accuracy"), Workers(), "cpu")
-    with workers(2) as pool:
-        both = run_cells(wanted, ResultFile(tmp_path / "two", "accuracy"), pool, "cpu")
+    both = run_cells(wanted, ResultFile(tmp_path / "two", "accuracy"), two, "cpu")
     assert [told(run) for run in both] == [told(run) for run in alone]
     assert len({run.model for run in alone}) > 6
     assert [path.name for path in (tmp_path / "two").iterdir()] == ["accuracy.json"]
@@ -146,10 +154,9 @@ def where(name: str, i: int) -> str:
     return f"({name!r}, {i}, __import__('os').getpid())"
 
 
-def test_groups_stay_in_their_process_until_one_has_nothing_left() -> None:
+def test_groups_stay_in_their_process_until_one_has_nothing_left(two: Workers) -> None:
     items = [where(name, i) for name in "abc" for i in range(4)]
-    with workers(2) as pool:
-        done = list(pool.each(eval, items, group=lambda item: item[:4]))
+    done = list(two.each(eval, items, group=lambda item: item[:4]))
     assert sorted(item for item, _ in done) == items
     assert [where(*outcome[:2]) for _, outcome in done] == [item for item, _ in done]
     processes = {process for _, (_, _, process) in done}
@@ -166,10 +173,10 @@ def test_one_process_is_this_one() -> None:
     assert outcome == ("a", 0, os.getpid())
 
 
-def test_an_error_in_another_process_ends_the_work(data: Path, tmp_path: Path) -> None:
+def test_an_error_in_another_process_ends_the_work(two: Workers, tmp_path: Path) -> None:
     bad = replace(svc(1), dataset="r52")
-    with workers(2) as pool, pytest.raises(InputError, match="wgcn-paper data prepare r52"):
-        run_cells([svc(0), bad], ResultFile(tmp_path / "out", "accuracy"), pool, "cpu")
+    with pytest.raises(InputError, match="wgcn-paper data prepare r52"):
+        run_cells([svc(0), bad], ResultFile(tmp_path / "out", "accuracy"), two, "cpu")
 
 
 def test_fresh_work_has_a_process_each() -> None:

@@ -15,7 +15,8 @@ from wgcn_paper.protocol import Query, Task
 TEXTS = ("red wine", "white wine and red wine", "fast car", "slow car and fast car") * 6
 LABELS = np.array(["drink", "drink", "drive", "drive"] * 6, object)
 TASK = Task(TEXTS, None, LABELS, np.empty(0, np.int64), None)
-SMALL = {"buckets": 50, "hidden": 5, "epochs": 20}
+# Every training allocates large tables, which takes a tenth of a second; with nothing held out there is only one.
+SMALL = {"buckets": 50, "hidden": 5, "epochs": 20, "validation_fraction": 0.0}
 
 
 def fitted(task: Task = TASK, seed: int = 0, **settings: Any) -> FastTextMethod:
@@ -29,7 +30,7 @@ def digest(task: Task = TASK, seed: int = 0, **settings: Any) -> str | None:
 
 
 def test_it_learns(capfd: pytest.CaptureFixture[str]) -> None:
-    method = FastTextMethod(SMALL)
+    method = FastTextMethod(SMALL | {"validation_fraction": 0.1})
     fit = method.fit(TASK)
     assert method.predict(Query(("a red wine", "the car"), None, None)).tolist() == ["drink", "drive"]
     assert (fit.epochs, fit.validation_accuracy) == (20, 1.0)
@@ -57,16 +58,17 @@ def test_order_of_documents_changes_nothing() -> None:
     task = replace(TASK, texts=texts)
     order = np.random.default_rng(0).permutation(len(texts))
     other = replace(task, texts=tuple(texts[i] for i in order), labels=LABELS[order])
-    assert digest(task) == digest(other)
-    method = fitted(task)
+    method = FastTextMethod(SMALL)
+    assert method.fit(task).digest == digest(other)
     guesses = method.predict(Query(texts, None, None))
     assert method.predict(Query(other.texts, None, None)).tolist() == guesses[order].tolist()
 
 
 def test_same_seed_same_model() -> None:
     assert FastTextMethod.seeded
-    assert digest() == digest()
-    assert digest() != digest(seed=1)
+    first = digest()
+    assert digest() == first
+    assert digest(seed=1) != first
 
 
 VALUES = {"min_count": 7, "ngrams": 3, "buckets": 60, "hidden": 6, "learning_rate": 0.3, "epochs": 21}
@@ -81,8 +83,9 @@ def test_every_setting_is_used() -> None:
 
 
 def test_what_is_held_out_is_trained_on_in_the_end() -> None:
-    assert digest() == digest(validation_fraction=0.5) == digest(validation_fraction=0.0)
-    assert FastTextMethod(SMALL | {"validation_fraction": 0.0}).fit(TASK).validation_accuracy is None
+    fit = FastTextMethod(SMALL).fit(TASK)
+    assert fit.validation_accuracy is None
+    assert fit.digest == digest(validation_fraction=0.5)
 
 
 def test_documents_for_validation_never_train() -> None:
@@ -100,11 +103,12 @@ def test_documents_for_validation_never_train() -> None:
 def test_no_text_passes_for_a_label_or_for_two_documents(tokenizer: str) -> None:
     hostile = "wine #1 #0 __label__1 __label__drive </s> \n#1 car\r\n\0#1\x85\u2028#1 caf\u00e9 \ud800"
     task = replace(TASK, texts=(hostile, *TEXTS[1:]))
-    model = fitted(task, tokenizer=tokenizer)._model
+    method = fitted(task, tokenizer=tokenizer)
+    model = method._model
     assert sorted(model.get_labels()) == ["#0", "#1"]
     words, counts = model.get_words(include_freq=True)
     assert counts[words.index("</s>")] == len(TEXTS)
-    assert fitted(tokenizer=tokenizer).predict(Query((hostile,), None, None)).shape == (1,)
+    assert method.predict(Query((hostile,), None, None)).shape == (1,)
 
 
 def test_odd_documents() -> None:

@@ -150,15 +150,15 @@ def test_every_setting_is_used(papers: Dataset, kind: type[CitationBaseline], ow
     labels[papers.validation] = 1 - labels[papers.validation]
     wrong = Protocol("corpus").task(replace(papers, labels=labels))
     last, best, early, accurate = (
-        kind({"max_epochs": 30, "patience": patience, "stopping": stopping}, device="cpu").fit(wrong)
-        for stopping, patience in (("mean", 30), ("loss", 30), ("loss", 1), ("accuracy", 1))
+        kind({"max_epochs": 15, "patience": patience, "stopping": stopping}, device="cpu").fit(wrong)
+        for stopping, patience in (("mean", 15), ("loss", 15), ("loss", 1), ("accuracy", 1))
     )
     assert last.digest != best.digest
-    assert (last.epochs, best.epochs) == (30, 30)
+    assert (last.epochs, best.epochs) == (15, 15)
     assert early.epochs is not None
     assert accurate.epochs is not None
-    assert early.epochs < 30
-    assert accurate.epochs < 30
+    assert early.epochs < 15
+    assert accurate.epochs < 15
     without = replace(task, validation=np.empty(0, np.int64))
     shares = [kind(few | {"validation_fraction": share}, device="cpu").fit(without) for share in (0.0, 0.5)]
     assert shares[0].digest != shares[1].digest
@@ -169,12 +169,12 @@ def test_every_setting_is_used(papers: Dataset, kind: type[CitationBaseline], ow
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("protocol", ["corpus", "inductive", "few-label:4"])
+@pytest.mark.parametrize("protocol", ["corpus", "inductive"])
 def test_it_learns_documents_that_it_saw_and_others(
     papers: Dataset, kind: type[CitationBaseline], protocol: str
 ) -> None:
     rule = Protocol.parse(protocol)
-    method = fitted(kind, rule.task(papers), max_epochs=60, learning_rate=0.05)
+    method = fitted(kind, rule.task(papers), max_epochs=30, learning_rate=0.1)
     guesses = method.predict(rule.query(papers))
     assert guesses.dtype == papers.labels.dtype
     assert np.mean(guesses == papers.labels[papers.test]) > 0.85

@@ -179,7 +179,7 @@ def test_counts_are_shares_of_a_document() -> None:
 
 @pytest.mark.parametrize("pooling", [1, 2])
 def test_it_learns_and_words_without_labels_follow_their_neighbours(pooling: int) -> None:
-    method = fitted(max_epochs=60, learning_rate=0.02, batch_size=20, patience=60, pooling=pooling)
+    method = fitted(max_epochs=30, learning_rate=0.04, batch_size=20, patience=30, pooling=pooling)
     guesses = method.predict(NEW)
     assert guesses[[0, 1, 4, 5]].tolist() == ["drink", "drive", "drink", "drive"]
 

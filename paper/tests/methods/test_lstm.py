@@ -33,9 +33,9 @@ TASK = Task(TEXTS, None, LABELS, np.empty(0, np.int64), None)
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_it_learns_the_order_of_words(bidirectional: bool) -> None:
     settings = {
-        "max_epochs": 20,
-        "patience": 20,
-        "learning_rate": 0.03,
+        "max_epochs": 12,
+        "patience": 12,
+        "learning_rate": 0.05,
         "bidirectional": bidirectional,
         "batch_size": 12,
         "dropout": 0.1,

@@ -149,14 +149,13 @@ def test_every_setting_of_the_linear_model_is_used() -> None:
     assert before["learn_alpha"] is None
 
 
-def test_a_tuned_linear_model_is_a_model_of_its_own() -> None:
+def test_the_linear_model_can_be_tuned() -> None:
     pytest.importorskip("optuna", reason="tune needs Optuna")
     texts = tuple(f"{'wine' if i % 2 else 'car'} {'car' if i % 5 < 2 else 'of'} {i % 3}" for i in range(60))
     task = replace(TASK, texts=texts, labels=np.array(["drink" if i % 2 else "drive" for i in range(60)], object))
     method = LinearMethod({"tune": True, "C": 1e-4})
-    digest = method.fit(task).digest
+    method.fit(task)
     assert method.model.report["tuned"]["n_trials"] == 25
-    assert LinearMethod({"tune": True, "C": 1e-4}).fit(task).digest == digest
 
 
 def test_a_linear_model_averaged_with_the_network_has_the_defaults_of_both() -> None:
@@ -340,13 +339,16 @@ def test_preparation_with_ngrams_is_not_shared_by_models() -> None:
     assert len(wgcn._prepared) == 2
 
 
-@pytest.mark.parametrize(("task", "settings"), OTHERS)
-def test_preparation_never_mixes_tasks_or_settings(task: Task, settings: dict[str, Any]) -> None:
-    alone = LinearMethod(settings).fit(task).digest
+def test_preparation_never_mixes_tasks_or_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = []
+    for task, settings in OTHERS:
+        wgcn._prepared.clear()
+        alone.append(LinearMethod(settings).fit(task).digest)
     wgcn._prepared.clear()
+    monkeypatch.setattr(wgcn._prepared, "most", len(OTHERS) + 1)
     plain = LinearMethod().fit(TASK).digest
-    assert LinearMethod(settings).fit(task).digest == alone
-    assert len(wgcn._prepared) == 2
+    assert [LinearMethod(settings).fit(task).digest for task, settings in OTHERS] == alone
+    assert len(wgcn._prepared) == len(OTHERS) + 1
     assert LinearMethod().fit(TASK).digest == plain
 
 
