@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wgcn.text.corpus import Corpus
     from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Corpus": "wgcn.text.corpus",

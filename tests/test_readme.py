@@ -1,0 +1,127 @@
+"""What the README and the documentation show runs: every Python block, and every `wgcn` command of README and usage."""
+
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from wgcn.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+COMMAND_PAGES = [ROOT / "README.md", ROOT / "docs" / "usage.md"]
+
+WINE = [f"{kind} wine with {food} and {more}" for kind in ("red", "white") for food in ("cheese", "bread", "fruit")
+        for more in ("honey", "figs")]  # fmt: skip
+CARS = [f"{kind} car with {part} and {more}" for kind in ("fast", "slow") for part in ("tires", "brakes", "gears")
+        for more in ("lights", "seats")]  # fmt: skip
+TEXTS = [text for pair in zip(WINE, CARS, strict=True) for text in pair]
+LABELS = ["drink", "drive"] * len(WINE)
+MORE = ["a claret is red wine with cheese", "the claret and the bread", "a sedan is a slow car with seats"] * 2
+NEW = ["claret with figs", "a sedan with brakes"]
+MAILS = ["cheap pills now", "buy cheap pills", "lunch on monday", "notes of the meeting on monday"] * 3
+
+# What is shown without being run here: it needs a sentence encoder.
+SHOWN_ONLY = ("--vectors encoder", "--vectors distilled")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced blocks of a language on a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def commands(page: Path) -> list[str]:
+    """The lines on a page that begin with `wgcn`, in fenced or indented blocks."""
+    shown = "\n".join(blocks(page, "sh")).replace("\\\n", " ").splitlines()
+    indented = re.findall(r"^ {4}(?:\$ )?(wgcn .*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return [line for line in [*shown, *indented] if line.startswith("wgcn ")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder with all files that the examples read."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WGCN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    for name, texts, labels in (
+        ("train.csv", TEXTS, {"topic": LABELS}),
+        ("test.csv", TEXTS[:6], {"topic": LABELS[:6]}),
+        ("tagged.csv", TEXTS, {"topics": ["drink;red" if "red" in text else "drink" for text in TEXTS]}),
+        ("mails.csv", MAILS, {"label": ["spam", "spam", "ham", "ham"] * 3}),
+        ("posts.csv", TEXTS, {}),
+        ("more.csv", MORE, {}),
+        ("new.csv", NEW, {}),
+    ):
+        rows = [",".join(row) for row in zip(texts, *labels.values(), strict=True)]
+        Path(name).write_text("\n".join([",".join(["body", *labels]), *rows]) + "\n", encoding="utf-8")
+    words = sorted({word for text in [*TEXTS, *MORE, *NEW] for word in text.split()})
+    values = np.random.default_rng(0).normal(size=(len(words), 8)).round(3)
+    lines = [" ".join([word, *map(str, row)]) for word, row in zip(words, values.tolist(), strict=True)]
+    Path("glove.6B.300d.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def names() -> dict[str, Any]:
+    """What the Python blocks take as given."""
+    links = csr_array(np.eye(len(NEW), len(TEXTS), dtype=np.float32))
+    return {
+        "texts": TEXTS,
+        "labels": [*LABELS[:-2], None, None],
+        "more_texts": MORE,
+        "new_texts": NEW,
+        "mails": MAILS,
+        "mail_labels": ["spam", "spam", "ham", "ham"] * 3,
+        "links": links,
+    }
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem)
+def test_python_blocks_of_a_page_run_one_after_another(page: Path) -> None:
+    shown = "\n".join(blocks(page, "python"))
+    if "wgcn_paper" in shown:
+        pytest.importorskip("wgcn_paper")
+    if "load_dataset" in shown and not os.environ.get("WGCN_DATA"):
+        pytest.skip("needs the benchmark data: set WGCN_DATA to its folder")
+    exec(compile(shown, str(page), "exec"), names())
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("page", COMMAND_PAGES, ids=lambda page: page.stem)
+def test_commands_of_a_page_run_one_after_another(
+    page: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shown = commands(page)
+    assert shown
+    for line in shown:
+        if any(part in line for part in SHOWN_ONLY):
+            continue
+        monkeypatch.setattr(sys, "argv", shlex.split(line, comments=True))
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert end.value.code in (0, None), f"{line}\n{capfd.readouterr().err}"
+
+
+def test_the_readme_is_short() -> None:
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 120
+
+
+@pytest.mark.parametrize("page", [*PAGES, *sorted(ROOT.glob("docs/results/*.md"))], ids=lambda page: page.stem)
+def test_prose_is_wrapped(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    long = [line for line in text.splitlines() if len(line) > 120 and not line.startswith(("|", "    "))]
+    assert long == []
+
+
+def test_every_module_is_on_the_page_of_the_architecture() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    modules = [path for path in ROOT.glob("src/wgcn/**/*.py") if not path.stem.startswith("__")]
+    missing = [path.stem for path in modules if path.parent.name != "cli" and f"`{path.stem}`" not in text]
+    assert missing == []
