@@ -17,10 +17,10 @@ $(READY): requirements.lock pyproject.toml paper/pyproject.toml
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable paper
 	@touch $@
 
-demo: $(READY)  ## Build the word graph of the docs corpus and show it
+demo: $(READY)  ## Train on the documentation of numpy, scipy and scikit-learn, beside a linear SVM, and show what comes of it
 	@$(BIN)/wgcn demo
 
-test: $(READY)  ## Run the tests (set WGCN_DATA to include those on the benchmark data)
+test: $(READY)  ## Run the tests; those on the benchmark data need WGCN_DATA, and are skipped without
 	@$(BIN)/python -m pytest
 
 lint: $(READY)  ## Check style and types
@@ -41,5 +41,5 @@ lock: pyproject.toml  ## Resolve the newest versions that fit pyproject.toml int
 	@{ grep '^#' requirements.lock; .venv-lock/bin/python -m pip freeze --exclude-editable | sed 's/^torch==\([0-9.]*\).*/torch==\1/'; } > requirements.lock.new
 	@mv requirements.lock.new requirements.lock && rm -rf .venv-lock
 
-clean:  ## Remove the environment and everything that was built
+clean:  ## Remove the environment, what was built, and what make demo wrote
 	@rm -rf .venv .venv-lock build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis

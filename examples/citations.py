@@ -1,9 +1,9 @@
 """Let new documents bring their citations: their words are averaged with those of what they cite, without training.
 
 Run it with:  python examples/citations.py
-The docs corpus has the "See Also" links of docstrings. With 5 % of the labels, the first 20 words of a docstring are
-classified right in about 48 % of the cases, and with its links in about 59 %. A whole docstring, of 260 words, says
-enough by itself: 73 % and 74 %.
+The docs corpus has the "See Also" links of docstrings. It prints which share of the test documents is classified right
+without and with their links: links help with the first 20 words of a docstring; a whole docstring says enough by
+itself, and links gain little or nothing.
 """
 
 import numpy as np

@@ -1,8 +1,9 @@
 """Train a text classifier with few labels and much unlabelled text, save it, and use it with numpy alone.
 
 Run it with:  python examples/classify.py
-On the docs corpus, with 5 % of the labels, it classifies about 72 % of the test documents into 30 classes right; a
-linear SVM on the same labelled documents about 71 %.
+It has every twentieth label of the docs corpus, and prints which share of the test documents it classifies right, and
+the likeliest classes of a new sentence. The corpus is made of the packages that are installed, so the figures differ
+with their versions.
 """
 
 import tempfile
