@@ -427,7 +427,9 @@ def test_the_pool_leaves_a_trace_where_it_is_asked_for_and_test_texts_never(
     pets: Dataset, extend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert pets.texts is not None
-    monkeypatch.setattr("wgcn.text.encoder.encode_cached", lambda words, kind: np.eye(len(words), dtype=np.float32))
+    monkeypatch.setattr(
+        "wgcn_paper.vectors.encoder.encode_cached", lambda words, kind: np.eye(len(words), dtype=np.float32)
+    )
     seen = UNSEEN.seen(pets, 1)
     others = [text if i in seen or i in pets.test else f"{text} new new cat0" for i, text in enumerate(pets.texts)]
     changed = replace(pets, texts=tuple(others))
@@ -466,7 +468,7 @@ def fitted(request: pytest.FixtureRequest, vectors: str, monkeypatch: pytest.Mon
     """A case by its name."""
     case = CASES[request.param]
     if case.encoder:
-        for module in ("wgcn.text.encoder", "wgcn_paper.methods.sentence_embedding"):
+        for module in ("wgcn_paper.vectors.encoder", "wgcn_paper.methods.sentence_embedding"):
             monkeypatch.setattr(f"{module}.encode_cached", encode)
     settings = {**case.settings, **({"word_vectors": vectors} if case.vectors else {})}
     return Fitted(case, request.getfixturevalue(case.data), settings)

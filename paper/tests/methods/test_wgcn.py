@@ -224,7 +224,7 @@ def test_new_words_are_added_as_the_setting_says() -> None:
 
 
 def test_new_words_are_added_by_the_vectors_of_the_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.text.encoder.encode_cached", first_letters)
+    monkeypatch.setattr("wgcn_paper.vectors.encoder.encode_cached", first_letters)
     plain, method = LinearMethod(), LinearMethod({"extend": "vectors"})
     assert plain.fit(TASK).digest == method.fit(TASK).digest
     query = Query(("winemaker wining", "cars", "zzz"), None, None)
@@ -238,7 +238,7 @@ def first_letters(words: Sequence[str], kind: str) -> npt.NDArray[np.float32]:
 
 @pytest.mark.parametrize("extend", ["spelling", "vectors"])
 def test_a_text_is_answered_alike_in_every_company(extend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.text.encoder.encode_cached", first_letters)
+    monkeypatch.setattr("wgcn_paper.vectors.encoder.encode_cached", first_letters)
     method = LinearMethod({"extend": extend})
     method.fit(replace(TASK, texts=tuple(f"{text}s {text}" for text in TEXTS)))
     texts = ("wining", "", "slowly", "fasts", "zzz", "carss")

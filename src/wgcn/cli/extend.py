@@ -2,7 +2,7 @@
 
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -19,28 +19,7 @@ def extend(
     ],
     *,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write the new model to.")],
-    how: Annotated[
-        Literal["graph", "spelling", "vectors"],
-        typer.Option(
-            help="'graph': by the known words in the same texts; 'spelling': by known words spelt alike; 'vectors': by "
-            "known words whose vectors are near (--vectors)."
-        ),
-    ] = "graph",
-    vectors: Annotated[
-        str | None,
-        typer.Option(
-            metavar="distilled|FILE",
-            help="Word vectors for --how vectors: 'distilled' asks a sentence encoder about each word "
-            "(the extra 'vectors'); or a file as of GloVe. Prediction needs neither.",
-        ),
-    ] = None,
-    min_count: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Add words that occur at least this often in the texts. Default: 2 with --how graph, else 1.",
-        ),
-    ] = None,
+    min_count: Annotated[int, typer.Option(min=1, help="Add words that occur at least this often in the texts.")] = 2,
     text_column: TextColumn = None,
     header: Header = True,
 ) -> None:
@@ -56,7 +35,7 @@ def extend(
     model = TextModel.load(folder)
     readers = [read_texts(path, text_column=text_column, header=header) for path in texts]
     with working("Adding words"):
-        larger = model.extend(chain.from_iterable(readers), how, vectors=vectors, min_count=min_count)
+        larger = model.extend(chain.from_iterable(readers), min_count)
     larger.save(output)
     added = larger.extensions[len(model.extensions) :]
     n_texts = f" from {added[0]['texts']:,} texts" if added else ": the texts have none that can be added"

@@ -78,14 +78,6 @@ def fit(
             rich_help_panel=_MODEL,
         ),
     ] = None,
-    vectors: Annotated[
-        str | None,
-        typer.Option(
-            metavar="encoder|FILE",
-            help="Word vectors to learn from, where few texts are labelled: from a sentence encoder or a GloVe file.",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
     network: Annotated[
         bool,
         typer.Option("--network", help="Train the paper's network, with torch, instead.", rich_help_panel=_NETWORK),
@@ -122,8 +114,8 @@ def fit(
     # Everything that can be found wrong is found before the texts are read.
     trainer: _LinearTrainer | _NetworkTrainer
     if network:
-        if tune or vectors is not None:
-            raise InputError("--tune and --vectors are for the linear model: leave them out, or leave out --network.")
+        if tune:
+            raise InputError("--tune is for the linear model: leave out --tune or --network.")
         trainer = _NetworkTrainer(
             {**text_settings, "ngram_range": (1, ngrams or 1)}, model_settings, epochs or 800, checkpoint
         )
@@ -131,7 +123,7 @@ def fit(
         if epochs is not None or checkpoint is not None:
             raise InputError("--epochs and --checkpoint are for the paper's network: give --network too.")
         settings = {**text_settings, **model_settings, "ngram_range": (1, ngrams or 2), "alpha": alpha, "C": c}
-        trainer = _LinearTrainer(settings, tune, vectors)
+        trainer = _LinearTrainer(settings, tune)
     check_target(model, "model")
     more = [read_texts(path, text_column=text_column, header=header) for path in unlabeled or []]
     texts, labels = [], []
@@ -153,10 +145,10 @@ def fit(
 class _LinearTrainer:
     """Fits `WGCNTextClassifier`, and shows trials of tuning."""
 
-    def __init__(self, settings: dict[str, Any], tune: bool, vectors: str | None) -> None:
+    def __init__(self, settings: dict[str, Any], tune: bool) -> None:
         from wgcn.estimators.text import WGCNTextClassifier
 
-        self._estimator, self._tune, self._vectors = WGCNTextClassifier(**settings, tune=tune), tune, vectors
+        self._estimator, self._tune = WGCNTextClassifier(**settings, tune=tune), tune
         self._estimator.check_parameters()
 
     def fit(self, texts: list[str], labels: list[Any], unlabeled: Iterator[str]) -> "TextModel":
@@ -165,7 +157,7 @@ class _LinearTrainer:
                 from wgcn.linear.tuning import Tuning
 
                 self._estimator.set_params(tune=Tuning(callbacks=callbacks))
-            self._estimator.fit(texts, labels, unlabeled=unlabeled, vectors=self._vectors)
+            self._estimator.fit(texts, labels, unlabeled=unlabeled)
         return self._estimator.model_
 
     def resume_advice(self) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,14 +25,12 @@ from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 from wgcn.text.weighting import Norm, TermWeighting, document_terms
-from wgcn.text.word_vectors import DISTILLED, check_word_vectors, word_vectors
 
 if TYPE_CHECKING:
     from wgcn.estimators.matrix import MatrixClassifier
 
-__all__ = ["Counted", "Preparation", "Prepared", "check_vectors", "plain_settings"]
+__all__ = ["Counted", "Preparation", "Prepared", "plain_settings"]
 
-ENCODER = "encoder"  # vectors of words that add up to those of documents
 _MANY_WORDS = 100_000
 
 
@@ -105,7 +102,6 @@ class Preparation:
         *,
         background: Iterable[str] = (),
         with_graph: bool = True,
-        vectors: str | None = None,
     ) -> Prepared:
         """Do what needs no labels.
 
@@ -117,14 +113,8 @@ class Preparation:
             Texts from elsewhere, for vocabulary, idf and word graph alone.
         with_graph : bool
             Whether to build the word graph.
-        vectors : str, optional
-            As in `WGCNTextClassifier.fit`.
         """
         started = time.perf_counter()
-        if vectors is not None:
-            check_vectors(vectors)
-        if vectors == ENCODER:
-            texts = list(texts)  # they are read twice
         own = Counted(checked_texts(texts))
         corpus = self._corpus(chain(own, checked_texts(background)))
         weighting = TermWeighting.from_counts(
@@ -134,9 +124,8 @@ class Preparation:
         if own.n < len(corpus):
             terms = terms[: own.n]
         graph = self._graph(corpus) if with_graph else None
-        found = None if vectors is None else _single_word_vectors(vectors, texts, corpus.vocabulary, terms)
         seconds = time.perf_counter() - started
-        return Prepared(self, corpus.vocabulary, weighting, terms, graph, found, len(corpus) - own.n, seconds)
+        return Prepared(self, corpus.vocabulary, weighting, terms, graph, len(corpus) - own.n, seconds)
 
     def _corpus(self, texts: Iterable[str]) -> Corpus:
         corpus = Corpus.from_texts(
@@ -173,9 +162,24 @@ class Prepared:
     weighting: TermWeighting
     document_terms: csr_array  # (texts, words)
     word_graph: WordGraph | None
-    word_vectors: npt.NDArray[np.float32] | None  # (words, values)
     n_background: int  # texts that shaped all of this, but have no row in `document_terms`
     seconds: float
+
+    def word_vectors(self, given: Mapping[str, npt.ArrayLike]) -> npt.NDArray[np.float32]:
+        """Return vectors as a matrix of words by values; a word that has none, and an n-gram, has zeros."""
+        found = {
+            i: np.asarray(given[word], np.float32) for i, word in enumerate(self.vocabulary.words) if word in given
+        }
+        shapes = {vector.shape for vector in found.values()}
+        if len(shapes) != 1 or len(next(iter(shapes))) != 1:
+            raise InputError(
+                f"vectors must have vectors of one length for some of the {len(self.vocabulary):,} words, got "
+                f"{'none of these words' if not found else f'the shapes {sorted(shapes)[:3]}'}."
+            )
+        matrix = np.zeros((len(self.vocabulary), *shapes.pop()), np.float32)
+        for i, vector in found.items():
+            matrix[i] = vector
+        return matrix
 
     def citation_graph(self, document_graph: csr_array) -> WordGraph:
         """Return the word graph of linked documents (eq. 4); unlinked documents come last."""
@@ -232,33 +236,6 @@ def plain_settings(parameters: dict[str, Any]) -> dict[str, Any]:
     shown = {**parameters, "stop_words": None if stop_words is None else f"{len(stop_words)} words"}
     plain = (str, int, float, bool, list, type(None))
     return {name: value if isinstance(value, plain) else str(value) for name, value in shown.items()}
-
-
-def check_vectors(vectors: str) -> None:
-    """Say before anything takes long that vectors are not there."""
-    source = DISTILLED if vectors == ENCODER else str(vectors)
-    if source != DISTILLED and ":" not in source and not Path(source).expanduser().is_file():  # NAME:DIGEST
-        raise InputError(
-            f"There are no word vectors {vectors!r}. vectors is 'encoder', 'distilled', or the path of a file."
-        )
-    check_word_vectors(source)
-
-
-def _single_word_vectors(
-    source: str, texts: Iterable[str], vocabulary: Vocabulary, terms: csr_array
-) -> npt.NDArray[np.float32]:
-    """Return vectors from elsewhere of single words; n-grams have zeros."""
-    single = np.flatnonzero(~vocabulary.are_ngrams)
-    if source == ENCODER:
-        from wgcn.linear.vectors import distil
-        from wgcn.text.encoder import encode_cached
-
-        found = distil(terms[:, single], encode_cached(list(texts), "documents"))
-    else:
-        found = word_vectors([vocabulary.words[i] for i in single], source)[0]
-    vectors = np.zeros((len(vocabulary), found.shape[1]), np.float32)
-    vectors[single] = found
-    return vectors
 
 
 class Counted:

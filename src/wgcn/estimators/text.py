@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sized
+from collections.abc import Collection, Iterable, Mapping, Sized
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from wgcn.errors import InputError
 from wgcn.estimators.labels import labelled_accuracy
 from wgcn.estimators.matrix import WGCNClassifier
-from wgcn.estimators.preparation import Counted, Preparation, Prepared, check_vectors
+from wgcn.estimators.preparation import Counted, Preparation, Prepared
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
 from wgcn.linear.tuning import Tuned, Tuning
@@ -124,7 +124,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         unlabeled: Iterable[str] = (),
         background: Iterable[str] = (),
         document_graph: csr_array | None = None,
-        vectors: str | None = None,
+        vectors: Mapping[str, npt.ArrayLike] | None = None,
     ) -> WGCNTextClassifier:
         """Fit the model.
 
@@ -142,10 +142,9 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             `unlabeled` they need not be of the classes.
         document_graph : csr_array of shape (n_texts, n_texts), optional
             Citations between the texts of X: the word graph is then made from them (eq. 4), not from windows.
-        vectors : str, optional
-            Word vectors from elsewhere, for the teacher: they help where few texts are labelled. "encoder" distils them
-            from what a sentence encoder makes of the texts, "distilled" from what it makes of each word alone (both
-            need the extra `vectors`); anything else is the path of a file, such as GloVe's. Prediction needs none.
+        vectors : mapping from str to array, optional
+            Vectors of words from elsewhere, such as GloVe's, for the teacher: they help where few texts are labelled.
+            Prediction needs none.
 
         Returns
         -------
@@ -153,8 +152,6 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         """
         n_labels = _n_labels(y)
         self.check_parameters(y)
-        if vectors is not None:
-            check_vectors(vectors)
         classifier, preparation = self._classifier(), self._preparation()
         own = Counted(checked_texts(X, "X"))
         _check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
@@ -166,10 +163,10 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             chain(own, checked_texts(unlabeled, "unlabeled")),
             background=checked_texts(background, "background"),
             with_graph=document_graph is None,
-            vectors=vectors,
         )
         _check_lengths(own.n, n_labels)
-        return self._fit_prepared(prepared, classifier, y, sample_weight, document_graph)
+        found = None if vectors is None else prepared.word_vectors(vectors)
+        return self._fit_prepared(prepared, classifier, y, sample_weight, document_graph, found)
 
     def _fit_prepared(
         self,
@@ -178,6 +175,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         y: Any,
         sample_weight: npt.ArrayLike | None = None,
         document_graph: csr_array | None = None,
+        word_vectors: npt.NDArray[np.float32] | None = None,
     ) -> WGCNTextClassifier:
         started, n_labels = time.perf_counter(), _n_labels(y)
         self.classifier_ = classifier.fit(
@@ -186,7 +184,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             sample_weight,
             word_graph=prepared.word_graph if document_graph is None else prepared.citation_graph(document_graph),
             unlabeled=prepared.document_terms[n_labels:],
-            word_vectors=prepared.word_vectors,
+            word_vectors=word_vectors,
         )
         self.word_graph_ = classifier.word_graph_
         settings = self.get_params(deep=False)
@@ -325,33 +323,14 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         shape = (len(terms.offsets) - 1, len(self._fitted.vocabulary))
         return csr_array((terms.weights, terms.words, terms.offsets), shape=shape)
 
-    def extend(
-        self,
-        texts: Iterable[str],
-        how: Literal["graph", "spelling", "vectors"] = "graph",
-        *,
-        vectors: str | Path | None = None,
-        min_count: int | None = None,
-    ) -> WGCNTextClassifier:
+    def extend(self, texts: Iterable[str], min_count: int = 2) -> WGCNTextClassifier:
         """Return a fitted estimator that has rows for words which training did not see: see `TextModel.extend`.
 
         This estimator stays as it is. In the new one, `model_`, `word_embeddings_` and `word_graph_` have the words of
         training first, then the new ones, which have no edges in `word_graph_`. `classifier_` is the one that was
         fitted, with the words of training alone.
-
-        Parameters
-        ----------
-        texts : iterable of str
-            Texts that have the words.
-        how : {"graph", "spelling", "vectors"}
-        vectors : str or path, optional
-        min_count : int, optional
-
-        Returns
-        -------
-        WGCNTextClassifier
         """
-        model = self._fitted.extend(texts, how, vectors=vectors, min_count=min_count)
+        model = self._fitted.extend(texts, min_count)
         extended: WGCNTextClassifier = clone(self)
         extended.classifier_ = self.classifier_
         extended.word_graph_ = self.word_graph_.among(model.vocabulary)

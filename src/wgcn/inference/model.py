@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -75,32 +75,18 @@ class TextModel(TextTerms):
         """Return one label a document; for a multi-label model a 0/1 matrix of shape (documents, classes)."""
         return self.scorer.labels(self.scores(texts, n_jobs), self.classes)
 
-    def extend(
-        self,
-        texts: Iterable[str],
-        how: Literal["graph", "spelling", "vectors"] = "graph",
-        *,
-        vectors: str | Path | None = None,
-        min_count: int | None = None,
-    ) -> TextModel:
+    def extend(self, texts: Iterable[str], min_count: int = 2) -> TextModel:
         """Return the model with rows for words that it does not know. Nothing is trained, and no label is needed.
 
-        New words come after the others, and nothing changes for a text that has none of them.
+        A word gets what the known words say that it shares texts with, so the texts should be many, and like those to
+        be classified. New words come after the others, and nothing changes for a text that has none of them.
 
         Parameters
         ----------
         texts : iterable of str
             Texts that have the words.
-        how : {"graph", "spelling", "vectors"}
-            "graph": a word gets what the known words say that it shares texts with, so the texts should be many, and
-            like those to be classified. "spelling": it gets what the known words say that are spelt like it, whatever
-            texts it stands in; a word that is spelt like no other stays unknown. "vectors": it gets what the known
-            words say whose vectors are nearest to its own; one without a vector, or with none near it, stays unknown.
-        vectors : str or path, optional
-            For "vectors", and needed there: "distilled", what a sentence encoder makes of each word (it needs
-            the extra ``vectors``), or the path of a file, such as GloVe's: see docs/word-vectors.md.
-        min_count : int, optional
-            Leave out words that occur less often than this in the texts. By default 2 for "graph", else 1.
+        min_count : int
+            Leave out words that occur less often than this in the texts.
 
         Examples
         --------
@@ -112,7 +98,7 @@ class TextModel(TextTerms):
         """
         with needs("Adding words to a model"):
             from wgcn.inference.extend import extend
-        return extend(self, texts, how, vectors=vectors, min_count=min_count)
+        return extend(self, texts, min_count)
 
     @property
     def extensions(self) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ Label spreading is that of Zhou et al. (2004), the rescaling to the known shares
 (2003). Words without an edge, such as n-grams, take no part: they would draw documents together that share a phrase. At
 most `_MOST_DOCUMENTS` documents do, so that time and memory stay bounded.
 
-Vectors of words from outside (`wgcn.linear.vectors`) give the space more columns; a logistic regression on what they
+Vectors of words from elsewhere give the space more columns; a logistic regression on what they
 make of the labelled documents alone speaks beside what has spread.
 """
 

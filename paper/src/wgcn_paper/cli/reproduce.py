@@ -56,12 +56,12 @@ def reproduce(
     """
     from wgcn.errors import InputError
     from wgcn.inference.folder import check_target
-    from wgcn.text.word_vectors import register_word_vectors
     from wgcn_paper.experiments.reproduce import TABLES, table_of, write_overview
     from wgcn_paper.experiments.reproduce import reproduce as run
     from wgcn_paper.experiments.runner import workers
     from wgcn_paper.experiments.search import search as run_search
     from wgcn_paper.experiments.table import Options
+    from wgcn_paper.vectors.word_vectors import register_word_vectors
 
     output = output or next(
         (path for path in (Path("paper/results"), Path("results")) if path.is_dir()), Path("results")
@@ -136,8 +136,8 @@ def _with_vectors(table: Any, source: str) -> Any:
     """Replace distilled word vectors by those of a file, in every row that uses them."""
     from dataclasses import replace
 
-    from wgcn.text.word_vectors import DISTILLED
     from wgcn_paper.methods.baseline import method_class
+    from wgcn_paper.vectors.word_vectors import DISTILLED
 
     def put(values: Any) -> dict[str, Any]:
         return {**values, **({"word_vectors": source} if values.get("word_vectors") == DISTILLED else {})}

@@ -34,9 +34,9 @@ from wgcn.errors import InputError
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting, document_terms
-from wgcn.text.word_vectors import word_vectors
 from wgcn_paper.methods.network import TRAINING, NetworkBaseline
 from wgcn_paper.methods.preparation import Kept, make_corpus
+from wgcn_paper.vectors.word_vectors import word_vectors
 
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task

@@ -6,7 +6,7 @@ Compression of Pre-Trained Transformers. NeurIPS 2020.
 
 With h_t the last layer's vector of word piece t, a text is e = m / |m|, where m is the mean of h_t over its first 256
 word pieces. P(c | e) = softmax(W e + b)_c, with W and b that minimise |W|^2 / 2 - C sum_i log P(y_i | e_i). The encoder
-(`wgcn.text.encoder`) stays as it is.
+(`wgcn_paper.vectors.encoder`) stays as it is.
 
 The encoder has seen text beyond any of the data sets: its pre-training read books and Wikipedia, and its tuning more
 than a billion pairs of sentences from the web. The methods beside it learn from the given documents alone, so its
@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.linear_model import LogisticRegression
 
-from wgcn.text.encoder import encode_cached
 from wgcn_paper.methods.baseline import Baseline, Fit, array_digest, in_fixed_order
 from wgcn_paper.methods.cross_validation import choose_c, enough_folds
+from wgcn_paper.vectors.encoder import encode_cached
 
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
-from wgcn.text.word_vectors import word_vectors
 from wgcn_paper.methods.network import NetworkBaseline
 from wgcn_paper.methods.preparation import Kept, make_corpus
+from wgcn_paper.vectors.word_vectors import word_vectors
 
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["SEQUENCES", "Batch", "Documents", "SequenceBaseline", "Sequences"]
 
 # Settings of every method that reads words in order. "word_vectors" is "" for random ones of "dimension" values, or
-# what `wgcn.text.word_vectors.word_vectors` takes, and then that fixes the dimension. Of a document the first
+# what `wgcn_paper.vectors.word_vectors.word_vectors` takes, and then that fixes the dimension. Of a document the first
 # "max_length" words are read, all where it is 0.
 SEQUENCES: Mapping[str, Any] = {
     "tokenizer": "text_gcn",

@@ -17,10 +17,11 @@ from wgcn.estimators.matrix import WGCNClassifier
 from wgcn.estimators.network import WGCNNetworkClassifier
 from wgcn.estimators.preparation import Preparation, Prepared
 from wgcn.linear.tuning import Tuning
-from wgcn.text.word_vectors import DISTILLED
 from wgcn_paper.datasets import load_dataset, stop_words
 from wgcn_paper.methods.baseline import Baseline, Fit, array_digest
+from wgcn_paper.methods.extension import extend_by_like_words
 from wgcn_paper.methods.preparation import Kept
+from wgcn_paper.vectors import word_vector_matrix
 
 if TYPE_CHECKING:
     from wgcn.inference.model import TextModel
@@ -78,12 +79,9 @@ class _TextMethod(Baseline):
         kind = self.name if self.settings["ngrams"] > 1 else None
         more = [self.settings.get(name) or None for name in ("ngram_edges", "vectors", "background")]
         source = [task.digest, self._pick((*_TEXT, *_GRAPH)), kind, more]
-        vectors = self.settings.get("vectors") or None
-        prepared = _prepared.find(
-            source, lambda: preparation.prepare(texts, background=self._background(), vectors=vectors)
-        )
+        prepared = _prepared.find(source, lambda: preparation.prepare(texts, background=self._background()))
         with interrupts_raised():  # a training that was cut short is no result
-            self._train(classifier, prepared, task.labels)
+            self._train(classifier, prepared, task)
         self.model = model = self._extended(prepared.text_model(classifier, {}), task)
         digest = array_digest(
             model.vocabulary.words,
@@ -141,7 +139,7 @@ class _TextMethod(Baseline):
         """Return the model with its settings, not yet fitted."""
 
     @abstractmethod
-    def _train(self, classifier: Any, prepared: Prepared, labels: npt.NDArray[np.object_]) -> None:
+    def _train(self, classifier: Any, prepared: Prepared, task: Task) -> None:
         """Fit the model."""
 
     def _outcome(self, classifier: Any) -> Fit:
@@ -192,8 +190,8 @@ class NetworkMethod(_TextMethod):
         seed = self.seed * self.settings["n_models"]
         return WGCNNetworkClassifier(**self._pick(_NETWORK), random_state=seed, device=self.device)
 
-    def _train(self, classifier: Any, prepared: Prepared, labels: npt.NDArray[np.object_]) -> None:
-        classifier.fit(prepared.document_terms[: len(labels)], labels, word_graph=prepared.word_graph)
+    def _train(self, classifier: Any, prepared: Prepared, task: Task) -> None:
+        classifier.fit(prepared.document_terms[: len(task.labels)], task.labels, word_graph=prepared.word_graph)
 
     def _outcome(self, classifier: Any) -> Fit:
         return network_fit(classifier)
@@ -266,9 +264,9 @@ class LinearMethod(_TextMethod):
         assert query.texts is not None
         model = self.model
         if self.settings["extend"] in ("spelling", "both"):
-            model = model.extend(query.texts, "spelling")
+            model = extend_by_like_words(model, query.texts, "spelling")
         elif self.settings["extend"] == "vectors":
-            model = model.extend(query.texts, "vectors", vectors=DISTILLED)
+            model = extend_by_like_words(model, query.texts, "vectors")
         return model.predict(query.texts)
 
     def _extended(self, model: TextModel, task: Task) -> TextModel:
@@ -293,12 +291,16 @@ class LinearMethod(_TextMethod):
             random_state=self.seed,
         )
 
-    def _train(self, classifier: Any, prepared: Prepared, labels: npt.NDArray[np.object_]) -> None:
-        n_labels = len(labels)
+    def _train(self, classifier: Any, prepared: Prepared, task: Task) -> None:
+        n_labels = len(task.labels)
+        vectors = None
+        if self.settings["vectors"]:
+            assert task.texts is not None
+            vectors = word_vector_matrix(self.settings["vectors"], prepared, task.texts)
         classifier.fit(
             prepared.document_terms[:n_labels],
-            labels,
+            task.labels,
             word_graph=prepared.word_graph,
             unlabeled=prepared.document_terms[n_labels:],
-            word_vectors=prepared.word_vectors,
+            word_vectors=vectors,
         )

@@ -74,7 +74,7 @@ def word_vectors(words: Sequence[str], source: str) -> Vectors:
 def check_word_vectors(source: str) -> None:
     """Raise what `word_vectors` would raise about a source, without reading more than the beginning of a file."""
     if source == DISTILLED:
-        from wgcn.text.encoder import check_encoder
+        from wgcn_paper.vectors.encoder import check_encoder
 
         check_encoder()
         return
@@ -100,7 +100,7 @@ def register_word_vectors(path: str | Path) -> str:
 
 def _distilled(words: Sequence[str]) -> Vectors:
     """Return what the encoder makes of each word as a text of its own."""
-    from wgcn.text.encoder import encode_cached
+    from wgcn_paper.vectors.encoder import encode_cached
 
     return encode_cached(words, "words"), np.ones(len(words), bool)
 

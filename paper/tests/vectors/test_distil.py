@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 
-from wgcn.linear.vectors import distil
+from wgcn_paper.vectors.distil import distil
 
 
 def documents(n: int, v: int, seed: int) -> csr_array:

@@ -1,0 +1,179 @@
+"""Rows for words that training did not see, from the word alone: by spelling or by word vectors.
+
+N is the mean row of the learnt words that have the same groups of letters, or whose vectors are nearest; it is centred
+and scaled as `wgcn.inference.extend` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from wgcn.inference.extend import as_long, n_learnt, new_words, part_of, with_rows
+from wgcn.inference.model import TextModel
+from wgcn.text.vocabulary import Vocabulary
+from wgcn_paper.vectors.word_vectors import DISTILLED, word_vectors
+
+__all__ = ["extend_by_like_words"]
+
+Floats = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
+# From words, and the place of each among the learnt ones or -1, to the learnt words that each is like, and how much.
+Likeness = Callable[[Sequence[str], Ids], csr_array]
+
+_SAMPLE = 3000  # learnt words that tell how long a row by like words has to be
+_BLOCK_WORDS = 128  # whose like words are sought at a time
+
+_LETTERS = (3, 4, 5)  # in a group
+_LONGEST = 64  # letters of a word that are looked at
+_COMMON = 1000  # a group of letters that more known words have tells nothing
+_SPELT_ALIKE = 0.4  # least cosine between the groups of two words
+
+_NEAREST = 50  # learnt words that a row by vectors is the mean of
+_NEAR = 0.1  # least cosine between the vectors of two words
+_DECIMALS = 5  # of a cosine: the rest differs with the words beside it
+
+_NOTHING = Vocabulary([]), np.empty((0, 0)), np.empty(0)
+
+
+def extend_by_like_words(
+    model: TextModel, texts: Iterable[str], how: Literal["spelling", "vectors"], vectors: str = DISTILLED
+) -> TextModel:
+    """Return the model with rows for words of the texts that it does not know, by learnt words that are like them."""
+    corpus, _, new = new_words(model, texts, min_count=1)
+    source = vectors if how == "vectors" else None
+    words, rows, idf = _by_like_words(model, corpus.with_words(new).vocabulary, source)
+    return with_rows(model, words, rows, idf, {"how": how, "words": len(words), "texts": len(corpus)})
+
+
+def _by_like_words(model: TextModel, words: Vocabulary, vectors: str | None) -> tuple[Vocabulary, Floats, Floats]:
+    """Return those of the words that are like learnt ones, by their vectors or else by spelling; their rows and idf."""
+    vocabulary = model.vocabulary
+    learnt = np.flatnonzero(~vocabulary.are_ngrams[: n_learnt(model)])
+    if not len(words) or not len(learnt):
+        return _NOTHING
+    weights = np.sqrt(1.0 + vocabulary.document_counts[learnt])
+    table = model.scorer.word_embeddings[learnt].astype(np.float64)
+    mean = np.average(table, axis=0, weights=weights)
+    table -= mean
+    known = [vocabulary.words[i] for i in learnt]
+    likeness = _Spelling(known).likeness if vectors is None else _Vectors(known, words.words, str(vectors)).likeness
+    sample = np.unique(np.linspace(0, len(learnt) - 1, _SAMPLE).astype(int))
+    nearby, found = _mean_of_like(likeness, table, [known[i] for i in sample], sample)
+    sample, nearby = sample[found], nearby[found]
+    rows, found = _mean_of_like(likeness, table, words.words, np.full(len(words), -1))
+    if not len(sample) or not found.any():
+        return _NOTHING
+    rows = mean + as_long(nearby, table[sample], weights[sample], rows[found])
+    return part_of(words, np.flatnonzero(found)), rows, np.full(len(rows), model.weighting.idf.max(), float)
+
+
+def _mean_of_like(
+    likeness: Likeness, table: Floats, words: Sequence[str], own: Ids
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return the mean of the rows of learnt words that are like a word, and for which words there are such.
+
+    Parameters
+    ----------
+    likeness : callable
+    table : array of shape (learnt words, columns)
+    words : sequence of str
+    own : int64 array of shape (words,)
+        The place of each among the learnt words, or -1.
+    """
+    rows, found = np.zeros((len(words), table.shape[1])), np.zeros(len(words), bool)
+    for first in range(0, len(words), _BLOCK_WORDS):
+        block = slice(first, first + _BLOCK_WORDS)
+        near = likeness(words[block], own[block])
+        total = np.asarray(near.sum(axis=1)).ravel()
+        found[block] = total > 0
+        rows[block] = (near @ table) / np.where(total > 0, total, 1)[:, None]
+    return rows, found
+
+
+class _Spelling:
+    """Words by their groups of letters, each group weighted by how few words have it.
+
+    Parameters
+    ----------
+    words : sequence of str
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = words
+        self._index: dict[str, int] = {}
+        groups = [[self._index.setdefault(group, len(self._index)) for group in _groups(word)] for word in words]
+        counts = np.bincount(list(chain.from_iterable(groups)), minlength=len(self._index))
+        self._weights = np.where(counts > _COMMON, 0, np.log((1 + len(words)) / (1 + counts)))
+        self._by_group = csr_array(self._rows(groups, np.zeros(len(words))).T)
+
+    def likeness(self, words: Sequence[str], own: Ids) -> csr_array:
+        """Return the cosines of words with those of these words that are spelt alike; none is like itself."""
+        near = self._cosines(words)
+        near.data[near.data < _SPELT_ALIKE] = 0
+        near.data[near.indices == np.repeat(own, np.diff(near.indptr))] = 0
+        return near
+
+    def _cosines(self, words: Sequence[str]) -> csr_array:
+        groups = [_groups(word) for word in words]
+        known = [[self._index[group] for group in each if group in self._index] for each in groups]
+        unknown = np.array([len(each) - len(part) for each, part in zip(groups, known, strict=True)])
+        return csr_array(self._rows(known, unknown) @ self._by_group)
+
+    def _rows(self, groups: Sequence[Sequence[int]], n_unknown: npt.NDArray[Any]) -> csr_array:
+        """Return words by groups, a row of length 1; a group that no own word has counts in the length alone."""
+        offsets = np.cumsum([0, *map(len, groups)])
+        columns = np.fromiter(chain.from_iterable(groups), np.int64, offsets[-1])
+        data = self._weights[columns]
+        squares = csr_array((np.square(data), columns, offsets), shape=(len(groups), len(self._index))).sum(axis=1)
+        lengths = np.sqrt(np.asarray(squares).ravel() + n_unknown * np.log(1 + len(self.words)) ** 2)
+        data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(offsets))
+        rows = csr_array((data, columns, offsets), shape=(len(groups), len(self._index)))
+        rows.eliminate_zeros()
+        return rows
+
+
+def _groups(word: str) -> list[str]:
+    """Return the groups of letters of a word, each once; a space stands for either end of it.
+
+    >>> _groups("red")
+    [' re', 'red', 'ed ', ' red', 'red ', ' red ']
+    """
+    marked = f" {word[:_LONGEST]} "
+    return list(dict.fromkeys(marked[i : i + n] for n in _LETTERS for i in range(len(marked) - n + 1)))
+
+
+class _Vectors:
+    """Words by vectors that others have trained, with the mean vector of the learnt ones taken away.
+
+    Parameters
+    ----------
+    learnt, new : sequence of str
+    source : str
+        What `word_vectors` takes.
+    """
+
+    def __init__(self, learnt: Sequence[str], new: Sequence[str], source: str) -> None:
+        words = (*learnt, *new)
+        vectors = word_vectors(words, source)[0].astype(np.float64)
+        known = np.asarray(vectors.any(axis=1))
+        vectors[known] -= vectors[: len(learnt)].sum(axis=0) / max(known[: len(learnt)].sum(), 1)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors /= np.where(lengths > 0, lengths, 1)
+        self._vectors = vectors.astype(np.float32)
+        self._learnt = self._vectors[: len(learnt)].T
+        self._index = {word: i for i, word in enumerate(words)}
+
+    def likeness(self, words: Sequence[str], own: Ids) -> csr_array:
+        """Return the cosines of words with the nearest of the learnt words; none is near itself."""
+        cosines = np.round(self._vectors[[self._index[word] for word in words]] @ self._learnt, _DECIMALS)
+        cosines[own >= 0, own[own >= 0]] = 0
+        # Those that are as near as the last of the nearest count too: no order among the words decides.
+        nearest = -min(_NEAREST, cosines.shape[1])
+        least = np.partition(cosines, nearest, axis=1)[:, nearest, None]
+        return csr_array(np.where(cosines >= np.maximum(least, _NEAR), cosines, 0)).astype(np.float64)
