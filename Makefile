@@ -2,9 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+# One process per core; the tests of a file share its fits, so they stay together.
+TESTS := --numprocesses=auto --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench lock clean
+.PHONY: help demo test coverage lint format bench lock clean
 
 help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,12 +23,16 @@ demo: $(READY)  ## Train on the documentation of numpy, scipy and scikit-learn, 
 	@$(BIN)/wgcn demo
 
 test: $(READY)  ## Run the tests; those on the benchmark data need WGCN_DATA, and are skipped without
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(TESTS)
 
-lint: $(READY)  ## Check style and types
+coverage: $(READY)  ## Run the tests and measure which lines they run; fail below the floor in pyproject.toml
+	@$(BIN)/python -m pytest $(TESTS) --cov --cov-report=term:skip-covered
+
+lint: $(READY)  ## Check style, types, and that no layer imports from a later one
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
 
 format: $(READY)  ## Format the code
 	@$(BIN)/ruff format .
@@ -42,4 +48,4 @@ lock: pyproject.toml  ## Resolve the newest versions that fit pyproject.toml int
 	@mv requirements.lock.new requirements.lock && rm -rf .venv-lock
 
 clean:  ## Remove the environment, what was built, and what make demo wrote
-	@rm -rf .venv .venv-lock build dist demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-lock build dist demo .coverage .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
