@@ -11,7 +11,8 @@ from wgcn.errors import InputError, WGCNWarning
 from wgcn.text import encode
 from wgcn.text.corpus import Corpus
 from wgcn.text.docs_corpus import DocsCorpus
-from wgcn.text.tokenize import ngrams, text_gcn, words
+from wgcn.text.ngrams import ngrams
+from wgcn.text.tokenize import text_gcn, words
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
 texts = st.lists(st.text(alphabet="ab c'Éß", max_size=30), min_size=1).filter(lambda t: any(map(words, t)))

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wgcn.errors import InputError
-from wgcn.text.tokenize import ngrams, resolve_tokenizer, text_gcn, words
+from wgcn.text.tokenize import resolve_tokenizer, text_gcn, words
 
 
 @pytest.mark.parametrize(

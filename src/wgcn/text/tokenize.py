@@ -10,12 +10,12 @@ These functions define what a token is. `wgcn.text.kernels` has compiled twins o
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 
 from wgcn.errors import InputError
 
-__all__ = ["TOKENIZERS", "Tokenizer", "ngrams", "resolve_tokenizer", "text_gcn", "words"]
+__all__ = ["TOKENIZERS", "Tokenizer", "resolve_tokenizer", "text_gcn", "words"]
 
 Tokenizer = Callable[[str], list[str]]
 
@@ -93,23 +93,6 @@ def text_gcn(text: str) -> list[str]:
     text = _CONTRACTION.sub(" ", text)
     text = _PUNCTUATION.sub(r" \1 ", text)
     return text.lower().split()
-
-
-def ngrams(tokens: Sequence[str], ngram_range: tuple[int, int]) -> list[str]:
-    """Word n-grams in order of their first word, shorter before longer, their words joined by a space.
-
-    Examples
-    --------
-    >>> ngrams(["new", "york", "city"], (1, 2))
-    ['new', 'new york', 'york', 'york city', 'city']
-    """
-    shortest, longest = ngram_range
-    return [
-        " ".join(tokens[start : start + n])
-        for start in range(len(tokens))
-        for n in range(shortest, longest + 1)
-        if start + n <= len(tokens)
-    ]
 
 
 TOKENIZERS: dict[str, Tokenizer] = {"words": words, "text_gcn": text_gcn}

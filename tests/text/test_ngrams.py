@@ -7,8 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from wgcn.text.ngram_table import NgramTable
-from wgcn.text.tokenize import ngrams
+from wgcn.text.ngrams import NgramTable, ngrams
 
 ranges = st.sampled_from([(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 5), (1, 5), (5, 5)])
 word = st.sampled_from("abcd")
