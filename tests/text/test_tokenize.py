@@ -53,10 +53,6 @@ def test_contractions_are_split_before_lower_casing() -> None:
     assert text_gcn("DON'T don't") == ["don't", "do", "n't"]
 
 
-def test_ngrams_of_too_few_tokens_are_none() -> None:
-    assert ngrams(["a", "b"], (3, 3)) == []
-
-
 @pytest.mark.parametrize("tokenize", [words, text_gcn])
 @pytest.mark.parametrize("unit", ["a", "'", "a'", "n't", "Σ'", "\u0301", "é\u0301'", "\u200d", "(", " "])
 def test_hostile_repetition_gives_tokens_in_proportion(tokenize, unit: str) -> None:  # type: ignore[no-untyped-def]

@@ -18,7 +18,6 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -266,5 +265,6 @@ def resolve(entry: str, citing: str, by_last_part: Mapping[str, Sequence[str]]) 
     """Return the document that an entry of a "See Also" section names: of several, that in the nearest package."""
     entry = re.sub(r"^np\.", "numpy.", entry)
     candidates = [name for name in by_last_part.get(entry.split(".")[-1], ()) if f".{name}".endswith(f".{entry}")]
-    nearness = [len(commonprefix([citing.split("."), name.split(".")])) - name.count(".") / 10 for name in candidates]
-    return candidates[int(np.argmax(nearness))] if candidates else None
+    parts = citing.split(".")
+    shared = {name: sum(a == b for a, b in zip(parts, name.split("."), strict=False)) for name in candidates}
+    return max(candidates, key=lambda name: (shared[name], -name.count(".")), default=None)

@@ -20,11 +20,10 @@ import shutil
 import tempfile
 import warnings
 import zlib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from itertools import chain
-from operator import itemgetter
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -61,30 +60,15 @@ _TOO_WIDE = (
 
 
 def read_rows(path: str | Path, columns: Columns, *, header: bool = True) -> Generator[Row, None, None]:
-    r"""Stream the chosen columns of a file, one tuple a row.
+    r"""Stream the chosen columns of a file: one tuple of texts per row, None where .jsonl or .parquet has no value.
 
-    Parameters
-    ----------
-    path
-        A file with one of the :data:`ENDINGS`, or one of them and ``.gz``. A ``.txt`` file has one column, ``text``,
-        and each line is a row. ``.tsv`` knows no quoting; the columns of ``.jsonl`` are the keys of its objects.
-    columns
-        Names, or positions counted from 0. A name of digits is a position where no column has that name.
-    header
-        Whether the first row of a ``.csv`` or ``.tsv`` file names its columns. Without it, columns are positions.
+    A column is a name, or a position counted from 0; a name of digits is a position where no column has that name. A
+    .txt file has one column, ``text``; the columns of .jsonl are the keys of its objects; .tsv knows no quoting.
+    Without a `header`, the columns of .csv and .tsv files are positions.
 
-    Returns
-    -------
-    generator of tuples
-        The values as text, in the order of `columns`; None where ``.jsonl`` or ``.parquet`` has null, NaN or
-        nothing.
-        Closing the generator closes the file.
-
-    Notes
-    -----
     Bytes that are not UTF-8 become U+FFFD, and one :class:`~wgcn.errors.WGCNWarning` at the end of the file counts the
-    rows that had any. A blank line is an empty value in a ``.csv`` or ``.tsv`` file of one column and no row in a wider
-    one; in ``.txt`` it is an empty value, in ``.jsonl`` no row.
+    rows that had any. A blank line is an empty value in a file of one column and no row in a wider one or in .jsonl.
+    Closing the generator closes the file.
 
     Examples
     --------
@@ -96,26 +80,16 @@ def read_rows(path: str | Path, columns: Columns, *, header: bool = True) -> Gen
     [('Purrs, mostly', 'cat')]
     """
     if not columns:
-        raise InputError(f"No column of {path} was asked for. Name at least one.")
+        raise InputError(f"No column of {path} was chosen. Name at least one.")
     return _started(_rows(_source(path), columns, header))
 
 
 def read_texts(
     path: str | Path, *, text_column: str | int | None = None, header: bool = True
 ) -> Generator[str, None, None]:
-    """Stream the documents of a file.
+    """Stream the documents of a file: the column `text_column`, by default the one named ``text``, or the only one.
 
-    Parameters
-    ----------
-    path, header
-        As for :func:`read_rows`.
-    text_column
-        The column that holds the text. None means the one named ``text``, or else the only one.
-
-    Returns
-    -------
-    generator of str
-        One document a row. A missing one is empty, and one :class:`~wgcn.errors.WGCNWarning` at the end counts them.
+    A missing text is an empty document, and one :class:`~wgcn.errors.WGCNWarning` at the end counts them.
     """
     return _started(_texts(_source(path), None if text_column is None else [text_column], header))
 
@@ -178,7 +152,7 @@ class _Source:
         self.last_broken = self.line
 
     def positions(self, names: Sequence[str], columns: Columns | None) -> list[int]:
-        """Find the columns among the names; None asks for the text column."""
+        """Find the columns among the names; None stands for the text column."""
         if columns is None and "text" not in names and len(names) != 1:
             raise InputError(
                 f"{self.path} has no column 'text' among its columns {_listed(names)}. "
@@ -235,7 +209,7 @@ def _source(path: str | Path) -> _Source:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Turn what the system says about a file into what the user can do about it."""
+    """Turn an error of the system into one that says what the user can do."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError):
@@ -287,14 +261,13 @@ def _lines(stream: io.BufferedReader, source: _Source, *, joined: bool = False) 
     """Yield lines with their ends. If they may be joined into rows (csv), the caller says where each row begins."""
     if stream.peek().startswith(_BOM):
         stream.read(len(_BOM))
-    number = 0
     with io.TextIOWrapper(stream, "utf-8", "surrogateescape", newline="" if joined else "\n") as text:
-        while line := text.readline(MAX_CHARACTERS + 1):
-            number += 1
-            if joined:
-                source.held += len(line)
-            else:
-                source.line, source.held = number, len(line)
+        for number in count(1):
+            if not (line := text.readline(MAX_CHARACTERS + 1)):
+                return
+            if not joined:
+                source.line, source.held = number, 0
+            source.held += len(line)
             if source.held > MAX_CHARACTERS:
                 advice = _UNCLOSED if joined else "Is the file really in this format? Split what is on this line."
                 raise source.fault(f"the row is longer than {MAX_CHARACTERS} characters. {advice}")
@@ -302,18 +275,16 @@ def _lines(stream: io.BufferedReader, source: _Source, *, joined: bool = False) 
 
 
 def _repaired(line: str, source: _Source) -> str:
-    try:
-        line.encode()
-    except UnicodeEncodeError:  # what could not be decoded is there as lone surrogates
-        source.count_broken()
-        return line.encode(errors="surrogateescape").decode(errors="replace")
-    return line
+    """Replace what could not be decoded, and is in the line as lone surrogates, by U+FFFD."""
+    if not _LONE_SURROGATE.search(line):
+        return line
+    source.count_broken()
+    return line.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _read_txt(stream: io.BufferedReader, source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
     copies = len(source.positions(["text"], columns))
-    for line in _lines(stream, source):
-        yield (line.rstrip("\r\n"),) * copies
+    return ((line.rstrip("\r\n"),) * copies for line in _lines(stream, source))
 
 
 def _read_tsv(stream: io.BufferedReader, source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
@@ -329,16 +300,15 @@ def _read_csv(stream: io.BufferedReader, source: _Source, columns: Columns | Non
 
 
 def _csv_records(lines: Iterator[str], source: _Source) -> Iterator[list[str]]:
-    reader = csv.reader(lines, strict=True)  # otherwise an unclosed quote swallows the rest of the file unseen
+    reader = csv.reader(lines, strict=True)  # otherwise an unclosed quote takes in the rest of the file unnoticed
     while True:
         source.line, source.held = reader.line_num + 1, 0
         try:
-            fields = next(reader, None)
+            yield next(reader) or [""]
+        except StopIteration:
+            return
         except csv.Error as error:
             raise source.fault(f"not valid csv ({error}). {_UNCLOSED}") from error
-        if fields is None:
-            return
-        yield fields or [""]
 
 
 def _table(records: Iterator[list[str]], source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
@@ -347,8 +317,7 @@ def _table(records: Iterator[list[str]], source: _Source, columns: Columns | Non
     width = len(first)
     names = first if header else [str(position) for position in range(width)]
     positions = source.positions(names, columns)
-    pick: Callable[[list[str]], Row] = itemgetter(*positions) if len(positions) > 1 else lambda row: (row[only],)
-    only, last = positions[0], max(positions)
+    last = max(positions)
     for fields in records if header else chain([first], records):
         if len(fields) != width:
             if fields == [""]:
@@ -357,12 +326,11 @@ def _table(records: Iterator[list[str]], source: _Source, columns: Columns | Non
                 has = _counted(len(fields), "field")
                 raise source.fault(f"{has}; expected {width}, for column {_short(names[last])} is number {last + 1}.")
             source.too_wide += len(fields) > width
-        yield pick(fields)
+        yield tuple([fields[position] for position in positions])
 
 
 def _read_jsonl(stream: io.BufferedReader, source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
     rows = _json_objects(_lines(stream, source), source)
-    wanted = ["text"] if columns is None else columns
     ahead: list[tuple[int, dict[str, object]]] = []
     names: dict[str, None] = {}  # in the order in which they appear
     held = 0
@@ -370,7 +338,7 @@ def _read_jsonl(stream: io.BufferedReader, source: _Source, columns: Columns | N
         ahead.append(row)
         names.update(dict.fromkeys(row[1]))
         held += source.held
-        found = all(name in names if isinstance(name, str) else name < len(names) for name in wanted)
+        found = all(name in names if isinstance(name, str) else name < len(names) for name in columns or ["text"])
         if found or len(ahead) == _LOOK_AHEAD_ROWS or held > MAX_CHARACTERS:
             break
     if ahead:
@@ -391,14 +359,15 @@ def _json_objects(lines: Iterator[str], source: _Source) -> Iterator[tuple[int, 
             value = decode(line)
         except (ValueError, RecursionError) as error:
             why = "nested too deeply" if isinstance(error, RecursionError) else error
-            raise source.fault(f"not valid JSON ({why}). Expected one object a line.") from error
+            raise source.fault(f"not valid JSON ({why}). Expected one object per line.") from error
         if not isinstance(value, dict):
-            raise source.fault(f'{_short(line.rstrip())} is not an object. Expected one a line, like {{"text": "…"}}.')
+            what = f"{_short(line.rstrip())} is not an object"
+            raise source.fault(f'{what}. Expected one per line, like {{"text": "…"}}.')
         yield source.line, value
 
 
 def _plain(value: object, column: str, source: _Source) -> str | None:
-    """Give back a value of jsonl or parquet as text. To accept more kinds of values, add them here."""
+    """Return a value of jsonl or parquet as text. To accept more kinds of values, add them here."""
     if value is None or value != value:  # NaN, NaT
         return None
     if isinstance(value, bool):

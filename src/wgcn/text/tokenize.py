@@ -4,7 +4,7 @@
 (2019) that the paper's five text sets went through. Any other callable from str to a list of str can be used in their
 place. Each takes time linear in the text, whatever the text is.
 
-These functions define what a token is. `wgcn.text.kernels` has compiled twins of the two, and tests hold them equal.
+These functions define what a token is. `wgcn.text.kernels` has a compiled twin of `words`, and tests hold them equal.
 """
 
 import re
@@ -72,10 +72,11 @@ def _ranges(characters: str) -> str:
     return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in runs)
 
 
-_OUTSIDE = re.compile(r"[^A-Za-z0-9(),!?'`]")
-# A space before a contraction, and on both sides of a punctuation mark. Case counts here: N'T is left whole.
+_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789(),!?'`")
+_BLANKED = bytes(b if b in _KEPT else ord(" ") for b in range(256))
+# Case counts here: N'T is left whole.
 _CONTRACTION = re.compile(r"(?='s|'ve|n't|'re|'d|'ll)")
-_PUNCTUATION = re.compile(r"([,!()?])")
+_TEXT_GCN_TOKEN = re.compile(r"[,!()?]|[^ ,!()?]+")
 
 
 def text_gcn(text: str) -> list[str]:
@@ -89,10 +90,10 @@ def text_gcn(text: str) -> list[str]:
     >>> text_gcn("It's good, isn't it? (Yes!)")
     ['it', "'s", 'good', ',', 'is', "n't", 'it', '?', '(', 'yes', '!', ')']
     """
-    text = _OUTSIDE.sub(" ", text)
-    text = _CONTRACTION.sub(" ", text)
-    text = _PUNCTUATION.sub(r" \1 ", text)
-    return text.lower().split()
+    text = text.encode("utf-8", "surrogatepass").translate(_BLANKED).decode()
+    if "'" in text:
+        text = _CONTRACTION.sub(" ", text)
+    return _TEXT_GCN_TOKEN.findall(text.lower())
 
 
 TOKENIZERS: dict[str, Tokenizer] = {"words": words, "text_gcn": text_gcn}
