@@ -19,7 +19,7 @@ import numpy.typing as npt
 from wgcn.cores import n_threads
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.text.encode import checked_texts, in_batches, lay_out
-from wgcn.text.kernels import LookUpTable, count_documents, encode_new
+from wgcn.text.kernels import count_documents, encode_new
 from wgcn.text.ngrams import number_ngrams
 from wgcn.text.read import read_texts
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
@@ -88,7 +88,7 @@ class Corpus:
         texts : iterable of str
             The documents; a generator is read once.
         tokenizer : {"words", "text_gcn"} or callable
-            The named ones are compiled and use all cores; a callable, from str to a list of str, runs in this thread.
+            "words" is compiled and uses all cores; others, from str to a list of str, run in this thread.
         ngram_range : (int, int)
             Shortest and longest word n-gram. N-grams are tokens of their own, each standing just after the shorter
             ones that begin at the same word; stop words are gone before n-grams are formed.
@@ -109,22 +109,16 @@ class Corpus:
         if vocabulary is not None and rules is not None:
             raise InputError("Give either rules, to choose a vocabulary, or a vocabulary, not both.")
         ngram_range = check_ngram_range(ngram_range)
-        if vocabulary is not None and ngram_range[1] == 1:
-            table = LookUpTable([word.encode() for word in vocabulary.words])
-            ids, offsets = _joined(_encoded(texts, tokenizer, table.encode, n_jobs, progress))
-        else:
-            ids, offsets, words = _with_all_words(texts, tokenizer, n_jobs, progress)
-            if ngram_range[1] > 1:
-                if rules is not None and rules.stop_words:
-                    stop_words = frozenset(rules.stop_words)
-                    ids, offsets = _filtered(
-                        ids, offsets, np.array([word not in stop_words for word in words], bool)[ids]
-                    )
-                ids, offsets, words = number_ngrams(ids, offsets, words, ngram_range)
-            chosen = vocabulary
-            if chosen is None:
-                chosen = Vocabulary.from_counts(words, *_counts(ids, offsets, len(words)), len(offsets) - 1, rules)
-            ids = np.array([chosen.index.get(word, -1) for word in words], np.int32)[ids]
+        ids, offsets, words = _tokenised(texts, tokenizer, n_jobs, progress)
+        if ngram_range[1] > 1:
+            stop_words = frozenset(rules.stop_words if rules else ())
+            is_kept = np.array([word not in stop_words for word in words], bool)
+            ids, offsets = _filtered(ids, offsets, is_kept[ids])
+            ids, offsets, words = number_ngrams(ids, offsets, words, ngram_range)
+        chosen = vocabulary
+        if chosen is None:
+            chosen = Vocabulary.from_counts(words, *_counts(ids, offsets, len(words)), len(offsets) - 1, rules)
+        ids = np.array([chosen.index.get(word, -1) for word in words], np.int32)[ids]
         known, offsets = _filtered(ids, offsets, ids >= 0)
         if vocabulary is not None:
             chosen = Vocabulary(vocabulary.words, *_counts(known, offsets, len(vocabulary)))
@@ -186,61 +180,40 @@ class Corpus:
         return f"Corpus({len(self):,} documents, {self.n_tokens:,} tokens, {len(self.vocabulary):,} words)"
 
 
-def _with_all_words(
+def _tokenised(
     texts: Iterable[str], tokenizer: str | Tokenizer, n_jobs: int | None, progress: Progress | None
 ) -> tuple[Ids, Offsets, list[str]]:
-    """Tokenise all texts, number every distinct word by first occurrence, and return these words as well."""
+    """Return ids and offsets of all texts, and every distinct word by first occurrence."""
     index: dict[bytes, int] = {}
-    batches = []
-    for ids, offsets, words in _encoded(texts, tokenizer, encode_new, n_jobs, progress):
+    ids, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
+    for batch_ids, offsets, words in _encoded(texts, resolve_tokenizer(tokenizer), n_threads(n_jobs)):
         numbers = np.array([index.setdefault(word, len(index)) for word in words], np.int32)
-        batches.append((numbers[ids], offsets))
-    return *_joined(batches), [word.decode() for word in index]
+        ids.append(numbers[batch_ids])
+        lengths.append(np.diff(offsets))
+        if progress is not None:
+            progress(len(offsets) - 1)
+    return np.concatenate(ids), np.cumsum(np.concatenate(lengths)), [word.decode() for word in index]
 
 
-def _encoded(
-    texts: Iterable[str],
-    tokenizer: str | Tokenizer,
-    encode: Callable[[npt.NDArray[np.uint8], Offsets, str], tuple[Any, ...]],
-    n_jobs: int | None,
-    progress: Progress | None,
-) -> Iterator[tuple[Any, ...]]:
+def _encoded(texts: Iterable[str], tokenizer: Tokenizer, threads: int) -> Iterator[tuple[Ids, Offsets, list[bytes]]]:
     """Encode texts batch by batch, in order, on several threads; only a few batches are in memory at a time."""
-    function = resolve_tokenizer(tokenizer)
-    threads = n_threads(n_jobs)
     n_replaced = 0
     with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[tuple[int, Future[tuple[Any, ...]]]] = deque()
+        waiting: deque[Future[tuple[Ids, Offsets, list[bytes]]]] = deque()
         for batch in in_batches(texts):
-            data, documents, rule, replaced = lay_out(batch, function)
+            data, documents, rule, replaced = lay_out(batch, tokenizer)
             n_replaced += replaced
-            waiting.append((len(batch), pool.submit(encode, data, documents, rule)))
+            waiting.append(pool.submit(encode_new, data, documents, rule))
             if len(waiting) > threads:
-                yield _finished(*waiting.popleft(), progress)
+                yield waiting.popleft().result()
         while waiting:
-            yield _finished(*waiting.popleft(), progress)
+            yield waiting.popleft().result()
     if n_replaced:
         warnings.warn(
             f"{n_replaced:,} texts had characters that are not valid Unicode (lone surrogates); these were replaced.",
             WGCNWarning,
             stacklevel=2,
         )
-
-
-def _finished(n_texts: int, future: Future[tuple[Any, ...]], progress: Progress | None) -> tuple[Any, ...]:
-    result = future.result()
-    if progress is not None:
-        progress(n_texts)
-    return result
-
-
-def _joined(batches: Iterable[tuple[Any, ...]]) -> tuple[Ids, Offsets]:
-    """Put the ids and offsets of batches one after another."""
-    ids, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
-    for batch_ids, offsets in batches:
-        ids.append(batch_ids)
-        lengths.append(np.diff(offsets))
-    return np.concatenate(ids), np.cumsum(np.concatenate(lengths))
 
 
 def _counts(ids: Ids, offsets: Offsets, n_words: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -251,6 +224,4 @@ def _filtered(ids: Ids, offsets: Offsets, keep: npt.NDArray[np.bool_]) -> tuple[
     """Drop tokens, and move the beginnings of the documents accordingly."""
     if keep.all():
         return ids, offsets
-    before = np.zeros(len(ids) + 1, np.int64)
-    np.cumsum(keep, out=before[1:])
-    return ids[keep], before[offsets]
+    return ids[keep], np.concatenate([[0], np.cumsum(keep)])[offsets]
