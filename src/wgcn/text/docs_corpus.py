@@ -97,11 +97,11 @@ def docs_corpus(*, cache: bool = True) -> DocsCorpus:
     module takes seconds.
     """
     file_name = _cache_name()
-    if cache and (cached := _from_cache(file_name)) is not None:
-        return cached
-    payload = _build()
-    if cache:
-        write_cached(file_name, payload)
+    payload = read_cached(file_name) if cache else None
+    if payload is None:
+        payload = _build()
+        if cache:
+            write_cached(file_name, payload)
     return _assemble(**payload)
 
 
@@ -111,14 +111,6 @@ def _cache_name() -> str:
     except importlib.metadata.PackageNotFoundError as error:
         raise MissingDependencyError("sklearn", "The docs corpus") from error
     return f"docs-{FORMAT}-{versions}-py{sys.version_info.major}.{sys.version_info.minor}.json.gz"
-
-
-def _from_cache(file_name: str) -> DocsCorpus | None:
-    try:
-        cached = _assemble(**read_cached(file_name))
-    except Exception:  # Whatever is wrong with what was cached, the corpus is built again.
-        return None
-    return cached if all(isinstance(text, str) for text in cached.texts) else None
 
 
 def _assemble(documents: Sequence[tuple[str, str]], links: Sequence[tuple[int, int]]) -> DocsCorpus:

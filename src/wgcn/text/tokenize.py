@@ -12,6 +12,7 @@ import sys
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import groupby
 
 from wgcn.errors import InputError
 
@@ -57,19 +58,12 @@ def word_marks() -> str:
 
 @lru_cache(maxsize=1)
 def _unicode_word() -> re.Pattern[str]:
-    piece = rf"\w[\w{_ranges(word_marks())}]*"
+    # As ranges: they are searched one after another, and the marks are thousands.
+    codes = enumerate(sorted(map(ord, word_marks())))
+    runs = [[code for _, code in run] for _, run in groupby(codes, lambda pair: pair[1] - pair[0])]
+    marks = "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
+    piece = rf"\w[\w{marks}]*"
     return re.compile(f"{piece}(?:'{piece})*")
-
-
-def _ranges(characters: str) -> str:
-    """Write characters as the inside of a regular-expression class, runs as ranges."""
-    runs: list[list[int]] = []
-    for code in sorted(map(ord, characters)):
-        if runs and runs[-1][1] == code - 1:
-            runs[-1][1] = code
-        else:
-            runs.append([code, code])
-    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in runs)
 
 
 _KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789(),!?'`")
