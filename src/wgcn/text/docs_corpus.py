@@ -45,7 +45,7 @@ SKIPPED = re.compile(
     "_.*|test_.*|tests|testutils|conftest|estimator_checks|core|distutils|f2py|cython_.*|mypy_plugin|externals|experimental"
 )
 WORD = re.compile(r"[^\W\d_]{2,}")
-SECTION = re.compile(r"^(.*\S.*)\n[ \t]*(?:-{3,}|={3,})[ \t]*$", re.MULTILINE)
+SECTION = re.compile(r"^(.+)\n[ \t]*(?:-{3,}|={3,})[ \t]*$", re.MULTILINE)
 CITED = r"(?::[\w:]+:)?`?~?[A-Za-z_][\w.]*`?"
 CITATION_LINE = re.compile(rf"^({CITED}(?: *, *{CITED})*) *,? *(?::|$)", re.MULTILINE)
 # What is taken out of a text, in this order, because it gives the sub-package away or differs from run to run.

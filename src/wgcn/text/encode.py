@@ -60,7 +60,7 @@ def lay_out(batch: list[str], tokenizer: Tokenizer) -> tuple[npt.NDArray[np.uint
     """Lay a batch out as UTF-8 for the kernels.
 
     Return the bytes of all texts, folded for `words`, otherwise one token per line; where each text begins, of shape
-    (texts + 1,); which of these it is, "words" or "lines"; and how many texts were not valid Unicode, and were repaired.
+    (texts + 1,); which of these it is, "words" or "lines"; and the number of texts that were not valid Unicode.
     """
     rule = "words" if tokenizer is words else "lines"
     n_replaced = 0
