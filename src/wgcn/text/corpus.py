@@ -100,10 +100,6 @@ class Corpus:
             Threads; by default, and for -1, as many as there are cores, for -2 one less.
         progress : callable, optional
             Called with the number of documents after each batch.
-
-        Returns
-        -------
-        Corpus
         """
         texts = checked_texts(texts)
         if vocabulary is not None and rules is not None:

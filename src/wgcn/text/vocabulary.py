@@ -92,13 +92,7 @@ class Vocabulary:
         n_documents: int,
         rules: VocabularyRules | None = None,
     ) -> "Vocabulary":
-        """Choose and order the distinct words of a corpus of `n_documents`, given in any order with their counts.
-
-        Examples
-        --------
-        >>> Vocabulary.from_counts(["b", "a", "c"], np.array([2, 2, 5]), np.array([1, 2, 2]), 2).words
-        ('c', 'a', 'b')
-        """
+        """Choose and order the distinct words of a corpus of `n_documents`, given in any order with their counts."""
         rules = rules or VocabularyRules()
         keep = _kept(words, counts, document_counts, n_documents, rules)
         by_word = np.array(sorted(np.flatnonzero(keep).tolist(), key=words.__getitem__), np.int64)
