@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from wgcn import TextModel, WGCNTextClassifier
 from wgcn.inference.model import Scorer
-from wgcn.text.tokenize import Tokenizer, ngrams, resolve_tokenizer
+from wgcn.text.ngrams import ngrams
+from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting
 

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wgcn.errors import InputError
-from wgcn.text.tokenize import ngrams, resolve_tokenizer, text_gcn, words
+from wgcn.text.tokenize import resolve_tokenizer, text_gcn, words
 
 
 @pytest.mark.parametrize(
@@ -53,15 +53,11 @@ def test_contractions_are_split_before_lower_casing() -> None:
     assert text_gcn("DON'T don't") == ["don't", "do", "n't"]
 
 
-def test_ngrams_of_too_few_tokens_are_none() -> None:
-    assert ngrams(["a", "b"], (3, 3)) == []
-
-
 @pytest.mark.parametrize("tokenize", [words, text_gcn])
 @pytest.mark.parametrize("unit", ["a", "'", "a'", "n't", "Σ'", "\u0301", "é\u0301'", "\u200d", "(", " "])
 def test_hostile_repetition_gives_tokens_in_proportion(tokenize, unit: str) -> None:  # type: ignore[no-untyped-def]
-    # Linear time cannot be asserted by a clock; a quadratic tokeniser would not come back from a million characters.
-    text = unit * (1_000_000 // len(unit))
+    # Linear time cannot be asserted by a clock; a quadratic tokeniser would not come back from so many characters.
+    text = unit * (300_000 // len(unit))
     assert sum(map(len, tokenize(text))) <= len(text)
 
 

@@ -22,8 +22,8 @@ from wgcn.cores import n_threads
 from wgcn.errors import InputError, StoreError
 from wgcn.inference import folder as store
 from wgcn.text.encode import checked_texts, in_batches, lay_out
-from wgcn.text.ngram_table import NgramTable
-from wgcn.text.tokenize import TOKENIZERS, Tokenizer, ngrams, resolve_tokenizer
+from wgcn.text.ngrams import NgramTable, ngrams
+from wgcn.text.tokenize import TOKENIZERS, Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import Norm, TermWeighting, count_terms
 

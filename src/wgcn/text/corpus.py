@@ -1,6 +1,6 @@
 """Corpus: many documents as one flat array of word ids.
 
-Texts are read once, tokenised in batches on all cores and never held: what stays is four bytes a token.
+Texts are read once, tokenised in batches on all cores and never held: what stays is four bytes per token.
 """
 
 import warnings
@@ -19,7 +19,8 @@ import numpy.typing as npt
 from wgcn.cores import n_threads
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.text.encode import checked_texts, in_batches, lay_out
-from wgcn.text.kernels import LookUpTable, count_documents, encode_new
+from wgcn.text.kernels import count_documents, encode_new
+from wgcn.text.ngrams import number_ngrams
 from wgcn.text.read import read_texts
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
@@ -87,7 +88,7 @@ class Corpus:
         texts : iterable of str
             The documents; a generator is read once.
         tokenizer : {"words", "text_gcn"} or callable
-            The named ones are compiled and use all cores; a callable, from str to a list of str, runs in this thread.
+            "words" is compiled and uses all cores; others, from str to a list of str, run in this thread.
         ngram_range : (int, int)
             Shortest and longest word n-gram. N-grams are tokens of their own, each standing just after the shorter
             ones that begin at the same word; stop words are gone before n-grams are formed.
@@ -99,29 +100,25 @@ class Corpus:
             Threads; by default, and for -1, as many as there are cores, for -2 one less.
         progress : callable, optional
             Called with the number of documents after each batch.
-
-        Returns
-        -------
-        Corpus
         """
         texts = checked_texts(texts)
         if vocabulary is not None and rules is not None:
             raise InputError("Give either rules, to choose a vocabulary, or a vocabulary, not both.")
-        shortest, longest = check_ngram_range(ngram_range)
-        if vocabulary is not None and longest == 1:
-            return _known(texts, tokenizer, vocabulary, n_jobs, progress)
-        ids, offsets, words = _gather(texts, tokenizer, n_jobs, progress)
-        if longest > 1:
-            ids, offsets = _without(ids, offsets, words, rules.stop_words if rules else ())
-            ids, offsets, words = _ngrams(ids, offsets, words, shortest, longest)
+        ngram_range = check_ngram_range(ngram_range)
+        ids, offsets, words = _tokenised(texts, tokenizer, n_jobs, progress)
+        if ngram_range[1] > 1:
+            stop_words = frozenset(rules.stop_words if rules else ())
+            is_kept = np.array([word not in stop_words for word in words], bool)
+            ids, offsets = _filtered(ids, offsets, is_kept[ids])
+            ids, offsets, words = number_ngrams(ids, offsets, words, ngram_range)
         chosen = vocabulary
         if chosen is None:
             chosen = Vocabulary.from_counts(words, *_counts(ids, offsets, len(words)), len(offsets) - 1, rules)
-        new_ids = np.array([chosen.index.get(word, -1) for word in words], np.int32)
-        ids, offsets, n_unknown = _keep_known(new_ids[ids] if len(words) else ids, offsets)
+        ids = np.array([chosen.index.get(word, -1) for word in words], np.int32)[ids]
+        known, offsets = _filtered(ids, offsets, ids >= 0)
         if vocabulary is not None:
-            chosen = _recounted(vocabulary, ids, offsets)
-        return cls(ids, offsets, chosen, n_unknown)
+            chosen = Vocabulary(vocabulary.words, *_counts(known, offsets, len(vocabulary)))
+        return cls(known, offsets, chosen, len(ids) - len(known))
 
     @classmethod
     def from_files(
@@ -150,13 +147,12 @@ class Corpus:
         return cls.from_texts(chain.from_iterable(readers), **options)
 
     def with_words(self, keep: npt.NDArray[np.bool_]) -> "Corpus":
-        """Return the corpus with some of its words alone, in the same order: those for which `keep` is true."""
+        """Return the corpus with only some of its words, in the same order: those for which `keep` is true."""
         kept, words = np.flatnonzero(keep), self.vocabulary
         vocabulary = Vocabulary([words.words[i] for i in kept], words.counts[kept], words.document_counts[kept])
-        new_ids = np.full(len(keep), -1, np.int32)
-        new_ids[kept] = np.arange(len(kept), dtype=np.int32)
-        ids, offsets, n_dropped = _keep_known(new_ids[self.ids], self.offsets)
-        return Corpus(ids, offsets, vocabulary, self.n_unknown + n_dropped)
+        new_ids = (np.cumsum(keep) - 1).astype(np.int32)
+        ids, offsets = _filtered(self.ids, self.offsets, keep[self.ids])
+        return Corpus(new_ids[ids], offsets, vocabulary, self.n_unknown + self.n_tokens - len(ids))
 
     @property
     def n_tokens(self) -> int:
@@ -180,60 +176,34 @@ class Corpus:
         return f"Corpus({len(self):,} documents, {self.n_tokens:,} tokens, {len(self.vocabulary):,} words)"
 
 
-def _gather(
+def _tokenised(
     texts: Iterable[str], tokenizer: str | Tokenizer, n_jobs: int | None, progress: Progress | None
 ) -> tuple[Ids, Offsets, list[str]]:
-    """Tokenise all texts and number every distinct word by first occurrence."""
+    """Return ids and offsets of all texts, and every distinct word by first occurrence."""
     index: dict[bytes, int] = {}
-    ids, lengths = [], []
-    for batch_ids, batch_offsets, words in _encoded(texts, tokenizer, encode_new, n_jobs, progress):
-        numbers = list(map(index.get, words))
-        for i, number in enumerate(numbers):
-            if number is None:
-                numbers[i] = index[words[i]] = len(index)
-        ids.append(np.array(numbers, np.int32)[batch_ids] if words else batch_ids)
-        lengths.append(np.diff(batch_offsets))
-    return _joined(ids), _offsets(lengths), [word.decode() for word in index]
+    ids, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
+    for batch_ids, offsets, words in _encoded(texts, resolve_tokenizer(tokenizer), n_threads(n_jobs)):
+        numbers = np.array([index.setdefault(word, len(index)) for word in words], np.int32)
+        ids.append(numbers[batch_ids])
+        lengths.append(np.diff(offsets))
+        if progress is not None:
+            progress(len(offsets) - 1)
+    return np.concatenate(ids), np.cumsum(np.concatenate(lengths)), [word.decode() for word in index]
 
 
-def _known(
-    texts: Iterable[str],
-    tokenizer: str | Tokenizer,
-    vocabulary: Vocabulary,
-    n_jobs: int | None,
-    progress: Progress | None,
-) -> Corpus:
-    """Tokenise all texts into a given vocabulary."""
-    table = LookUpTable([word.encode() for word in vocabulary.words])
-    ids, lengths = [], []
-    for batch_ids, batch_offsets in _encoded(texts, tokenizer, table.encode, n_jobs, progress):
-        ids.append(batch_ids)
-        lengths.append(np.diff(batch_offsets))
-    known, offsets, n_unknown = _keep_known(_joined(ids), _offsets(lengths))
-    return Corpus(known, offsets, _recounted(vocabulary, known, offsets), n_unknown)
-
-
-def _encoded(
-    texts: Iterable[str],
-    tokenizer: str | Tokenizer,
-    encode: Callable[[npt.NDArray[np.uint8], Offsets, str], tuple[Any, ...]],
-    n_jobs: int | None,
-    progress: Progress | None,
-) -> Iterator[tuple[Any, ...]]:
+def _encoded(texts: Iterable[str], tokenizer: Tokenizer, threads: int) -> Iterator[tuple[Ids, Offsets, list[bytes]]]:
     """Encode texts batch by batch, in order, on several threads; only a few batches are in memory at a time."""
-    function = resolve_tokenizer(tokenizer)
-    threads = n_threads(n_jobs)
     n_replaced = 0
     with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[tuple[int, Future[tuple[Any, ...]]]] = deque()
+        waiting: deque[Future[tuple[Ids, Offsets, list[bytes]]]] = deque()
         for batch in in_batches(texts):
-            data, documents, rule, replaced = lay_out(batch, function)
+            data, documents, rule, replaced = lay_out(batch, tokenizer)
             n_replaced += replaced
-            waiting.append((len(batch), pool.submit(encode, data, documents, rule)))
+            waiting.append(pool.submit(encode_new, data, documents, rule))
             if len(waiting) > threads:
-                yield _finished(*waiting.popleft(), progress)
+                yield waiting.popleft().result()
         while waiting:
-            yield _finished(*waiting.popleft(), progress)
+            yield waiting.popleft().result()
     if n_replaced:
         warnings.warn(
             f"{n_replaced:,} texts had characters that are not valid Unicode (lone surrogates); these were replaced.",
@@ -242,78 +212,12 @@ def _encoded(
         )
 
 
-def _finished(n_texts: int, future: Future[tuple[Any, ...]], progress: Progress | None) -> tuple[Any, ...]:
-    result = future.result()
-    if progress is not None:
-        progress(n_texts)
-    return result
-
-
-def _joined(ids: list[Ids]) -> Ids:
-    return np.concatenate(ids) if ids else np.empty(0, np.int32)
-
-
-def _offsets(lengths: list[npt.NDArray[np.int64]]) -> Offsets:
-    offsets = np.zeros(sum(map(len, lengths)) + 1, np.int64)
-    if lengths:
-        np.cumsum(np.concatenate(lengths), out=offsets[1:])
-    return offsets
-
-
-def _keep_known(ids: Ids, offsets: Offsets) -> tuple[Ids, Offsets, int]:
-    """Drop the tokens that have no id, and say how many these were."""
-    known, new_offsets = _filtered(ids, offsets, ids >= 0)
-    return known, new_offsets, len(ids) - len(known)
-
-
 def _counts(ids: Ids, offsets: Offsets, n_words: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     return np.bincount(ids, minlength=n_words).astype(np.int64), count_documents(ids, offsets, n_words)
 
 
-def _recounted(vocabulary: Vocabulary, ids: Ids, offsets: Offsets) -> Vocabulary:
-    """Return a vocabulary with the frequencies of this corpus in place of those of the corpus that it came from."""
-    return Vocabulary(vocabulary.words, *_counts(ids, offsets, len(vocabulary)))
-
-
-def _without(ids: Ids, offsets: Offsets, words: list[str], stop_words: Iterable[str]) -> tuple[Ids, Offsets]:
-    stop_words = frozenset(stop_words)
-    if not stop_words or not len(ids):
-        return ids, offsets
-    return _filtered(ids, offsets, np.array([word not in stop_words for word in words])[ids])
-
-
 def _filtered(ids: Ids, offsets: Offsets, keep: npt.NDArray[np.bool_]) -> tuple[Ids, Offsets]:
-    """Drop tokens, and move the documents' beginnings accordingly."""
+    """Drop tokens, and move the beginnings of the documents accordingly."""
     if keep.all():
         return ids, offsets
-    before = np.zeros(len(ids) + 1, np.int64)
-    np.cumsum(keep, out=before[1:])
-    return ids[keep], before[offsets]
-
-
-def _ngrams(
-    ids: Ids, offsets: Offsets, words: list[str], shortest: int, longest: int
-) -> tuple[Ids, Offsets, list[str]]:
-    """Give ids to the n-grams of id sequences, as `wgcn.text.tokenize.ngrams` does for one list of tokens."""
-    document = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    all_words = list(words) if shortest == 1 else []
-    columns: list[Ids] = []  # one for each length: the n-gram that begins at each token, or -1
-    current, names = ids.astype(np.int64), words
-    for n in range(1, longest + 1):
-        if n > 1:
-            # An n-gram is an (n-1)-gram and the word after it, if that is in the same document.
-            fits = document[: len(ids) - n + 1] == document[n - 1 :] if len(ids) >= n else np.zeros(0, bool)
-            begins = np.flatnonzero(fits)
-            keys = current[begins] * len(words) + ids[begins + n - 1]
-            distinct, inverse = np.unique(keys, return_inverse=True)
-            names = [f"{names[key // len(words)]} {words[key % len(words)]}" for key in distinct.tolist()]
-            current = np.full(len(ids), -1, np.int64)
-            current[begins] = inverse
-        if n >= shortest:
-            first = len(all_words) - (len(words) if n == 1 else 0)
-            columns.append(np.where(current >= 0, current + first, -1).astype(np.int32))
-            if n > 1:
-                all_words += names
-    stream = np.stack(columns, axis=1).ravel()
-    stream, new_offsets = _filtered(stream, offsets * len(columns), stream >= 0)
-    return stream, new_offsets, all_words
+    return ids[keep], np.concatenate([[0], np.cumsum(keep)])[offsets]

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.errors import InputError
-from wgcn.text.tokenize import TOKENIZERS, Tokenizer, fold
+from wgcn.text.tokenize import Tokenizer, fold, words
 
 __all__ = ["checked_texts", "in_batches", "lay_out"]
 
@@ -16,14 +16,9 @@ BATCH_CHARACTERS = 1 << 22
 
 
 def checked_texts(texts: Iterable[str], name: str = "texts") -> Iterator[str]:
-    """Return the texts one by one, or say what is wrong with what came instead of them.
+    """Return the texts one by one, or say what is wrong with what was given as `name` instead of them.
 
-    Parameters
-    ----------
-    texts : iterable of str
-        What is no collection of texts is an error at once, an element that is no text when it is reached.
-    name : str
-        What the user calls them.
+    What is no collection of texts is an error at once, an element that is no text when it is reached.
     """
     if isinstance(texts, str | bytes):
         raise InputError(f"{name} must be a list of texts, not one text, {texts!r:.80}: put it into a list.")
@@ -64,42 +59,29 @@ def in_batches(texts: Iterable[str], characters: int = BATCH_CHARACTERS) -> Iter
 def lay_out(batch: list[str], tokenizer: Tokenizer) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], str, int]:
     """Lay a batch out as UTF-8 for the kernels.
 
-    Returns
-    -------
-    data : uint8 array
-        The texts one after another, folded for `words`; what another function gives stands one token a line.
-    documents : int64 array of shape (texts + 1,)
-        Where each text begins.
-    rule : str
-        How the kernels are to find the tokens: "words", "text_gcn" or "lines".
-    n_replaced : int
-        Texts with characters that are not valid Unicode, which were replaced.
+    Return the bytes of all texts, folded for `words`, otherwise one token per line; where each text begins, of shape
+    (texts + 1,); which of these it is, "words" or "lines"; and the number of texts that were not valid Unicode.
     """
-    rule = next((name for name, known in TOKENIZERS.items() if known is tokenizer), "lines")
+    rule = "words" if tokenizer is words else "lines"
     n_replaced = 0
     encoded = []
     for text in batch:
-        if rule == "words":
-            text = fold(text)
-        elif rule == "lines":
-            text = _joined_tokens(tokenizer(text))
+        text = fold(text) if rule == "words" else _one_per_line(tokenizer(text))
         try:
             encoded.append(text.encode())
         except UnicodeEncodeError:
             encoded.append(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode())
             n_replaced += 1
-    data = np.frombuffer(bytearray(b"".join(encoded)), np.uint8)
+    data = np.frombuffer(b"".join(encoded), np.uint8)
     if len(data) >= 2**31:
         raise InputError(f"A document of {max(map(len, encoded)):,} bytes is too long: 2 GB is the limit. Split it.")
-    documents = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=documents[1:])
-    return data, documents, rule, n_replaced
+    return data, np.cumsum([0, *map(len, encoded)], dtype=np.int64), rule, n_replaced
 
 
-def _joined_tokens(tokens: Sequence[str]) -> str:
+def _one_per_line(tokens: Sequence[str]) -> str:
     if isinstance(tokens, str):
         raise InputError("A tokenizer must return a list of tokens, not one str.")
-    joined = "\n".join(tokens)
-    if joined.count("\n") != max(len(tokens) - 1, 0) or not all(tokens):
+    lines = "".join([f"{token}\n" for token in tokens])
+    if lines.count("\n") != len(tokens) or not all(tokens):
         raise InputError("A tokenizer must return tokens that are not empty and have no line break in them.")
-    return joined
+    return lines

@@ -20,11 +20,10 @@ import shutil
 import tempfile
 import warnings
 import zlib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from itertools import chain
-from operator import itemgetter
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -61,30 +60,15 @@ _TOO_WIDE = (
 
 
 def read_rows(path: str | Path, columns: Columns, *, header: bool = True) -> Generator[Row, None, None]:
-    r"""Stream the chosen columns of a file, one tuple a row.
+    r"""Stream the chosen columns of a file: one tuple of texts per row, None where .jsonl or .parquet has no value.
 
-    Parameters
-    ----------
-    path
-        A file with one of the :data:`ENDINGS`, or one of them and ``.gz``. A ``.txt`` file has one column, ``text``,
-        and each line is a row. ``.tsv`` knows no quoting; the columns of ``.jsonl`` are the keys of its objects.
-    columns
-        Names, or positions counted from 0. A name of digits is a position where no column has that name.
-    header
-        Whether the first row of a ``.csv`` or ``.tsv`` file names its columns. Without it, columns are positions.
+    A column is a name, or a position counted from 0; a name of digits is a position where no column has that name. A
+    .txt file has one column, ``text``; the columns of .jsonl are the keys of its objects; .tsv knows no quoting.
+    Without a `header`, the columns of .csv and .tsv files are positions.
 
-    Returns
-    -------
-    generator of tuples
-        The values as text, in the order of `columns`; None where ``.jsonl`` or ``.parquet`` has null, NaN or
-        nothing.
-        Closing the generator closes the file.
-
-    Notes
-    -----
     Bytes that are not UTF-8 become U+FFFD, and one :class:`~wgcn.errors.WGCNWarning` at the end of the file counts the
-    rows that had any. A blank line is an empty value in a ``.csv`` or ``.tsv`` file of one column and no row in a wider
-    one; in ``.txt`` it is an empty value, in ``.jsonl`` no row.
+    rows that had any. A blank line is an empty value in a file of one column and no row in a wider one or in .jsonl.
+    Closing the generator closes the file.
 
     Examples
     --------
@@ -96,28 +80,18 @@ def read_rows(path: str | Path, columns: Columns, *, header: bool = True) -> Gen
     [('Purrs, mostly', 'cat')]
     """
     if not columns:
-        raise InputError(f"No column of {path} was asked for. Name at least one.")
-    return _started(_rows(_source(path), columns, header))
+        raise InputError(f"No column of {path} was chosen. Name at least one.")
+    return _started(_rows(_source(path, columns, header)))
 
 
 def read_texts(
     path: str | Path, *, text_column: str | int | None = None, header: bool = True
 ) -> Generator[str, None, None]:
-    """Stream the documents of a file.
+    """Stream the documents of a file: the column `text_column`, by default the one named ``text``, or the only one.
 
-    Parameters
-    ----------
-    path, header
-        As for :func:`read_rows`.
-    text_column
-        The column that holds the text. None means the one named ``text``, or else the only one.
-
-    Returns
-    -------
-    generator of str
-        One document a row. A missing one is empty, and one :class:`~wgcn.errors.WGCNWarning` at the end counts them.
+    A missing text is an empty document, and one :class:`~wgcn.errors.WGCNWarning` at the end counts them.
     """
-    return _started(_texts(_source(path), None if text_column is None else [text_column], header))
+    return _started(_texts(_source(path, None if text_column is None else [text_column], header)))
 
 
 def _started(generator: Generator[Item, None, None]) -> Generator[Item, None, None]:
@@ -129,9 +103,9 @@ def _started(generator: Generator[Item, None, None]) -> Generator[Item, None, No
     return generator
 
 
-def _texts(source: _Source, columns: Columns | None, header: bool) -> Generator[str, None, None]:
+def _texts(source: _Source) -> Generator[str, None, None]:
     missing = 0
-    with closing(_started(_rows(source, columns, header))) as rows:
+    with closing(_started(_rows(source))) as rows:
         yield ""
         for (text,) in rows:
             missing += text is None
@@ -139,11 +113,11 @@ def _texts(source: _Source, columns: Columns | None, header: bool) -> Generator[
     source.warn(missing, "had no text; each became an empty document.")
 
 
-def _rows(source: _Source, columns: Columns | None, header: bool) -> Generator[Row, None, None]:
+def _rows(source: _Source) -> Generator[Row, None, None]:
     with _explained(source.path), _opened(source) as stream:
-        rows = _READERS[source.kind](stream, source, columns, header)
+        rows = _READERS[source.kind](stream, source)
         if (first := next(rows, None)) is None:
-            named = header and source.kind in (".csv", ".tsv")
+            named = source.header and source.kind in (".csv", ".tsv")
             also = " below its header line (header=False, if the first line is none)" if named else ""
             raise InputError(f"{source.path} has no rows{also}. Expected at least one.")
         yield ()
@@ -158,6 +132,8 @@ class _Source:
     """A file that is being read: what it is, where the reader stands, and what had to be repaired so far."""
 
     path: Path
+    columns: Columns | None  # None stands for the text column
+    header: bool
     kind: str  # one of ENDINGS
     zipped: bool
     line: int = 0  # where the current row began, from 1 (parquet: the row itself)
@@ -177,16 +153,16 @@ class _Source:
         self.broken += self.line != self.last_broken
         self.last_broken = self.line
 
-    def positions(self, names: Sequence[str], columns: Columns | None) -> list[int]:
-        """Find the columns among the names; None asks for the text column."""
-        if columns is None and "text" not in names and len(names) != 1:
+    def positions(self, names: Sequence[str]) -> list[int]:
+        """Find the chosen columns among the names."""
+        if self.columns is not None:
+            return [self._position(names, column) for column in self.columns]
+        if "text" not in names and len(names) != 1:
             raise InputError(
                 f"{self.path} has no column 'text' among its columns {_listed(names)}. "
                 "Name the one that holds the text: text_column=… (--text-column on the command line)."
             )
-        if columns is None:
-            columns = ["text"] if "text" in names else [0]
-        return [self._position(names, column) for column in columns]
+        return [self._position(names, "text" if "text" in names else 0)]
 
     def _position(self, names: Sequence[str], column: str | int) -> int:
         if isinstance(column, str) and column in names:
@@ -217,7 +193,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(_short, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
 
 
-def _source(path: str | Path) -> _Source:
+def _source(path: str | Path, columns: Columns | None, header: bool) -> _Source:
     path = Path(path)
     with _explained(path):
         path.stat()
@@ -230,29 +206,30 @@ def _source(path: str | Path) -> _Source:
             f"{path} has an ending that does not say how to read it. Expected one of {', '.join(ENDINGS)}, "
             "each also with .gz. Rename or convert the file."
         )
-    return _Source(path, ".jsonl" if ending == ".ndjson" else ending, name.endswith(".gz"))
+    return _Source(path, columns, header, ".jsonl" if ending == ".ndjson" else ending, name.endswith(".gz"))
 
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Turn what the system says about a file into what the user can do about it."""
+    """Turn an error of the system into one that says what the user can do."""
     try:
         yield
-    except (FileNotFoundError, NotADirectoryError):
-        close = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.glob("*")])
-        advice = f"Did you mean {' or '.join(close)}?" if close else "Check the path."
-        raise InputError(f"There is no file {path}. {advice}") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder; expected a file. Name one of the files in it.") from None
-    except PermissionError:
-        raise InputError(f"{path} may not be read: permission denied. Change its mode or its owner.") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
             f"{path} is not a whole gzip file ({error}). It may be cut short or damaged: fetch it again. "
             "If it is not compressed, take .gz off its name."
         ) from error
+    except (FileNotFoundError, NotADirectoryError):
+        close = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.glob("*")])
+        advice = f"Did you mean {' or '.join(close)}?" if close else "Check the path."
+        raise InputError(f"There is no file {path}. {advice}") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+        what = f"cannot be read: {error.strerror or error}"
+        if isinstance(error, IsADirectoryError):
+            what = "is a folder; expected a file. Name one of the files in it"
+        elif isinstance(error, PermissionError):
+            what = "may not be read: permission denied. Change its mode or its owner"
+        raise InputError(f"{path} {what}.") from error
 
 
 @contextmanager
@@ -287,14 +264,13 @@ def _lines(stream: io.BufferedReader, source: _Source, *, joined: bool = False) 
     """Yield lines with their ends. If they may be joined into rows (csv), the caller says where each row begins."""
     if stream.peek().startswith(_BOM):
         stream.read(len(_BOM))
-    number = 0
     with io.TextIOWrapper(stream, "utf-8", "surrogateescape", newline="" if joined else "\n") as text:
-        while line := text.readline(MAX_CHARACTERS + 1):
-            number += 1
-            if joined:
-                source.held += len(line)
-            else:
-                source.line, source.held = number, len(line)
+        for number in count(1):
+            if not (line := text.readline(MAX_CHARACTERS + 1)):
+                return
+            if not joined:
+                source.line, source.held = number, 0
+            source.held += len(line)
             if source.held > MAX_CHARACTERS:
                 advice = _UNCLOSED if joined else "Is the file really in this format? Split what is on this line."
                 raise source.fault(f"the row is longer than {MAX_CHARACTERS} characters. {advice}")
@@ -302,54 +278,49 @@ def _lines(stream: io.BufferedReader, source: _Source, *, joined: bool = False) 
 
 
 def _repaired(line: str, source: _Source) -> str:
-    try:
-        line.encode()
-    except UnicodeEncodeError:  # what could not be decoded is there as lone surrogates
-        source.count_broken()
-        return line.encode(errors="surrogateescape").decode(errors="replace")
-    return line
+    """Replace what could not be decoded, and is in the line as lone surrogates, by U+FFFD."""
+    if not _LONE_SURROGATE.search(line):
+        return line
+    source.count_broken()
+    return line.encode(errors="surrogateescape").decode(errors="replace")
 
 
-def _read_txt(stream: io.BufferedReader, source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
-    copies = len(source.positions(["text"], columns))
-    for line in _lines(stream, source):
-        yield (line.rstrip("\r\n"),) * copies
+def _read_txt(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
+    copies = len(source.positions(["text"]))
+    return ((line.rstrip("\r\n"),) * copies for line in _lines(stream, source))
 
 
-def _read_tsv(stream: io.BufferedReader, source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
-    records = (line.rstrip("\r\n").split("\t") for line in _lines(stream, source))
-    return _table(records, source, columns, header)
+def _read_tsv(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
+    return _table((line.rstrip("\r\n").split("\t") for line in _lines(stream, source)), source)
 
 
-def _read_csv(stream: io.BufferedReader, source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
+def _read_csv(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
     # This limit holds for the whole process, and its 128 KiB are less than real documents have. It is only ever raised,
     # so that nobody else's reader breaks; what bounds memory here is _lines.
     csv.field_size_limit(max(MAX_CHARACTERS, csv.field_size_limit()))
-    return _table(_csv_records(_lines(stream, source, joined=True), source), source, columns, header)
+    return _table(_csv_records(_lines(stream, source, joined=True), source), source)
 
 
 def _csv_records(lines: Iterator[str], source: _Source) -> Iterator[list[str]]:
-    reader = csv.reader(lines, strict=True)  # otherwise an unclosed quote swallows the rest of the file unseen
+    reader = csv.reader(lines, strict=True)  # otherwise an unclosed quote takes in the rest of the file unnoticed
     while True:
         source.line, source.held = reader.line_num + 1, 0
         try:
-            fields = next(reader, None)
+            yield next(reader) or [""]
+        except StopIteration:
+            return
         except csv.Error as error:
             raise source.fault(f"not valid csv ({error}). {_UNCLOSED}") from error
-        if fields is None:
-            return
-        yield fields or [""]
 
 
-def _table(records: Iterator[list[str]], source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
+def _table(records: Iterator[list[str]], source: _Source) -> Iterator[Row]:
     if (first := next(records, None)) is None:
         return
     width = len(first)
-    names = first if header else [str(position) for position in range(width)]
-    positions = source.positions(names, columns)
-    pick: Callable[[list[str]], Row] = itemgetter(*positions) if len(positions) > 1 else lambda row: (row[only],)
-    only, last = positions[0], max(positions)
-    for fields in records if header else chain([first], records):
+    names = first if source.header else [str(position) for position in range(width)]
+    positions = source.positions(names)
+    last = max(positions)
+    for fields in records if source.header else chain([first], records):
         if len(fields) != width:
             if fields == [""]:
                 continue
@@ -357,12 +328,11 @@ def _table(records: Iterator[list[str]], source: _Source, columns: Columns | Non
                 has = _counted(len(fields), "field")
                 raise source.fault(f"{has}; expected {width}, for column {_short(names[last])} is number {last + 1}.")
             source.too_wide += len(fields) > width
-        yield pick(fields)
+        yield tuple([fields[position] for position in positions])
 
 
-def _read_jsonl(stream: io.BufferedReader, source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
+def _read_jsonl(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
     rows = _json_objects(_lines(stream, source), source)
-    wanted = ["text"] if columns is None else columns
     ahead: list[tuple[int, dict[str, object]]] = []
     names: dict[str, None] = {}  # in the order in which they appear
     held = 0
@@ -370,11 +340,13 @@ def _read_jsonl(stream: io.BufferedReader, source: _Source, columns: Columns | N
         ahead.append(row)
         names.update(dict.fromkeys(row[1]))
         held += source.held
-        found = all(name in names if isinstance(name, str) else name < len(names) for name in wanted)
+        found = all(
+            name in names if isinstance(name, str) else name < len(names) for name in source.columns or ["text"]
+        )
         if found or len(ahead) == _LOOK_AHEAD_ROWS or held > MAX_CHARACTERS:
             break
     if ahead:
-        keys = [list(names)[position] for position in source.positions(list(names), columns)]
+        keys = [list(names)[position] for position in source.positions(list(names))]
         for source.line, values in chain(ahead, rows):
             yield tuple([_plain(values.get(key), key, source) for key in keys])
 
@@ -391,14 +363,15 @@ def _json_objects(lines: Iterator[str], source: _Source) -> Iterator[tuple[int, 
             value = decode(line)
         except (ValueError, RecursionError) as error:
             why = "nested too deeply" if isinstance(error, RecursionError) else error
-            raise source.fault(f"not valid JSON ({why}). Expected one object a line.") from error
+            raise source.fault(f"not valid JSON ({why}). Expected one object per line.") from error
         if not isinstance(value, dict):
-            raise source.fault(f'{_short(line.rstrip())} is not an object. Expected one a line, like {{"text": "…"}}.')
+            what = f"{_short(line.rstrip())} is not an object"
+            raise source.fault(f'{what}. Expected one per line, like {{"text": "…"}}.')
         yield source.line, value
 
 
 def _plain(value: object, column: str, source: _Source) -> str | None:
-    """Give back a value of jsonl or parquet as text. To accept more kinds of values, add them here."""
+    """Return a value of jsonl or parquet as text. To accept more kinds of values, add them here."""
     if value is None or value != value:  # NaN, NaT
         return None
     if isinstance(value, bool):
@@ -415,34 +388,26 @@ def _plain(value: object, column: str, source: _Source) -> str | None:
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
-def _read_parquet(stream: io.BufferedReader, source: _Source, columns: Columns | None, header: bool) -> Iterator[Row]:
+def _read_parquet(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
     with needs("Reading parquet files"):
         import pyarrow as pa
         import pyarrow.parquet as pq
     try:
         # Both settings are needed for a row group to be streamed rather than loaded whole.
         file = pq.ParquetFile(stream, buffer_size=2**20, pre_buffer=False)
-        fields = [file.schema_arrow.field(i) for i in source.positions(file.schema_arrow.names, columns)]
+        fields = [file.schema_arrow.field(i) for i in source.positions(file.schema_arrow.names)]
         names = [field.name for field in fields]
         for field in fields:
             if pa.types.is_nested(field.type):
                 raise InputError(f"{source.path}: column {_short(field.name)} is of type {field.type}; expected text.")
         for batch in file.iter_batches(1024, columns=names):
-            for values in zip(*(_parquet_values(pa, batch.column(name)) for name in names), strict=True):
+            for values in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
                 source.line += 1
                 yield tuple([_plain(value, name, source) for value, name in zip(values, names, strict=True)])
     except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as error:
         raise InputError(
             f"{source.path} is damaged or not plain parquet ({error}). Write or fetch it again."
         ) from error
-
-
-def _parquet_values(pa: Any, column: Any) -> list[object]:
-    try:
-        return list(column.to_pylist())
-    except UnicodeDecodeError:
-        plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-        return list(plain.cast(pa.large_binary()).to_pylist())
 
 
 _READERS = {".txt": _read_txt, ".csv": _read_csv, ".tsv": _read_tsv, ".jsonl": _read_jsonl, ".parquet": _read_parquet}

@@ -4,18 +4,19 @@
 (2019) that the paper's five text sets went through. Any other callable from str to a list of str can be used in their
 place. Each takes time linear in the text, whatever the text is.
 
-These functions define what a token is. `wgcn.text.kernels` has compiled twins of the two, and tests hold them equal.
+These functions define what a token is. `wgcn.text.kernels` has a compiled twin of `words`, and tests hold them equal.
 """
 
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
+from itertools import groupby
 
 from wgcn.errors import InputError
 
-__all__ = ["TOKENIZERS", "Tokenizer", "ngrams", "resolve_tokenizer", "text_gcn", "words"]
+__all__ = ["TOKENIZERS", "Tokenizer", "resolve_tokenizer", "text_gcn", "words"]
 
 Tokenizer = Callable[[str], list[str]]
 
@@ -57,25 +58,19 @@ def word_marks() -> str:
 
 @lru_cache(maxsize=1)
 def _unicode_word() -> re.Pattern[str]:
-    piece = rf"\w[\w{_ranges(word_marks())}]*"
+    # As ranges: they are searched one after another, and the marks are thousands.
+    codes = enumerate(sorted(map(ord, word_marks())))
+    runs = [[code for _, code in run] for _, run in groupby(codes, lambda pair: pair[1] - pair[0])]
+    marks = "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
+    piece = rf"\w[\w{marks}]*"
     return re.compile(f"{piece}(?:'{piece})*")
 
 
-def _ranges(characters: str) -> str:
-    """Write characters as the inside of a regular-expression class, runs as ranges."""
-    runs: list[list[int]] = []
-    for code in sorted(map(ord, characters)):
-        if runs and runs[-1][1] == code - 1:
-            runs[-1][1] = code
-        else:
-            runs.append([code, code])
-    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in runs)
-
-
-_OUTSIDE = re.compile(r"[^A-Za-z0-9(),!?'`]")
-# A space before a contraction, and on both sides of a punctuation mark. Case counts here: N'T is left whole.
+_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789(),!?'`")
+_BLANKED = bytes(b if b in _KEPT else ord(" ") for b in range(256))
+# Case counts here: N'T is left whole.
 _CONTRACTION = re.compile(r"(?='s|'ve|n't|'re|'d|'ll)")
-_PUNCTUATION = re.compile(r"([,!()?])")
+_TEXT_GCN_TOKEN = re.compile(r"[,!()?]|[^ ,!()?]+")
 
 
 def text_gcn(text: str) -> list[str]:
@@ -89,27 +84,10 @@ def text_gcn(text: str) -> list[str]:
     >>> text_gcn("It's good, isn't it? (Yes!)")
     ['it', "'s", 'good', ',', 'is', "n't", 'it', '?', '(', 'yes', '!', ')']
     """
-    text = _OUTSIDE.sub(" ", text)
-    text = _CONTRACTION.sub(" ", text)
-    text = _PUNCTUATION.sub(r" \1 ", text)
-    return text.lower().split()
-
-
-def ngrams(tokens: Sequence[str], ngram_range: tuple[int, int]) -> list[str]:
-    """Word n-grams in order of their first word, shorter before longer, their words joined by a space.
-
-    Examples
-    --------
-    >>> ngrams(["new", "york", "city"], (1, 2))
-    ['new', 'new york', 'york', 'york city', 'city']
-    """
-    shortest, longest = ngram_range
-    return [
-        " ".join(tokens[start : start + n])
-        for start in range(len(tokens))
-        for n in range(shortest, longest + 1)
-        if start + n <= len(tokens)
-    ]
+    text = text.encode("utf-8", "surrogatepass").translate(_BLANKED).decode()
+    if "'" in text:
+        text = _CONTRACTION.sub(" ", text)
+    return _TEXT_GCN_TOKEN.findall(text.lower())
 
 
 TOKENIZERS: dict[str, Tokenizer] = {"words": words, "text_gcn": text_gcn}

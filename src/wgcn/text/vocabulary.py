@@ -42,11 +42,10 @@ class VocabularyRules:
     def __post_init__(self) -> None:
         if isinstance(self.stop_words, str):
             raise InputError(f"stop_words must be a collection of words, not the text {self.stop_words!r}.")
-        for name in ("min_count", "min_ngram_count"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}.")
-        if self.max_size is not None and self.max_size < 1:
-            raise InputError(f"max_size must be at least 1, got {self.max_size}.")
+        for name in ("min_count", "min_ngram_count", "max_size"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1, got {value}.")
         for name in ("min_df", "max_df"):
             value = getattr(self, name)
             if value < 0 or not (isinstance(value, Integral) or value <= 1.0):
@@ -75,12 +74,10 @@ class Vocabulary:
         counts: npt.ArrayLike | None = None,
         document_counts: npt.ArrayLike | None = None,
     ) -> None:
-        zeros = np.zeros(len(words), np.int64)
         object.__setattr__(self, "words", tuple(words))
-        object.__setattr__(self, "counts", zeros if counts is None else np.asarray(counts, np.int64))
-        object.__setattr__(
-            self, "document_counts", zeros if document_counts is None else np.asarray(document_counts, np.int64)
-        )
+        for name, given in (("counts", counts), ("document_counts", document_counts)):
+            array = np.zeros(len(words), np.int64) if given is None else np.asarray(given, np.int64)
+            object.__setattr__(self, name, array)
         if not len(self.words) == len(self.counts) == len(self.document_counts):
             raise InputError(f"{len(self.words)} words but {len(self.counts)} counts: they must be equally many.")
         if len(self.index) != len(self.words):
@@ -95,18 +92,7 @@ class Vocabulary:
         n_documents: int,
         rules: VocabularyRules | None = None,
     ) -> "Vocabulary":
-        """Choose and order the words of a corpus.
-
-        Parameters
-        ----------
-        words : sequence of str
-            The distinct words of the corpus, in any order.
-        counts, document_counts : int64 arrays of shape (n_words,)
-        n_documents : int
-            Documents in the corpus, for shares in `min_df` and `max_df`.
-        rules : VocabularyRules, optional
-            Which to keep; all by default.
-        """
+        """Choose and order the distinct words of a corpus of `n_documents`, given in any order with their counts."""
         rules = rules or VocabularyRules()
         keep = _kept(words, counts, document_counts, n_documents, rules)
         by_word = np.array(sorted(np.flatnonzero(keep).tolist(), key=words.__getitem__), np.int64)
@@ -168,26 +154,23 @@ def _kept(
     rules: VocabularyRules,
 ) -> npt.NDArray[np.bool_]:
     """Apply the rules but max_size; an error says which rule left no word."""
+    if not len(words):
+        raise NoWordError(f"There is no word in the {n_documents:,} documents: they are empty or have no letters.")
     stop_words = frozenset(rules.stop_words)
-    min_df = rules.min_df if isinstance(rules.min_df, Integral) else rules.min_df * n_documents
-    max_df = rules.max_df if isinstance(rules.max_df, Integral) else rules.max_df * n_documents
+    min_df, max_df = (
+        limit if isinstance(limit, Integral) else limit * n_documents for limit in (rules.min_df, rules.max_df)
+    )
+    rare_ngrams = counts < rules.min_ngram_count
+    rare_ngrams[rare_ngrams] = [" " in words[i] for i in np.flatnonzero(rare_ngrams).tolist()]
     dropped = {
         "are stop words": np.array([word in stop_words for word in words], bool),
         f"occur fewer than {rules.min_count} times (min_count)": counts < rules.min_count,
-        f"are n-grams that occur fewer than {rules.min_ngram_count} times": _rare_ngrams(words, counts, rules),
+        f"are n-grams that occur fewer than {rules.min_ngram_count} times": rare_ngrams,
         f"are in fewer than {min_df:g} documents (min_df)": document_counts < min_df,
         f"are in more than {max_df:g} documents (max_df)": document_counts > max_df,
     }
     keep: npt.NDArray[np.bool_] = ~np.any(list(dropped.values()), axis=0)
     if not keep.any():
-        if not len(words):
-            raise NoWordError(f"There is no word in the {n_documents:,} documents: they are empty or have no letters.")
         reasons = "; ".join(f"{np.sum(mask):,} {reason}" for reason, mask in dropped.items() if mask.any())
         raise InputError(f"No word remains of the {len(words):,} distinct ones: {reasons}. Loosen these rules.")
     return keep
-
-
-def _rare_ngrams(words: Sequence[str], counts: npt.NDArray[np.int64], rules: VocabularyRules) -> npt.NDArray[np.bool_]:
-    rare = counts < rules.min_ngram_count
-    rare[rare] = [" " in words[i] for i in np.flatnonzero(rare).tolist()]
-    return rare

@@ -60,14 +60,9 @@ class TermWeighting:
     def weigh(
         self, counts: npt.NDArray[Any], words: npt.NDArray[Any], offsets: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float32]:
-        """Weigh the terms of documents.
+        """Return the weights of terms: how often which word occurs, one document after another.
 
-        Parameters
-        ----------
-        counts, words : arrays of shape (terms,)
-            How often which word occurs in a document, one document after another.
-        offsets : int64 array of shape (documents + 1,)
-            Where each document begins.
+        `counts` and `words` have the shape (terms,); `offsets`, of shape (documents + 1,), is where documents begin.
         """
         tf = counts.astype(np.float32)
         weights: npt.NDArray[np.float32] = (1 + np.log(tf) if self.sublinear else tf) * self.idf[words]
@@ -86,20 +81,9 @@ class TermWeighting:
 def count_terms(
     ids: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], n_words: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Count each word once a document.
+    """Count the distinct words of each document.
 
-    Parameters
-    ----------
-    ids, offsets
-        Word ids of documents, one after another, and where each begins.
-    n_words : int
-        Size of the vocabulary.
-
-    Returns
-    -------
-    counts, words : int64 arrays of shape (terms,)
-        In the order of documents, then of words.
-    offsets : int64 array of shape (documents + 1,)
+    Return counts and words, of shape (terms,), in the order of documents, then of words, and where documents begin.
     """
     document = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     cells, counts = np.unique(document * n_words + ids, return_counts=True)
@@ -108,17 +92,10 @@ def count_terms(
 
 
 def document_terms(corpus: Corpus, weighting: TermWeighting | Literal["count", "tfidf"] = "tfidf") -> csr_array:
-    """Return X_dv of a corpus.
+    """Return X_dv of a corpus, of shape (documents, words), in single precision.
 
-    Parameters
-    ----------
-    corpus : Corpus
-    weighting : "count", "tfidf" or TermWeighting
-        How often a word occurs in a document; tf-idf with the idf of this corpus; or a weighting learnt before.
-
-    Returns
-    -------
-    csr_array of shape (documents, words), float32
+    The weighting is "count", how often a word occurs in a document; "tfidf", with the idf of this corpus; or one that
+    was learnt before.
 
     Examples
     --------

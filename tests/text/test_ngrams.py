@@ -1,4 +1,4 @@
-"""The table of n-grams holds to `ngrams` and a dictionary, id for id."""
+"""Both numberings of n-grams are held equal to `ngrams` and a dictionary, id for id."""
 
 from itertools import pairwise
 
@@ -7,8 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from wgcn.text.ngram_table import NgramTable
-from wgcn.text.tokenize import ngrams
+from wgcn.text.ngrams import NgramTable, ngrams, number_ngrams
 
 ranges = st.sampled_from([(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 5), (1, 5), (5, 5)])
 word = st.sampled_from("abcd")
@@ -38,6 +37,19 @@ def test_ids_are_those_of_the_joined_words(
     index = {entry: i for i, entry in enumerate(vocabulary)}
     expected = [[index.get(ngram, -1) for ngram in ngrams(document, ngram_range)] for document in tokens]
     assert looked_up(vocabulary, ngram_range, tokens) == expected
+
+
+@given(ranges, documents)
+@example((3, 3), [["a", "b"]])
+@example((1, 2), [])
+def test_a_corpus_has_the_ngrams_of_its_documents(ngram_range: tuple[int, int], tokens: list[list[str]]) -> None:
+    words = list("fedcba")
+    ids = np.array([words.index(token) for document in tokens for token in document], np.int32)
+    offsets = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
+    numbered, offsets, distinct = number_ngrams(ids, offsets, words, ngram_range)
+    assert (numbered.dtype, offsets.dtype, len(set(distinct))) == (np.int32, np.int64, len(distinct))
+    found = [[distinct[i] for i in numbered[a:b]] for a, b in pairwise(offsets)]
+    assert found == [ngrams(document, ngram_range) for document in tokens]
 
 
 @given(entries, ranges, documents, st.text("abef"))
@@ -70,15 +82,6 @@ def test_an_entry_that_is_not_words_joined_by_one_space_is_never_found(entry: st
 def test_many_ngrams_are_found() -> None:
     rng = np.random.default_rng(0)
     document = [f"w{i}" for i in rng.integers(300, size=20_000)]
-    vocabulary = sorted(set(ngrams(document, (1, 3))))[::2]
-    index = {entry: i for i, entry in enumerate(vocabulary)}
-    assert looked_up(vocabulary, (1, 3), [document]) == [[index.get(ngram, -1) for ngram in ngrams(document, (1, 3))]]
-
-
-def test_what_is_found_does_not_depend_on_the_hash(monkeypatch: pytest.MonkeyPatch) -> None:
-    # With the multiplier 1 all keys of a small vocabulary are in one slot.
-    monkeypatch.setattr("secrets.randbits", lambda bits: 0)
-    document = [f"w{i}" for i in np.random.default_rng(1).integers(20, size=300)]
     vocabulary = sorted(set(ngrams(document, (1, 3))))[::2]
     index = {entry: i for i, entry in enumerate(vocabulary)}
     assert looked_up(vocabulary, (1, 3), [document]) == [[index.get(ngram, -1) for ngram in ngrams(document, (1, 3))]]
