@@ -68,29 +68,32 @@ class EdgeRules:
 
 
 def from_windows(counts: WindowCounts, weight: Weight, rules: EdgeRules, n_jobs: int | None = None) -> csr_array:
-    """Weigh the pairs of words that share windows by "pmi", "npmi" or "count", on `n_jobs` threads."""
+    """Weight the pairs of words that share windows by "pmi", "npmi" or "count", on `n_jobs` threads."""
     if weight not in WINDOW_WEIGHTS:
         raise InputError(f"The weight {weight!r} does not come from windows. Use one of {', '.join(WINDOW_WEIGHTS)}.")
-    pairs = counts.pair_windows
-    words = counts.word_windows
-    # The 1 stands for a word in no window, whose marginal is never used.
-    log_marginals = np.log(np.where(words > 0, words / max(counts.n_windows, 1), 1))
-    log_windows = np.log(max(counts.n_windows, 1))
+    pairs, words, n_windows = counts.pair_windows, counts.word_windows, max(counts.n_windows, 1)
+    seen = words > 0
+    log_marginals = np.log(np.where(seen, words / n_windows, 1))  # that of a word in no window is never used
+    diagonals = {  # the measure with #W(i, i) = #W(i)
+        "pmi": np.log(np.where(seen, n_windows / np.maximum(words, 1), 1)),
+        "npmi": seen,
+        "count": words,
+    }
 
     def weigh(rows: tuple[int, int]) -> Any:
         return kernels.weigh_pairs(
-            pairs.indptr, pairs.indices, pairs.data, log_marginals, log_windows, WINDOW_WEIGHTS.index(weight),
+            pairs.indptr, pairs.indices, pairs.data, log_marginals, np.log(n_windows), WINDOW_WEIGHTS.index(weight),
             rules.threshold, rules.min_count, *rows,
         )  # fmt: skip
 
     edges = np.linspace(0, len(counts.vocabulary), 33).astype(int).tolist()
     with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
         weights = np.concatenate(list(pool.map(weigh, pairwise(edges))))
-    return _finished(pairs.indptr, pairs.indices, weights, _window_diagonal(counts, weight), rules)
+    return _finished(pairs.indptr, pairs.indices, weights, diagonals[weight].astype(np.float32), rules)
 
 
 def from_documents(document_terms: csr_array, weight: Weight, rules: EdgeRules) -> csr_array:
-    """Weigh the pairs of words that share documents: X^T X (eq. 2), or the cosine between columns of X."""
+    """Weight the pairs of words that share documents: X^T X (eq. 2), or the cosine between columns of X."""
     if weight not in DOCUMENT_WEIGHTS:
         raise InputError(
             f"The weight {weight!r} does not come from documents. Use one of {', '.join(DOCUMENT_WEIGHTS)}."
@@ -168,13 +171,3 @@ def normalize(adjacency: csr_array) -> tuple[csr_array, npt.NDArray[np.float64]]
     scale = np.where(degrees > 0, 1 / np.sqrt(np.where(degrees > 0, degrees, 1)), 0)
     data = kernels.scale_edges(adjacency.indptr, adjacency.indices, adjacency.data, scale)
     return csr_array((data, adjacency.indices, adjacency.indptr), shape=adjacency.shape), degrees
-
-
-def _window_diagonal(counts: WindowCounts, weight: Weight) -> npt.NDArray[np.float32]:
-    """Return what a measure gives for a word with itself, as #W(i, i) = #W(i)."""
-    seen = counts.word_windows > 0
-    if weight == "count":
-        return counts.word_windows.astype(np.float32)
-    if weight == "npmi":
-        return seen.astype(np.float32)
-    return np.where(seen, np.log(counts.n_windows / np.maximum(counts.word_windows, 1)), 0).astype(np.float32)

@@ -43,7 +43,7 @@ def from_citations(
     directed: bool = False,
     rules: EdgeRules | None = None,
 ) -> csr_array:
-    """Weigh pairs of words by the citations between their documents; the graph is normalised here.
+    """Weight pairs of words by the citations between their documents; the graph is normalised here.
 
     `order` is k = m + n, the length of citation paths (eq. 4), or (m, n) (eq. 3). They differ only if directed: then m
     follows citations backwards from the first word, n from the second, and the result is the mean of both directions.

@@ -94,13 +94,16 @@ class WindowCounts:
         span = min(window, max(int(lengths.max(initial=0)), 2))  # a longer one counts the same, and may overflow
         n_windows = int(np.sum(np.maximum(lengths - span, 0) + 1, where=lengths > 0))
         value_type = _count_type(corpus.n_tokens)
-        index = index_words(corpus.ids, corpus.offsets, n_words)
+        positions, starts = index_words(corpus.ids, n_words)
+        document_of = np.repeat(np.arange(len(corpus), dtype=np.int32), lengths)
 
         def count(rows: tuple[int, int]) -> Any:
             scratch = np.zeros((n_words, 2), value_type)
-            return count_rows(corpus.ids, corpus.offsets, *index, span, *rows, scratch)
+            return count_rows(corpus.ids, corpus.offsets, positions, starts, document_of, span, *rows, scratch)
 
-        blocks = _row_blocks(index[1])
+        # Blocks of about equal numbers of tokens: many, so that all threads end together.
+        edges = np.searchsorted(starts, np.linspace(0, starts[-1], 97)[1:-1])
+        blocks = list(pairwise(np.unique([0, *edges, n_words]).tolist()))
         parts = []
         with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
             for part in pool.map(count, blocks):
@@ -172,9 +175,3 @@ class WindowCounts:
 def _count_type(largest: int) -> type[np.signedinteger[Any]]:
     # No count is above the number of windows, which is at most that of tokens.
     return np.int32 if largest <= _INT32_MAX else np.int64
-
-
-def _row_blocks(starts: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Cut the rows into blocks of about equal numbers of tokens: many, so that all threads end together."""
-    edges = np.searchsorted(starts, np.linspace(0, starts[-1], 97)[1:-1])
-    return list(pairwise(np.unique([0, *edges, len(starts) - 1]).tolist()))

@@ -19,26 +19,16 @@ _BIT_POSITIONS[[((1 << i) * int(_DE_BRUIJN) >> 58) & 63 for i in range(64)]] = n
 
 
 @njit(cache=True, nogil=True)
-def index_words(ids, offsets, n_words):  # type: ignore[no-untyped-def]
-    """Sort the positions of all tokens by word.
-
-    Returns the positions (of word 0 in increasing order, then of word 1, ...), where those of each word begin, and the
-    document of each token.
-    """
+def index_words(ids, n_words):  # type: ignore[no-untyped-def]
+    """Return the positions of all tokens, those of word 0 first, and where the positions of each word begin."""
     starts = np.zeros(n_words + 1, np.int64)
-    for i in range(len(ids)):
-        starts[ids[i] + 1] += 1
-    for word in range(n_words):
-        starts[word + 1] += starts[word]
+    starts[1:] = np.cumsum(np.bincount(ids, minlength=n_words))
     following = starts[:-1].copy()
     positions = np.empty(len(ids), np.int64)
-    document_of = np.empty(len(ids), np.int32)
-    for document in range(len(offsets) - 1):
-        for i in range(offsets[document], offsets[document + 1]):
-            document_of[i] = document
-            positions[following[ids[i]]] = i
-            following[ids[i]] += 1
-    return positions, starts, document_of
+    for i in range(len(ids)):
+        positions[following[ids[i]]] = i
+        following[ids[i]] += 1
+    return positions, starts
 
 
 @njit(cache=True, nogil=True)
@@ -47,8 +37,8 @@ def count_rows(ids, offsets, positions, starts, document_of, window, first, last
 
     A window is named by the position of its first token. The token at position p of a document [s, e) lies in the
     windows max(s, p - window + 1), ..., min(p, e - window), or in the only window s of a shorter document. So the
-    windows that hold a word are a union of intervals. For a pair, the tokens in these intervals are visited, and the part
-    of each token's own interval that was not yet counted for its word is added.
+    windows that hold a word are a union of intervals. For a pair, the tokens in these intervals are visited, and the
+    part of each token's own interval that was not yet counted for its word is added.
 
     `scratch` is an integer array of shape (n_words, 2), all zero before and after: for each word its count in this row,
     and the window up to which it was counted. Its type is that of the counts and must hold the number of tokens.
@@ -153,15 +143,14 @@ def mirror(indptr, columns, weights, diagonal):  # type: ignore[no-untyped-def]
     The sum of the triangle and its transpose, as scipy forms it, takes several times the memory.
     """
     n_words = len(diagonal)
-    sizes = np.zeros(n_words + 1, np.int64)
+    sizes = np.zeros(n_words + 1, np.int64)  # of the rows, then where they begin
     for row in range(n_words):
         sizes[row + 1] += diagonal[row] != 0
         for k in range(indptr[row], indptr[row + 1]):
             if weights[k] != 0:
                 sizes[row + 1] += 1
                 sizes[columns[k] + 1] += 1
-    for row in range(n_words):
-        sizes[row + 1] += sizes[row]
+    sizes = np.cumsum(sizes)
     full_columns = np.empty(sizes[n_words], np.int32)
     full_weights = np.empty(sizes[n_words], weights.dtype)
     following = sizes[:-1].copy()

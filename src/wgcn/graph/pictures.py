@@ -17,7 +17,6 @@ from wgcn.graph.word_graph import WordGraph
 from wgcn.inference.folder import check_target
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["check_picture", "drawing", "plot_confusion", "plot_neighbourhood"]
@@ -109,14 +108,11 @@ def plot_neighbourhood(
             ends = np.transpose([positions[name] for name in edge])
             axes.plot(*ends, color=_EDGE_COLOUR, lw=0.5 + 2 * s, alpha=0.55, zorder=1)
         for name in picture:
-            _draw_word(axes, name, positions[name], _STYLES[0 if name == word else 1 if name in near else 2])
+            colour, text_colour, size = _STYLES[0 if name == word else 1 if name in near else 2]
+            x, y = positions[name]
+            style: dict[str, Any] = {"ha": "center", "va": "center", "color": text_colour, "fontsize": size}
+            box = {"boxstyle": "round,pad=0.3", "fc": colour, "ec": "white"}
+            axes.text(x, y, name, bbox=box, zorder=2, parse_math=False, **style)
         axes.margins(0.12)
         axes.set_axis_off()
         axes.set_title(f"{word}: {len(near)} nearest words and theirs", fontsize=11)
-
-
-def _draw_word(axes: Axes, name: str, position: npt.NDArray[Any], style: tuple[str, str, int]) -> None:
-    colour, text_colour, size = style
-    box = {"boxstyle": "round,pad=0.3", "fc": colour, "ec": "white"}
-    options = {"ha": "center", "va": "center", "color": text_colour, "fontsize": size, "zorder": 2}
-    axes.text(*position, name, bbox=box, parse_math=False, **options)

@@ -55,15 +55,16 @@ Vectors have length 1; that of a text without a known word is 0.
 
 def model_card(model: TextModel) -> str:
     """Return the README.md of a model folder."""
-    report, n_ngrams = model.report, int(model.vocabulary.are_ngrams.sum())
+    report = model.report
+    n_ngrams, n_background = int(model.vocabulary.are_ngrams.sum()), report.get("n_background", 0)
     accuracy, several = report.get("held_out_accuracy"), " (a document may have several)" * model.scorer.multilabel
     rows = {
         "documents in training": f"{report.get('n_documents', 0):,}",
         "of these with labels": f"{report.get('n_labelled', 0):,}",
-        "more texts, for vocabulary and word graph alone": _number(report.get("n_background")),
+        "more texts, for vocabulary and word graph alone": f"{n_background:,}" if n_background else "",
         "classes": f"{len(model.classes)}{several}",
         "words": f"{len(model.vocabulary) - n_ngrams:,}",
-        "n-grams": _number(n_ngrams),
+        "n-grams": f"{n_ngrams:,}" if n_ngrams else "",
         "words added without training": ", ".join(
             f"{added['words']:,} from {added['texts']:,} texts (by {added['how']})" for added in model.extensions
         ),
@@ -99,10 +100,6 @@ def _table(rows: dict[str, str], report: dict[str, Any]) -> str:
 
 def _settings(settings: dict[str, Any]) -> str:
     return "\n".join(f"- `{name}`: `{json.dumps(value)}`" for name, value in sorted(settings.items()))
-
-
-def _number(n: int | None) -> str:
-    return f"{n:,}" if n else ""
 
 
 def _tuned(tuned: dict[str, Any] | None) -> str:

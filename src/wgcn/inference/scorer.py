@@ -22,25 +22,16 @@ __all__ = ["Scorer"]
 class Scorer:
     """The learnt weights of a model: from weighted terms to scores and probabilities.
 
-    Parameters
-    ----------
-    word_embeddings : float32 array of shape (words, hidden)
-        H_vm of eq. 5. For a linear model, hidden is the number of classes.
-    class_weights : float32 array of shape (hidden, classes), optional
-        W_1 of eq. 7, applied after a ReLU; None for a linear model, whose document embeddings are its scores.
-    bias : float32 array of shape (classes,)
-    prior : float32 array of shape (classes,)
-        Share of each class in the training documents: the probabilities of a document with no known word.
-    sharpness : float
-        Factor of the scores before they become probabilities, calibrated on held-out documents.
-    multilabel : bool
-        Whether a document may have several classes, each with its own probability.
+    In a linear model `class_weights` is None, hidden is the number of classes, and document embeddings are scores. The
+    prior, the shares of the classes in training, is the result for a document with no known word. Scores are multiplied
+    by `sharpness`, calibrated on held-out documents, before they become probabilities. If `multilabel`, a document may
+    have several classes, each with its own probability.
     """
 
-    word_embeddings: Floats
-    class_weights: Floats | None
-    bias: Floats
-    prior: Floats
+    word_embeddings: Floats  # (words, hidden), H_vm of eq. 5
+    class_weights: Floats | None  # (hidden, classes), W_1 of eq. 7, applied after a ReLU
+    bias: Floats  # (classes,)
+    prior: Floats  # (classes,)
     sharpness: float = 1.0
     multilabel: bool = False
 

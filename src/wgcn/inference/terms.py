@@ -79,8 +79,7 @@ class TextTerms:
     def _terms(self, texts: list[str]) -> Terms:
         ids, offsets = self._encode(texts)
         known = ids >= 0
-        before = np.zeros(len(ids) + 1, np.int64)
-        np.cumsum(known, out=before[1:])
+        before = np.concatenate(([0], np.cumsum(known, dtype=np.int64)))  # known tokens before each
         counts, words, new_offsets = count_terms(ids[known], before[offsets], len(self.vocabulary))
         weights = self.weighting.weigh(counts, words, new_offsets)
         return Terms(weights, words, new_offsets, len(ids), int(len(ids) - before[-1]))
@@ -113,7 +112,7 @@ class TextTerms:
                 return (ids, offsets) if single else self._ngrams.look_up(ids, offsets)
             if not single and size > _WORTH_A_TABLE:
                 return self._ngrams.look_up(*_plain_ids(map(function, texts), self._ngrams.index))
-        stop_words = frozenset() if single else self._stop_words
+        stop_words = frozenset(() if single else self.stop_words)
         return _plain_ids(map(function, texts), self.vocabulary.index, self.ngram_range, stop_words)
 
     @cached_property
@@ -128,10 +127,6 @@ class TextTerms:
     def _ngrams(self) -> NgramTable:
         """The vocabulary for the look-up by the ids of single words."""
         return NgramTable(self.vocabulary.words, self.ngram_range, self.stop_words)
-
-    @cached_property
-    def _stop_words(self) -> frozenset[str]:
-        return frozenset(self.stop_words)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out cached tables: their hashes are not valid in another process."""
