@@ -41,7 +41,7 @@ def test_neighbours_are_ranked_by_weight_before_normalisation(graph: WordGraph) 
         np.testing.assert_allclose([n.weight for n in got], [row[raw.vocabulary.id_of(n.word)] for n in got], rtol=1e-5)
 
 
-def test_rare_neighbours_are_left_out_unless_asked_for() -> None:
+def test_rare_neighbours_are_left_out_by_default() -> None:
     texts = ["common other"] * 200 + ["common rare"] + ["something else"] * 100
     graph = WordGraph.from_corpus(Corpus.from_texts(texts), window=2, weight="pmi")
     assert {n.word for n in graph.neighbours("common", min_count=0)} == {"other", "rare"}

@@ -549,14 +549,14 @@ def test_checking_a_place_makes_nothing(tmp_path: Path, kind: str | None) -> Non
 
 
 @pytest.mark.parametrize("kind", [None, "test"])
-def test_a_place_below_a_file_is_told(tmp_path: Path, kind: str | None) -> None:
+def test_a_place_below_a_file_is_reported(tmp_path: Path, kind: str | None) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(InputError, match=r"b cannot be written: .*(is not a folder|Not a directory)"):
         check_target(tmp_path / "file" / "a" / "b", kind)
 
 
 @pytest.mark.parametrize("kind", [None, "test"])
-def test_a_place_in_a_folder_that_cannot_be_written_is_told(
+def test_a_place_in_a_folder_that_cannot_be_written_is_reported(
     tmp_path: Path, kind: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(dir: Path) -> None:  # noqa: A002
@@ -568,7 +568,7 @@ def test_a_place_in_a_folder_that_cannot_be_written_is_told(
         check_target(tmp_path / "a" / "b", kind)
 
 
-def test_a_file_that_is_read_only_is_told_and_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_read_only_is_reported_and_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("old")
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # the superuser may write all
     with pytest.raises(InputError, match="Permission denied"):

@@ -147,7 +147,7 @@ class WindowCounts:
         return WindowCounts(vocabulary, self.window, n_windows, words, csr_array(pairs))
 
     def save(self, path: str | Path) -> None:
-        """Write the counts to a folder, whole or not at all."""
+        """Write the counts to a folder, completely or not at all."""
         tensors = {"word_windows": self.word_windows, **store.csr_tensors("pair_windows", self.pair_windows)}
         config = {"window": self.window, "n_windows": self.n_windows}
         store.save_folder(path, "counts", config, tensors, self.vocabulary)

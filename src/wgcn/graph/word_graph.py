@@ -308,7 +308,7 @@ class WordGraph:
         return torch.from_numpy(index), torch.from_numpy(edges.data.astype(np.float32))
 
     def save(self, path: str | Path) -> str:
-        """Write the graph to a folder, whole or not at all; return its digest."""
+        """Write the graph to a folder, completely or not at all; return its digest."""
         tensors = {"degrees": self.degrees, **store.csr_tensors("adjacency", self.adjacency)}
         return store.save_folder(path, "graph", self.settings, tensors, self.vocabulary)
 
