@@ -42,7 +42,7 @@ def _check_suffix(path: Path) -> None:
 
 @contextmanager
 def drawing(size: tuple[float, float], *paths: str | Path) -> Iterator[Figure]:
-    """Give a figure of a size in inches to draw on; it is then written to the paths, each file completely or not at all.
+    """Give a figure of a size in inches; it is then written to the paths, each completely or not at all.
 
     The suffix of a path is the format. The same drawing gives the same bytes: no date is written.
     """
