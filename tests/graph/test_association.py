@@ -28,14 +28,11 @@ def dense_counts(counts: WindowCounts) -> np.ndarray:
     return upper + upper.T + np.diag(counts.word_windows)
 
 
-def dense_weights(counts: WindowCounts, weight: str, smoothing: float = 1.0) -> np.ndarray:
+def dense_weights(counts: WindowCounts, weight: str) -> np.ndarray:
     n_ij = dense_counts(counts)
     p_ij, p = n_ij / counts.n_windows, counts.word_windows / counts.n_windows
-    smoothed = np.where(p > 0, p, 1) ** smoothing * (p > 0)
-    smoothed *= p.sum() / smoothed.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Smoothing either word of the pair, and the mean of both.
-        pmi = (np.log(p_ij / np.outer(p, smoothed)) + np.log(p_ij / np.outer(smoothed, p))) / 2
+        pmi = np.log(p_ij / np.outer(p, p))
         npmi = np.where(p_ij < 1, pmi / -np.log(p_ij), 1)
     return {"count": n_ij, "pmi": np.where(n_ij > 0, pmi, 0), "npmi": np.where(n_ij > 0, npmi, 0)}[weight]
 
@@ -65,15 +62,6 @@ def test_window_weights_equal_the_dense_formula(
     got = from_windows(counts, weight, rules)  # type: ignore[arg-type]
     assert_symmetric_and_clean(got)
     np.testing.assert_allclose(np.where(near, 0, got.toarray()), np.where(near, 0, expected), rtol=1e-5, atol=1e-6)
-
-
-@given(sequences=corpora.filter(any), smoothing=st.sampled_from([0.0, 0.5, 0.75]))
-def test_smoothing_is_the_mean_of_smoothing_either_word(sequences: list[list[int]], smoothing: float) -> None:
-    counts = counts_of(sequences)
-    expected = dense_weights(counts, "pmi", smoothing)
-    np.fill_diagonal(expected, 0)
-    got = from_windows(counts, "pmi", EdgeRules(threshold=-1e9, smoothing=smoothing, diagonal="none")).toarray()
-    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -146,10 +134,7 @@ def test_normalisation_divides_by_the_roots_of_both_degrees(sequences: list[list
     assert (normalized != normalized.T).nnz == 0
 
 
-@pytest.mark.parametrize(
-    "rules",
-    [{"threshold": float("nan")}, {"min_count": 0}, {"top_k": 0}, {"smoothing": 1.5}, {"diagonal": "two"}],
-)
+@pytest.mark.parametrize("rules", [{"threshold": float("nan")}, {"min_count": 0}, {"top_k": 0}, {"diagonal": "two"}])
 def test_senseless_rules_are_refused(rules: dict[str, object]) -> None:
     with pytest.raises(InputError):
         EdgeRules(**rules)  # type: ignore[arg-type]

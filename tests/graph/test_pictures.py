@@ -1,56 +1,44 @@
-"""Pictures are written whole or not at all, in every format that is asked for."""
+"""Pictures are written whole or not at all, and the same drawing gives the same bytes."""
 
 from pathlib import Path
 
 import pytest
 
+from wgcn import Corpus, WordGraph
 from wgcn.errors import InputError
-from wgcn.graph.pictures import figure, panels
+from wgcn.graph.pictures import drawing, plot_neighbourhood
 
 SIZE = (4.0, 2.0)
 MAGIC = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
 
-def draw(paths: list[Path], n: int = 2) -> None:
-    with panels(paths, SIZE, n) as axes:
-        assert len(axes) == n
-        for i, one in enumerate(axes):
-            one.plot([0, 1], [0, i])
-            one.set_title(f"panel {i}")
+@pytest.fixture(scope="module")
+def graph() -> WordGraph:
+    texts = ["red wine and bread", "white wine and bread", "red rose", "white rose", "lonely"] * 3
+    return WordGraph.from_corpus(Corpus.from_texts(texts), window=2, weight="pmi")
 
 
-def test_one_drawing_is_written_in_several_formats(tmp_path: Path) -> None:
-    paths = [tmp_path / f"curves{ending}" for ending in MAGIC]
-    draw(paths)
-    assert sorted(tmp_path.iterdir()) == sorted(paths)
-    for path in paths:
-        assert path.read_bytes().startswith(MAGIC[path.suffix])
-    svg = paths[1].read_text()
-    assert svg.index("panel 0") < svg.index("panel 1")
+def draw(paths: list[Path]) -> None:
+    with drawing(SIZE, *paths) as figure:
+        figure.subplots().set_title("a title")
 
 
-def test_the_same_drawing_gives_the_same_bytes(tmp_path: Path) -> None:
-    first, second = ([tmp_path / folder / f"x{ending}" for ending in MAGIC] for folder in ("first", "second"))
+def test_the_same_drawing_gives_the_same_bytes_in_every_format(tmp_path: Path) -> None:
+    first, second = ([tmp_path / folder / f"x{suffix}" for suffix in MAGIC] for folder in ("first", "second"))
     for paths in (first, second):
         draw(paths)
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()
+        assert one.read_bytes().startswith(MAGIC[one.suffix])
         assert b"<dc:date>" not in one.read_bytes()
-
-
-def test_a_figure_is_a_drawing_of_one_panel(tmp_path: Path) -> None:
-    with figure(tmp_path / "one.SVG", SIZE) as axes:
-        axes.plot([0, 1], [0, 0])
-        axes.set_title("panel 0")
-    draw([tmp_path / "panels.svg"], 1)
-    assert (tmp_path / "one.SVG").read_bytes() == (tmp_path / "panels.svg").read_bytes()
+    assert "a title" in first[1].read_text()
 
 
 @pytest.mark.parametrize("names", [["x.bmp"], ["x.png", "x.bmp"], ["x"], ["x.svg", "x.svg.gz"]])
-def test_another_ending_is_refused_before_anything_is_drawn(tmp_path: Path, names: list[str]) -> None:
+def test_another_suffix_is_refused_before_anything_is_drawn(tmp_path: Path, names: list[str]) -> None:
     with (
         pytest.raises(InputError, match=r"ends in \.png, \.svg, \.pdf, got 'x"),
-        panels([tmp_path / name for name in names], SIZE, 1),
+        drawing(SIZE, *(tmp_path / name for name in names)),
     ):
         pytest.fail("it was drawn on")
     assert list(tmp_path.iterdir()) == []
@@ -59,19 +47,49 @@ def test_another_ending_is_refused_before_anything_is_drawn(tmp_path: Path, name
 def test_a_drawing_that_fails_leaves_the_old_pictures(tmp_path: Path) -> None:
     paths = [tmp_path / "x.png", tmp_path / "x.svg"]
     paths[0].write_text("old")
-    with pytest.raises(ZeroDivisionError), panels(paths, SIZE, 2) as axes:
-        axes[0].plot([0, 1], [0, 1 / 0])
+    with pytest.raises(ZeroDivisionError), drawing(SIZE, *paths) as figure:
+        figure.subplots().plot([0, 1], [0, 1 / 0])
     assert [path.name for path in tmp_path.iterdir()] == ["x.png"]
     assert paths[0].read_text() == "old"
 
 
 def test_a_picture_that_cannot_be_rendered_is_not_left_half_written(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="Pars"), panels([tmp_path / "x.svg", tmp_path / "x.png"], SIZE, 1) as axes:
-        axes[0].set_title(r"$\bad{$")
+    paths = [tmp_path / "x.svg", tmp_path / "x.png"]
+    with pytest.raises(ValueError, match="Pars"), drawing(SIZE, *paths) as figure:
+        figure.subplots().set_title(r"$\bad{$")
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "x.png").mkdir()
     with pytest.raises(InputError, match=r"x\.png is a folder"):
-        draw([tmp_path / "x.svg", tmp_path / "x.png"])
+        draw(paths)
     # Each picture is whole: the one that could be written is there.
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.png", "x.svg"]
     assert (tmp_path / "x.svg").read_text().rstrip().endswith("</svg>")
+
+
+def test_the_picture_of_a_word_names_its_neighbours_and_is_the_same_every_time(
+    graph: WordGraph, tmp_path: Path
+) -> None:
+    for name in ("a.SVG", "b.svg"):
+        plot_neighbourhood(graph, "wine", tmp_path / name)
+    picture = (tmp_path / "a.SVG").read_text()
+    assert picture == (tmp_path / "b.svg").read_text()
+    for neighbour in graph.neighbours("wine"):
+        assert f">{neighbour.word}<" in picture
+
+
+def test_a_word_with_markup_is_drawn_as_it_is(tmp_path: Path) -> None:
+    corpus = Corpus.from_texts(["x"], tokenizer=lambda text: ["$\\bad{", "<b>", "100%"])
+    plot_neighbourhood(WordGraph.from_corpus(corpus), "$\\bad{", tmp_path / "x.svg")
+    assert "&lt;b&gt;" in (tmp_path / "x.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "message"),
+    [("wine", "wine.bmp", r"ends in \.png"), ("lonely", "l.png", "no neighbours"), ("nothing", "n.png", "not among")],
+)
+def test_a_picture_that_cannot_be_drawn_leaves_no_file(
+    graph: WordGraph, tmp_path: Path, word: str, name: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        plot_neighbourhood(graph, word, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-from itertools import combinations
+import json
 from operator import attrgetter
 from pathlib import Path
 
@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from wgcn import Corpus, EdgeRules, VocabularyRules, WordGraph
-from wgcn.errors import InputError
-from wgcn.graph.plot import plot_neighbourhood
+from wgcn.errors import InputError, StoreError
+from wgcn.inference import folder as store
 from wgcn.text.docs_corpus import DocsCorpus
 from wgcn.text.vocabulary import Vocabulary
 
 TEXTS = ["red wine and bread", "white wine and bread", "red rose", "white rose", "lonely"] * 3
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def graph() -> WordGraph:
     return WordGraph.from_corpus(Corpus.from_texts(TEXTS), window=2, weight="pmi")
 
@@ -41,7 +41,7 @@ def test_neighbours_are_ranked_by_weight_before_normalisation(graph: WordGraph) 
         np.testing.assert_allclose([n.weight for n in got], [row[raw.vocabulary.id_of(n.word)] for n in got], rtol=1e-5)
 
 
-def test_rare_neighbours_are_left_out_unless_asked_for() -> None:
+def test_rare_neighbours_are_left_out_by_default() -> None:
     texts = ["common other"] * 200 + ["common rare"] + ["something else"] * 100
     graph = WordGraph.from_corpus(Corpus.from_texts(texts), window=2, weight="pmi")
     assert {n.word for n in graph.neighbours("common", min_count=0)} == {"other", "rare"}
@@ -73,8 +73,7 @@ def test_every_weight_gives_a_normalised_symmetric_graph(weight: str) -> None:
 
 
 @given(st.data())
-def test_among_more_words_the_edges_are_the_same(data: st.DataObject) -> None:
-    graph = WordGraph.from_corpus(Corpus.from_texts(TEXTS), window=2, weight="pmi")
+def test_among_more_words_the_edges_are_the_same(graph: WordGraph, data: st.DataObject) -> None:
     own = list(graph.vocabulary.words)
     added = data.draw(st.lists(st.integers(0, len(own)), max_size=6))
     larger = list(own)
@@ -162,6 +161,31 @@ def test_graph_of_citations_can_be_saved(tmp_path: Path) -> None:
     assert WordGraph.load(tmp_path / "graph").settings == graph.settings
 
 
+def sign_as_version_0_1(folder: Path, **config: object) -> None:
+    """Turn a saved graph into one that wgcn 0.1 wrote."""
+    document = json.loads((folder / "config.json").read_text())
+    document["config"] |= {"smoothing": 1.0, **config}
+    document["digest"] = store._digest(document)
+    (folder / "config.json").write_text(json.dumps(document))
+
+
+def test_a_graph_of_an_earlier_version_is_read_without_its_retired_setting(graph: WordGraph, tmp_path: Path) -> None:
+    graph.save(tmp_path / "g")
+    sign_as_version_0_1(tmp_path / "g")
+    loaded = WordGraph.load(tmp_path / "g")
+    assert loaded.settings == graph.settings
+    assert (loaded.adjacency != graph.adjacency).nnz == 0
+    loaded.save(tmp_path / "again")
+    assert "smoothing" not in (tmp_path / "again" / "config.json").read_text()
+
+
+def test_a_mean_of_several_windows_of_an_earlier_version_is_refused(graph: WordGraph, tmp_path: Path) -> None:
+    graph.save(tmp_path / "g")
+    sign_as_version_0_1(tmp_path / "g", window=[2, 1000])
+    with pytest.raises(StoreError, match=r"windows \[2, 1000\], .* Build it again with one window"):
+        WordGraph.load(tmp_path / "g")
+
+
 def test_unknown_word_and_weight_are_explained(graph: WordGraph) -> None:
     with pytest.raises(InputError, match=r"'wime' is not among the 7 words.*'wine'"):
         graph.neighbours("wime")
@@ -175,117 +199,8 @@ def test_columns_must_be_the_words() -> None:
         WordGraph.from_documents(csr_array(np.eye(3)), corpus.vocabulary)
 
 
-@pytest.mark.parametrize(("ending", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
-def test_picture_is_the_same_every_time(graph: WordGraph, tmp_path: Path, ending: str, magic: bytes) -> None:
-    pictures = [tmp_path / f"{name}{ending}" for name in "ab"]
-    for picture in pictures:
-        plot_neighbourhood(graph, "wine", picture)
-    assert pictures[0].read_bytes() == pictures[1].read_bytes()
-    assert pictures[0].read_bytes().startswith(magic)
-
-
-def test_svg_picture_names_the_neighbours(graph: WordGraph, tmp_path: Path) -> None:
-    plot_neighbourhood(graph, "wine", tmp_path / "wine.svg")
-    picture = (tmp_path / "wine.svg").read_text()
-    for neighbour in graph.neighbours("wine"):
-        assert f">{neighbour.word}<" in picture
-
-
-def test_a_word_with_markup_is_drawn_as_it_is(tmp_path: Path) -> None:
-    corpus = Corpus.from_texts(["x"], tokenizer=lambda text: ["$\\bad{", "<b>", "100%"])
-    plot_neighbourhood(WordGraph.from_corpus(corpus), "$\\bad{", tmp_path / "x.svg")
-    assert "&lt;b&gt;" in (tmp_path / "x.svg").read_text()
-
-
-@pytest.mark.parametrize(
-    ("word", "name", "message"),
-    [("wine", "wine.bmp", r"ends in \.png"), ("lonely", "l.png", "no neighbours"), ("nothing", "n.png", "not among")],
-)
-def test_a_picture_that_cannot_be_drawn_leaves_no_file(
-    graph: WordGraph, tmp_path: Path, word: str, name: str, message: str
-) -> None:
-    with pytest.raises(InputError, match=message):
-        plot_neighbourhood(graph, word, tmp_path / name)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_rules_reach_the_graph() -> None:
     rules = EdgeRules(top_k=1, diagonal="none")
     graph = WordGraph.from_corpus(Corpus.from_texts(TEXTS), rules=rules)
     assert graph.adjacency.diagonal().sum() == 0
     assert graph.settings["top_k"] == 1
-
-
-# Several windows
-
-WINDOWS = st.lists(st.sampled_from([2, 3, 5, 8, 1000]), min_size=1, max_size=3, unique=True)
-SEQUENCES = st.lists(st.lists(st.sampled_from("abcdef"), max_size=9), min_size=1, max_size=10).filter(any)
-
-
-def dense_pmi(sequences: list[list[str]], words: tuple[str, ...], window: int, min_count: int) -> np.ndarray:
-    """Return the normalised graph of one window: look at every window, one by one."""
-    pairs, n_windows = np.zeros((len(words), len(words))), 0
-    for sequence in filter(None, sequences):
-        for start in range(max(len(sequence) - window, 0) + 1):
-            inside = sorted({words.index(word) for word in sequence[start : start + window]})
-            n_windows += 1
-            pairs[inside, inside] += 1
-            for i, j in combinations(inside, 2):
-                pairs[i, j] += 1
-                pairs[j, i] += 1
-    own = pairs.diagonal()
-    with np.errstate(divide="ignore"):
-        weights = np.log(pairs * n_windows / np.outer(own, own))
-    kept = (pairs >= min_count) & (weights > 1e-12)
-    weights = np.where(kept, weights, 0)
-    np.fill_diagonal(weights, np.log(n_windows / own))
-    degrees = weights.sum(axis=1)
-    scale = np.divide(1, np.sqrt(degrees), out=np.zeros(len(words)), where=degrees > 0)
-    return scale[:, None] * weights * scale
-
-
-@given(SEQUENCES, WINDOWS, st.integers(1, 2))
-def test_the_mean_of_graphs_is_that_of_dense_ones(sequences: list[list[str]], windows: list[int], least: int) -> None:
-    corpus = Corpus.from_texts(map(" ".join, sequences), tokenizer=str.split)
-    rules = EdgeRules(min_count=least)
-    graphs = [WordGraph.from_corpus(corpus, window=window, weight="pmi", rules=rules) for window in windows]
-    mean = WordGraph.mean_of(graphs)
-    words = corpus.vocabulary.words
-    expected = np.mean([dense_pmi(sequences, words, window, least) for window in windows], axis=0)
-    np.testing.assert_allclose(mean.adjacency.toarray(), expected, atol=1e-6)
-    np.testing.assert_allclose(mean.degrees, np.mean([graph.degrees for graph in graphs], axis=0))
-    assert isinstance(mean.adjacency, csr_array)
-    assert mean.adjacency.dtype == np.float32
-    assert mean.adjacency.has_canonical_format
-    assert np.array_equal(mean.adjacency.toarray(), mean.adjacency.toarray().T)
-    # An edge of any of them is an edge of the mean, and there are no others.
-    union = np.any([graph.adjacency.toarray() != 0 for graph in graphs], axis=0)
-    assert np.array_equal(mean.adjacency.toarray() != 0, union)
-    assert mean.adjacency.nnz == union.sum()
-    assert mean.settings["window"] == (windows if len(windows) > 1 else windows[0])
-
-
-def test_the_mean_of_graphs_is_saved_and_has_neighbours(tmp_path: Path) -> None:
-    corpus = Corpus.from_texts(TEXTS)
-    mean = WordGraph.mean_of([WordGraph.from_corpus(corpus, window=window, weight="pmi") for window in (2, 1000)])
-    mean.save(tmp_path / "g")
-    loaded = WordGraph.load(tmp_path / "g")
-    assert loaded.settings == mean.settings
-    assert loaded.settings["window"] == [2, 1000]
-    assert (loaded.adjacency != mean.adjacency).nnz == 0
-    # In windows of two tokens, red and bread never meet.
-    assert {n.word for n in mean.neighbours("red", min_count=0)} >= {"wine", "rose", "bread"}
-    assert {"window": [2, 1000]}.items() <= mean.info().settings.items()
-
-
-def test_graphs_of_other_words_or_rules_have_no_mean(graph: WordGraph) -> None:
-    with pytest.raises(InputError, match="no mean of no graphs"):
-        WordGraph.mean_of([])
-    others = Corpus.from_texts(["other words"])
-    with pytest.raises(InputError, match="different words"):
-        WordGraph.mean_of([graph, WordGraph.from_corpus(others, window=2, weight="pmi")])
-    for changed in ({"weight": "npmi"}, {"normalized": False}, {"rules": EdgeRules(min_count=2)}):
-        other = WordGraph.from_corpus(Corpus.from_texts(TEXTS), **{"window": 2, "weight": "pmi", **changed})
-        with pytest.raises(InputError, match="only their windows may differ"):
-            WordGraph.mean_of([graph, other])
-    assert WordGraph.mean_of([graph]) is graph

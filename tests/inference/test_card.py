@@ -3,54 +3,43 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from wgcn import TextModel, WGCNClassifier, WGCNEmbedder, WGCNTextClassifier
-from wgcn.network.settings import NetworkSettings, TrainingSettings
+from wgcn import WGCNEmbedder, WGCNTextClassifier
+from wgcn.inference.card import model_card
 
 TEXTS = ["red wine", "white wine", "fast car", "slow car"]
 LABELS = ["drink", "drink", "drive", "drive"]
 
 
 def test_model_card_says_what_it_was_trained_on(tmp_path: Path) -> None:
-    WGCNTextClassifier().fit(TEXTS, LABELS).save(tmp_path / "m")
-    card = (tmp_path / "m" / "README.md").read_text()
-    assert "| of these with labels | 4 |" in card
-    assert '- "drink": 50.00%' in card
-    assert "`window`: `20`" in card
-
-
-def test_model_card_tells_words_from_ngrams(tmp_path: Path) -> None:
     for ngram_range in ((1, 1), (1, 2)):
-        model = WGCNTextClassifier(ngram_range=ngram_range).fit(TEXTS * 2, LABELS * 2)
-        model.save(tmp_path / "m")
+        WGCNTextClassifier(ngram_range=ngram_range).fit(TEXTS * 2, LABELS * 2).save(tmp_path / "m")
         card = (tmp_path / "m" / "README.md").read_text()
+        assert "| of these with labels | 8 |" in card
+        assert '- "drink": 50.00%' in card
+        assert "`window`: `20`" in card
         assert "| words | 6 |" in card
         assert ("| n-grams | 4 |" in card) == (ngram_range == (1, 2))
 
 
-def test_cards_name_all_windows(tmp_path: Path) -> None:
-    WGCNTextClassifier(window=(50, 5)).fit(TEXTS, LABELS).save(tmp_path / "m")
-    WGCNEmbedder(4, window=[5, 50]).fit(TEXTS).save(tmp_path / "e")
-    for folder in ("m", "e"):
-        assert "- `window`: `[5, 50]`" in (tmp_path / folder / "README.md").read_text()
-    assert TextModel.load(tmp_path / "m").settings["window"] == [5, 50]
+def test_model_card_shows_only_what_there_is() -> None:
+    model = WGCNTextClassifier().fit(TEXTS, LABELS).model_
+    card = model_card(model)
+    assert "| accuracy on held-out training documents | " in card
+    for name in ("settings chosen", "more texts", "words added", "a document may have several"):
+        assert name not in card
+    accuracies = {"accuracy": 0.75, "default_accuracy": 0.5, "n_trials": 3}
+    model.report.update(n_background=1234, tuned={"settings": {"C": 0.25}, **accuracies})
+    model.report.update(held_out_accuracy=0.5, n_held_out=2)
+    card = model_card(model)
+    assert "| more texts, for vocabulary and word graph alone | 1,234 |" in card
+    assert "| settings chosen | C 0.25: 75.00% in cross-validation, with the initial values 50.00%, 3 trials |" in card
+    assert "| accuracy on held-out training documents | 50.00% of 2 |" in card
 
 
-def test_model_card_says_of_an_average_what_was_held_out_of_what(tmp_path: Path) -> None:
-    pytest.importorskip("torch", reason="the network needs torch")
-    settings = {"network": NetworkSettings(hidden=4), "training": TrainingSettings(max_epochs=2, device="cpu")}
-    for kind in ("network", "average"):
-        model = WGCNTextClassifier(classifier=WGCNClassifier(model=kind, **settings)).fit(TEXTS * 30, LABELS * 30)
-        model.save(tmp_path / "m")
-        card = (tmp_path / "m" / "README.md").read_text()
-        accuracy = f"{model.classifier_.held_out_accuracy_:.2%} of 12"
-        assert ("| model | the mean of the scores of the paper's network and of the linear model |" in card) == (
-            kind == "average"
-        )
-        whose = ", of the linear model alone" if kind == "average" else ""
-        assert f"| accuracy on held-out training documents{whose} | {accuracy} |" in card
-        assert '- `network`: `"NetworkSettings(hidden=4' in card
+def test_model_card_of_several_labels_says_so() -> None:
+    model = WGCNTextClassifier().fit(TEXTS, np.array([[1, 0], [1, 0], [0, 1], [1, 1]])).model_
+    assert "| classes | 2 (a document may have several) |" in model_card(model)
 
 
 def test_embedder_card_says_what_it_was_fitted_to(tmp_path: Path) -> None:
@@ -58,23 +47,3 @@ def test_embedder_card_says_what_it_was_fitted_to(tmp_path: Path) -> None:
     card = (tmp_path / "e" / "README.md").read_text()
     for line in ("| texts it was fitted to | 4 |", "| words and n-grams | 6 |", "| columns | 4 |", "`window`: `20`"):
         assert line in card
-
-
-def test_model_card_says_what_was_learnt_of_alpha(tmp_path: Path) -> None:
-    for learn_alpha in (None, "shared", "word"):
-        classifier = WGCNClassifier(learn_alpha=learn_alpha, C=20)
-        model = WGCNTextClassifier(classifier=classifier).fit(TEXTS * 2, LABELS * 2)
-        model.save(tmp_path / "m")
-        lines = [line for line in (tmp_path / "m" / "README.md").read_text().splitlines() if "(alpha), learnt" in line]
-        alpha = model.classifier_.alpha_
-        if learn_alpha is None:
-            assert lines == []
-        elif learn_alpha == "shared":
-            assert lines == [f"| weight of the graph (alpha), learnt | {alpha:.3g} |"]
-        else:
-            each = np.asarray(alpha)[np.diff(model.word_graph_.adjacency.indptr) > 0]
-            parts = zip(("smallest", "median", "largest"), (each.min(), np.median(each), each.max()), strict=True)
-            shown = ", ".join(f"{name} {value:.3g}" for name, value in parts)
-            assert lines == [f"| weight of the graph (alpha), learnt | for each word: {shown} |"]
-            assert each.min() < each.max()
-        assert TextModel.load(tmp_path / "m").report == model.model_.report

@@ -21,14 +21,19 @@ from wgcn.text.weighting import TermWeighting
 TEXTS = ["red wine", "white wine", "fast car", "slow car"]
 
 
+@pytest.fixture(scope="module")
+def model() -> EmbeddingModel:
+    return WGCNEmbedder(4).fit(TEXTS).model_
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    WGCNEmbedder(4).fit(TEXTS).save(tmp_path / "embedder")
+def folder(model: EmbeddingModel, tmp_path: Path) -> Path:
+    model.save(tmp_path / "embedder")
     return tmp_path / "embedder"
 
 
 def resign(folder: Path, **config: object) -> None:
-    """Change a folder as somebody would who can also compute digests."""
+    """Change a folder as someone who can also compute digests would."""
     document = json.loads((folder / "config.json").read_text())
     document["config"].update(config)
     document["files"] = {
@@ -63,7 +68,7 @@ def test_a_row_is_the_weighted_sum_of_words_at_length_one() -> None:
 
 
 @given(st.lists(st.text(alphabet="abc zé", max_size=12), max_size=8), st.integers(1, 3))
-def test_company_and_threads_change_nothing(texts: list[str], n_jobs: int) -> None:
+def test_other_texts_and_threads_change_nothing(texts: list[str], n_jobs: int) -> None:
     model = small_model((1, 2))
     rows = model.transform(texts, n_jobs)
     assert rows.shape == (len(texts), 2)
@@ -73,8 +78,7 @@ def test_company_and_threads_change_nothing(texts: list[str], n_jobs: int) -> No
     assert np.all((lengths == 0) | (np.abs(lengths - 1) < 1e-6))
 
 
-def test_batches_and_compiled_code_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = WGCNEmbedder(4).fit(TEXTS).model_
+def test_batches_and_compiled_code_give_the_same_bits(model: EmbeddingModel, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [" ".join(TEXTS[i % 4 :]) for i in range(50)]
     expected = model.transform(texts)
     monkeypatch.setattr("wgcn.inference.terms.BATCH_CHARACTERS", 40)
@@ -112,7 +116,7 @@ def test_what_was_saved_comes_back(tmp_path: Path) -> None:
         {"classes": ["a"]},
     ],
 )
-def test_a_signed_embedder_with_senseless_settings_is_refused(folder: Path, config: dict[str, object]) -> None:
+def test_a_signed_embedder_with_invalid_settings_is_refused(folder: Path, config: dict[str, object]) -> None:
     resign(folder, **config)
     with pytest.raises(StoreError):
         EmbeddingModel.load(folder)

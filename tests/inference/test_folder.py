@@ -72,7 +72,7 @@ def test_everything_comes_back(folder: Path) -> None:
     assert loaded.config == {"window": 5, "note": None}
     assert loaded.vocabulary == WORDS
     assert loaded.vocabulary.counts.tolist() == [3, 2, 1]
-    assert loaded.vector("vector", 3, np.float64).tolist() == [5, 1, 2]
+    assert loaded.tensor("vector", 3, dtype=np.float64).tolist() == [5, 1, 2]
     assert loaded.csr("m", (3, 3)).toarray().tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 0]]
 
 
@@ -140,6 +140,18 @@ def test_a_config_that_does_not_fit_the_schema_is_refused(
     rewrite_config(folder, **changes)
     with pytest.raises(StoreError, match=message):
         load_folder(folder, "test", SCHEMA)
+
+
+def test_retired_keys_are_dropped_if_they_are_there(folder: Path) -> None:
+    retired = {"smoothing": (int, float)}
+    assert load_folder(folder, "test", SCHEMA, retired=retired).config == {"window": 5, "note": None}
+    rewrite_config(folder, config={"window": 5, "note": None, "smoothing": 0.75})
+    assert load_folder(folder, "test", SCHEMA, retired=retired).config == {"window": 5, "note": None}
+    with pytest.raises(StoreError, match="unknown keys"):
+        load_folder(folder, "test", SCHEMA)
+    rewrite_config(folder, config={"window": 5, "note": None, "smoothing": "much"})
+    with pytest.raises(StoreError, match="wrong type"):
+        load_folder(folder, "test", SCHEMA, retired=retired)
 
 
 def test_a_huge_or_deep_config_is_refused(folder: Path) -> None:
@@ -224,14 +236,14 @@ def test_a_signed_graph_with_hostile_rows_is_refused(tmp_path: Path, kind: str, 
 
 def test_a_vector_of_another_shape_or_type_is_refused(folder: Path) -> None:
     loaded = load_folder(folder, "test", SCHEMA)
-    for size, dtype in ((4, np.float64), (3, np.float32)):
-        with pytest.raises(StoreError, match="expected"):
-            loaded.vector("vector", size, dtype)
+    for shape, dtype in (((4,), np.float64), ((3,), np.float32), ((3, 1), np.float64), ((), np.float64)):
+        with pytest.raises(StoreError, match="expected finite"):
+            loaded.tensor("vector", *shape, dtype=dtype)
     with pytest.raises(StoreError, match="no tensor 'other'"):
-        loaded.vector("other", 3, np.float64)
+        loaded.tensor("other", 3)
     loaded.tensors["vector"] = np.array([0, np.nan, 1])
     with pytest.raises(StoreError, match="expected finite float64"):
-        loaded.vector("vector", 3, np.float64)
+        loaded.tensor("vector", 3, dtype=np.float64)
 
 
 @pytest.mark.parametrize("name", ["vocabulary.counts", "vocabulary.document_counts"])
@@ -335,7 +347,7 @@ def test_a_reader_sees_one_version_while_another_is_saved(
     monkeypatch.setattr(store, "_read_bytes", read_and_save)
     loaded = load_folder(folder, "test", SCHEMA)
     assert loaded.config["window"] in (5, 7)
-    assert loaded.vector("vector", 3, np.float64)[0] == loaded.config["window"]
+    assert loaded.tensor("vector", 3, dtype=np.float64)[0] == loaded.config["window"]
 
 
 def test_a_folder_that_an_earlier_version_had_moved_aside_is_found(folder: Path) -> None:
@@ -537,14 +549,14 @@ def test_checking_a_place_makes_nothing(tmp_path: Path, kind: str | None) -> Non
 
 
 @pytest.mark.parametrize("kind", [None, "test"])
-def test_a_place_below_a_file_is_told(tmp_path: Path, kind: str | None) -> None:
+def test_a_place_below_a_file_is_reported(tmp_path: Path, kind: str | None) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(InputError, match=r"b cannot be written: .*(is not a folder|Not a directory)"):
         check_target(tmp_path / "file" / "a" / "b", kind)
 
 
 @pytest.mark.parametrize("kind", [None, "test"])
-def test_a_place_in_a_folder_that_cannot_be_written_is_told(
+def test_a_place_in_a_folder_that_cannot_be_written_is_reported(
     tmp_path: Path, kind: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(dir: Path) -> None:  # noqa: A002
@@ -556,7 +568,7 @@ def test_a_place_in_a_folder_that_cannot_be_written_is_told(
         check_target(tmp_path / "a" / "b", kind)
 
 
-def test_a_file_that_is_read_only_is_told_and_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_read_only_is_reported_and_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("old")
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # the superuser may write all
     with pytest.raises(InputError, match="Permission denied"):

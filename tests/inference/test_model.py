@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,19 +14,25 @@ from safetensors.numpy import load_file, save_file
 from wgcn import TextModel, WGCNTextClassifier
 from wgcn.errors import StoreError
 from wgcn.inference import folder as store
+from wgcn.inference.scorer import Scorer
 from wgcn.text.weighting import Norm
 
 TEXTS = ["red wine", "white wine", "fast car", "slow car"]
 
 
+@pytest.fixture(scope="module")
+def model() -> TextModel:
+    return WGCNTextClassifier().fit(TEXTS, ["drink", "drink", "drive", "drive"]).model_
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    WGCNTextClassifier().fit(TEXTS, ["drink", "drink", "drive", "drive"]).save(tmp_path / "model")
+def folder(model: TextModel, tmp_path: Path) -> Path:
+    model.save(tmp_path / "model")
     return tmp_path / "model"
 
 
 def resign(folder: Path, **config: object) -> None:
-    """Change a folder as somebody would who can also compute digests."""
+    """Change a folder as someone who can also compute digests would."""
     document = json.loads((folder / "config.json").read_text())
     document["config"].update(config)
     document["files"] = {
@@ -44,15 +52,13 @@ def test_prediction_imports_neither_torch_nor_scipy_nor_scikit_learn(folder: Pat
     assert result.stdout == "drink\n\n"
 
 
-def test_unknown_words_are_counted_and_an_empty_text_gets_the_prior(folder: Path) -> None:
-    model = TextModel.load(folder)
+def test_unknown_words_are_counted_and_an_empty_text_gets_the_prior(model: TextModel) -> None:
     terms = model.terms(["wine zzz yyy", "zzz"])  # four words, and two pairs of words
     assert (terms.n_tokens, terms.n_unknown) == (6, 5)
     np.testing.assert_allclose(model.predict_proba(["", "zzz"]), 0.5, rtol=1e-6)
 
 
-def test_embeddings_are_made_in_batches(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = TextModel.load(folder)
+def test_embeddings_are_made_in_batches(model: TextModel, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"red wine {i}" for i in range(40)]
     whole = model.transform(texts)
     sizes: list[int] = []
@@ -70,8 +76,12 @@ def test_embeddings_are_made_in_batches(folder: Path, monkeypatch: pytest.Monkey
     assert model.transform([]).shape == (0, 2)
 
 
-def test_no_texts_give_no_rows(folder: Path) -> None:
-    assert TextModel.load(folder).predict_proba([]).shape == (0, 2)
+def test_no_texts_give_no_rows(model: TextModel) -> None:
+    assert model.predict_proba([]).shape == (0, 2)
+    hidden = np.ones((6, 3), np.float32)
+    network = replace(model, scorer=Scorer(hidden, np.ones((3, 2), np.float32), *[np.ones(2, np.float32)] * 2))
+    assert network.scores([]).shape == (0, 2)
+    assert network.scores(["red wine"]).shape == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +114,7 @@ def test_no_texts_give_no_rows(folder: Path) -> None:
         {"report": {"extended": [{"how": "graph", "words": 10**6, "texts": 1}]}},
     ],
 )
-def test_a_signed_model_with_senseless_settings_is_refused(folder: Path, config: dict[str, object]) -> None:
+def test_a_signed_model_with_invalid_settings_is_refused(folder: Path, config: dict[str, object]) -> None:
     resign(folder, **config)
     with pytest.raises(StoreError):
         TextModel.load(folder)
@@ -143,15 +153,15 @@ def test_a_signed_model_with_a_tensor_that_does_not_fit_is_refused(folder: Path,
         TextModel.load(folder)
 
 
-@pytest.mark.parametrize("norm", ["l1", "l2"])
-def test_the_norm_is_saved(tmp_path: Path, norm: Norm) -> None:
-    model = WGCNTextClassifier(norm=norm).fit(TEXTS, ["drink", "drink", "drive", "drive"])
-    model.save(tmp_path / "m")
+@pytest.mark.parametrize("norm", get_args(Norm))
+def test_the_norm_is_saved(model: TextModel, tmp_path: Path, norm: Norm) -> None:
+    other = replace(model, weighting=replace(model.weighting, norm=norm))
+    other.save(tmp_path / "m")
     loaded = TextModel.load(tmp_path / "m")
     assert loaded.weighting.norm == norm
     weights = loaded.terms(["red wine red"]).weights
     assert np.sum(weights if norm == "l1" else weights**2) == pytest.approx(1, rel=1e-6)
-    assert np.array_equal(loaded.scores(TEXTS), model.model_.scores(TEXTS))
+    assert np.array_equal(loaded.scores(TEXTS), other.scores(TEXTS))
 
 
 @pytest.mark.parametrize("labels", [[3, 3, 7, 7], ["ä\n\tb", "ä\n\tb", "c", "c"], [False, False, True, True]])

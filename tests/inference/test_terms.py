@@ -4,7 +4,7 @@ import json
 import pickle
 import subprocess
 import sys
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from wgcn import TextModel, WGCNTextClassifier
+from wgcn import TextModel, WGCNClassifier
+from wgcn.estimators.preparation import Preparation
 from wgcn.inference.model import Scorer
 from wgcn.text.ngrams import ngrams
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
@@ -68,15 +69,15 @@ def assert_ids_are_those_of_the_tokens(model: TextModel, texts: list[str], path:
 
 
 @pytest.mark.parametrize("tokenizer", ["words", "text_gcn"])
-@pytest.mark.parametrize("path", PATHS)
 @given(vocabulary=entries, ngram_range=st.sampled_from(RANGES), texts=documents)
 @example(vocabulary=["a b it's"], ngram_range=(1, 3), texts=["a b it's", "", "a", "b", "a zzz it's"])
 @example(vocabulary=["a"], ngram_range=(1, 2), texts=[])
 @example(vocabulary=[], ngram_range=(1, 2), texts=["a b"])
 def test_every_path_gives_the_ids_of_the_joined_tokens(
-    tokenizer: str, path: str, vocabulary: list[str], ngram_range: tuple[int, int], texts: list[str]
+    tokenizer: str, vocabulary: list[str], ngram_range: tuple[int, int], texts: list[str]
 ) -> None:
-    assert_ids_are_those_of_the_tokens(model_of(vocabulary, ngram_range, tokenizer), texts, path)
+    for path in PATHS:
+        assert_ids_are_those_of_the_tokens(model_of(vocabulary, ngram_range, tokenizer), texts, path)
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -96,20 +97,24 @@ def known_ids_and_sizes(model: TextModel, texts: list[str], path: str) -> list[t
     return [([i for i in part if i >= 0], len(part)) for part in parts]
 
 
-@pytest.mark.parametrize("tokenizer", ["words", "text_gcn", str.split])
-@pytest.mark.parametrize("path", PATHS)
 @given(
+    tokenizer=st.sampled_from(["words", "text_gcn", str.split]),
     vocabulary=entries,
     ngram_range=st.sampled_from([span for span in RANGES if span != (1, 1)]),
     stop_words=st.lists(st.one_of(words, st.just("never")), unique=True).map(tuple),
     texts=documents,
 )
-@example(vocabulary=["a b", "a", "b"], ngram_range=(1, 2), stop_words=("é",), texts=["a é b", "é", "", "é a é é b é"])
-@example(vocabulary=["a b", "a", "b"], ngram_range=(1, 2), stop_words=("a", "b"), texts=["a b", "b"])
-@example(vocabulary=["a b"], ngram_range=(2, 2), stop_words=("é",), texts=["a", "é b", "a é", "b"])
+@example(
+    tokenizer="words",
+    vocabulary=["a b", "a", "b"],
+    ngram_range=(1, 2),
+    stop_words=("é",),
+    texts=["a é b", "é", "", "é a é é b é"],
+)
+@example(tokenizer="words", vocabulary=["a b", "a", "b"], ngram_range=(1, 2), stop_words=("a", "b"), texts=["a b", "b"])
+@example(tokenizer="words", vocabulary=["a b"], ngram_range=(2, 2), stop_words=("é",), texts=["a", "é b", "a é", "b"])
 def test_stop_words_are_gone_before_ngrams_are_formed(
     tokenizer: str | Tokenizer,
-    path: str,
     vocabulary: list[str],
     ngram_range: tuple[int, int],
     stop_words: tuple[str, ...],
@@ -123,7 +128,8 @@ def test_stop_words_are_gone_before_ngrams_are_formed(
         found = ngrams(kept, ngram_range)
         n_stopped = len(tokens) - len(kept) if ngram_range[0] == 1 else 0
         expected.append(([index[ngram] for ngram in found if ngram in index], len(found) + n_stopped))
-    assert known_ids_and_sizes(model, texts, path) == expected
+    for path in PATHS:
+        assert known_ids_and_sizes(model, texts, path) == expected
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -152,32 +158,30 @@ KINGS = [
 
 
 @pytest.mark.parametrize("tokenizer", ["words", "text_gcn", str.split])
-@pytest.mark.parametrize("path", PATHS)
-def test_with_stop_words_a_text_has_the_row_that_training_gave_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tokenizer: str | Tokenizer, path: str
-) -> None:
-    estimator = WGCNTextClassifier(
+def test_with_stop_words_a_text_has_the_row_that_training_gave_it(tmp_path: Path, tokenizer: str | Tokenizer) -> None:
+    preparation = Preparation(
         tokenizer=tokenizer, ngram_range=(1, 2), min_count=1, stop_words=["the", "of", "a", "of", "unseen"]
     )
-    prepared = estimator.prepare(KINGS)
+    prepared = preparation.prepare(KINGS)
     assert "king spain" in prepared.vocabulary
     assert "queen king" in prepared.vocabulary
-    model = estimator.fit_prepared(prepared, [0, 1] * 5).model_
+    rows = prepared.document_terms
+    model = prepared.text_model(WGCNClassifier().fit(rows, [0, 1] * 5, word_graph=prepared.word_graph), {})
     assert model.stop_words == ("a", "of", "the", "unseen")
     models = [model, pickle.loads(pickle.dumps(model))]
     if isinstance(tokenizer, str):
         model.save(tmp_path / "model")
         models.append(TextModel.load(tmp_path / "model"))
-    take(path, monkeypatch)
-    rows = prepared.document_terms
-    for one in models:
+    for one, path in product(models, PATHS):
         assert one.stop_words == model.stop_words
-        terms = one.terms(KINGS)
-        assert terms.offsets.tolist() == rows.indptr.tolist()
-        assert terms.words.tolist() == rows.indices.tolist()
-        assert terms.weights.tobytes() == rows.data.tobytes()
-        # A stop word that training did not see joins its neighbours as well.
-        assert one.terms(["king unseen spain"]).words.tolist() == one.terms(["king spain"]).words.tolist()
+        with pytest.MonkeyPatch.context() as patch:
+            take(path, patch)
+            terms = one.terms(KINGS)
+            assert terms.offsets.tolist() == rows.indptr.tolist()
+            assert terms.words.tolist() == rows.indices.tolist()
+            assert terms.weights.tobytes() == rows.data.tobytes()
+            # A stop word that training did not see joins its neighbours as well.
+            assert one.terms(["king unseen spain"]).words.tolist() == one.terms(["king spain"]).words.tolist()
 
 
 @given(vocabulary=entries.filter(bool), ngram_range=st.sampled_from(RANGES), texts=documents.filter(bool))
@@ -203,14 +207,13 @@ def test_many_texts_without_numba_use_the_table_of_ngrams_and_few_do_not(monkeyp
     assert np.array_equal(ids, np.tile([0, 2, 1], 100_000))
 
 
-@pytest.mark.parametrize("ngram_range", [(1, 1), (1, 2)])
-def test_a_pickled_model_knows_its_words_in_another_process(ngram_range: tuple[int, int]) -> None:
-    model = model_of(["red", "wine", "red wine"], ngram_range)
-    expected = encoded(model, ["red wine"], "compiled")[0].tolist()
+def test_a_pickled_model_knows_its_words_in_another_process() -> None:
+    models = [model_of(["red", "wine", "red wine"], ngram_range) for ngram_range in ((1, 1), (1, 2))]
+    expected = [encoded(model, ["red wine"], "compiled")[0].tolist() for model in models]
     script = (
         "import pickle, sys, numba\n"
-        "model = pickle.load(sys.stdin.buffer)\n"
-        "print(model._encode(['red wine'])[0].tolist())"
+        "models = pickle.load(sys.stdin.buffer)\n"
+        "print([model._encode(['red wine'])[0].tolist() for model in models])"
     )
-    result = subprocess.run([sys.executable, "-c", script], input=pickle.dumps(model), capture_output=True, check=True)
+    result = subprocess.run([sys.executable, "-c", script], input=pickle.dumps(models), capture_output=True, check=True)
     assert json.loads(result.stdout) == expected

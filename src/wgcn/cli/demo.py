@@ -30,8 +30,7 @@ def demo(
 
     Real text, no download: a document is a docstring, its class the sub-package. Example: wgcn demo "Sort an array."
     """
-    from wgcn.graph.pictures import check_picture
-    from wgcn.graph.plot import plot_neighbourhood
+    from wgcn.graph.pictures import check_picture, plot_neighbourhood
     from wgcn.inference.folder import check_target
     from wgcn.text.docs_corpus import docs_corpus
 

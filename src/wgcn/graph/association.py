@@ -1,4 +1,4 @@
-"""Edge weights between words, from window counts or from documents, and what is done to a graph before it is used.
+"""Edge weights between words, from window counts or from documents; pruning and normalisation of a graph.
 
 From windows: PMI(i, j) = log(#W(i, j) #W / (#W(i) #W(j))), NPMI(i, j) = PMI(i, j) / -log(#W(i, j) / #W), or the count
 itself. From documents: X^T X (eq. 2 of the paper), or the cosine between columns of X.
@@ -8,7 +8,6 @@ Every function returns a symmetric csr_array with sorted rows and no stored zero
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,6 +21,7 @@ from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.graph import kernels
 from wgcn.graph.counts import WindowCounts
+from wgcn.inference.terms import row_blocks
 
 __all__ = ["Diagonal", "EdgeRules", "Weight", "floating", "from_documents", "from_windows", "normalize", "product"]
 
@@ -31,7 +31,7 @@ WINDOW_WEIGHTS: tuple[str, ...] = ("pmi", "npmi", "count")
 DOCUMENT_WEIGHTS: tuple[str, ...] = ("cosine", "product")
 WEIGHTS = WINDOW_WEIGHTS + DOCUMENT_WEIGHTS
 
-# Entries of X^T X that are made before they are pruned: what bounds memory, not what is kept.
+# Entries of X^T X that are formed before they are pruned: this bounds the memory.
 _BLOCK_ENTRIES = 1 << 24
 
 
@@ -44,7 +44,7 @@ class EdgeRules:
     threshold : float
         Keep edges whose weight is above this.
     min_count : int
-        Keep pairs of words that share at least so many windows (documents, for weights that come from documents).
+        Keep pairs of words that share at least this many windows (documents, for weights from documents).
     top_k : int, optional
         Keep an edge only if it is among the k strongest of one of its two words; equal weights by smaller id.
     diagonal : {"self", "one", "none"}
@@ -68,44 +68,32 @@ class EdgeRules:
 
 
 def from_windows(counts: WindowCounts, weight: Weight, rules: EdgeRules, n_jobs: int | None = None) -> csr_array:
-    """Weigh the pairs of words that share windows.
-
-    Parameters
-    ----------
-    counts : WindowCounts
-    weight : {"pmi", "npmi", "count"}
-    rules : EdgeRules
-    n_jobs : int, optional
-        Threads; by default, and for -1, as many as there are cores, for -2 one less.
-    """
+    """Weight the pairs of words that share windows by "pmi", "npmi" or "count", on `n_jobs` threads."""
     if weight not in WINDOW_WEIGHTS:
         raise InputError(f"The weight {weight!r} does not come from windows. Use one of {', '.join(WINDOW_WEIGHTS)}.")
-    pairs = counts.pair_windows
-    log_marginals = _log_marginals(counts)
-    measure = WINDOW_WEIGHTS.index(weight)
-    log_windows = np.log(max(counts.n_windows, 1))
+    pairs, words, n_windows = counts.pair_windows, counts.word_windows, max(counts.n_windows, 1)
+    seen = words > 0
+    log_marginals = np.log(np.where(seen, words / n_windows, 1))  # that of a word in no window is never used
+    diagonals = {  # the measure with #W(i, i) = #W(i)
+        "pmi": np.log(np.where(seen, n_windows / np.maximum(words, 1), 1)),
+        "npmi": seen,
+        "count": words,
+    }
 
     def weigh(rows: tuple[int, int]) -> Any:
         return kernels.weigh_pairs(
-            pairs.indptr, pairs.indices, pairs.data, log_marginals, log_windows, measure,
+            pairs.indptr, pairs.indices, pairs.data, log_marginals, np.log(n_windows), WINDOW_WEIGHTS.index(weight),
             rules.threshold, rules.min_count, *rows,
         )  # fmt: skip
 
     edges = np.linspace(0, len(counts.vocabulary), 33).astype(int).tolist()
     with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
         weights = np.concatenate(list(pool.map(weigh, pairwise(edges))))
-    return _finished(pairs.indptr, pairs.indices, weights, _window_diagonal(counts, weight), rules)
+    return _finished(pairs.indptr, pairs.indices, weights, diagonals[weight].astype(np.float32), rules)
 
 
 def from_documents(document_terms: csr_array, weight: Weight, rules: EdgeRules) -> csr_array:
-    """Weigh the pairs of words that share documents: X^T X (eq. 2), or the cosine between columns of X.
-
-    Parameters
-    ----------
-    document_terms : csr_array of shape (documents, words)
-    weight : {"product", "cosine"}
-    rules : EdgeRules
-    """
+    """Weight the pairs of words that share documents: X^T X (eq. 2), or the cosine between columns of X."""
     if weight not in DOCUMENT_WEIGHTS:
         raise InputError(
             f"The weight {weight!r} does not come from documents. Use one of {', '.join(DOCUMENT_WEIGHTS)}."
@@ -120,20 +108,17 @@ def from_documents(document_terms: csr_array, weight: Weight, rules: EdgeRules) 
 def product(left: csr_array, right: csr_array, rules: EdgeRules) -> csr_array:
     """Return L^T R as edges between words; where that is not symmetric, its mean with R^T L.
 
-    It is made in blocks of rows, each pruned at once, so that only what is kept is ever held whole.
-
-    Parameters
-    ----------
-    left, right : csr_array of shape (documents, words)
-    rules : EdgeRules
+    `left` and `right` have the shape (documents, words). The product is formed in blocks of rows that are pruned at
+    once, so that only the edges that are kept are held in memory.
     """
-    n_words = left.shape[1]
-    factors = (
-        [(csr_array(left.T), right)] if left is right else [(csr_array(left.T), right), (csr_array(right.T), left)]
-    )
-    diagonal = np.zeros(n_words, left.dtype)
+    factors = [(csr_array(left.T), right)]
+    if left is not right:
+        factors.append((csr_array(right.T), left))
+    transposed = factors[0][0]
+    entries = np.concatenate(([0], np.cumsum(np.diff(right.indptr)[transposed.indices], dtype=np.int64)))
+    diagonal = np.zeros(left.shape[1], left.dtype)
     blocks = []
-    for first, last in _row_blocks(*factors[0]):
+    for first, last in row_blocks(entries[transposed.indptr], _BLOCK_ENTRIES):
         block = csr_array(_mean([rows[first:last] @ other for rows, other in factors]), dtype=left.dtype)
         diagonal[first:last] = block.diagonal(first)
         if rules.min_count > 1:
@@ -161,17 +146,6 @@ def _pattern(matrix: csr_array) -> csr_array:
     return csr_array(matrix != 0, dtype=np.float32)
 
 
-def _row_blocks(rows: csr_array, other: csr_array) -> Iterator[tuple[int, int]]:
-    """Cut the rows of a product so that each block makes about the same number of entries."""
-    entries = np.concatenate(([0], np.cumsum(np.diff(other.indptr)[rows.indices], dtype=np.int64)))[rows.indptr]
-    first, n_rows = 0, rows.shape[0]
-    while first < n_rows:
-        last = int(np.searchsorted(entries, entries[first] + _BLOCK_ENTRIES, side="right")) - 1
-        last = min(max(last, first + 1), n_rows)
-        yield first, last
-        first = last
-
-
 def _finished(
     indptr: npt.NDArray[Any],
     columns: npt.NDArray[Any],
@@ -186,10 +160,9 @@ def _finished(
         keep = kernels.strongest(indptr, columns, weights, rules.top_k)
         indptr = np.concatenate(([0], np.cumsum(keep)))[indptr]
         columns, weights = columns[keep], weights[keep]
-    n = len(own)
     if len(columns) <= np.iinfo(np.int32).max:  # the index type that scipy would choose
         indptr = indptr.astype(np.int32)
-    return csr_array((weights, columns, indptr), shape=(n, n))
+    return csr_array((weights, columns, indptr), shape=(len(own), len(own)))
 
 
 def normalize(adjacency: csr_array) -> tuple[csr_array, npt.NDArray[np.float64]]:
@@ -198,21 +171,3 @@ def normalize(adjacency: csr_array) -> tuple[csr_array, npt.NDArray[np.float64]]
     scale = np.where(degrees > 0, 1 / np.sqrt(np.where(degrees > 0, degrees, 1)), 0)
     data = kernels.scale_edges(adjacency.indptr, adjacency.indices, adjacency.data, scale)
     return csr_array((data, adjacency.indices, adjacency.indptr), shape=adjacency.shape), degrees
-
-
-def _log_marginals(counts: WindowCounts) -> npt.NDArray[np.float64]:
-    """Return log p(i)."""
-    log_p = np.zeros(len(counts.word_windows))  # of a word in no window: never looked at
-    seen = counts.word_windows > 0
-    log_p[seen] = np.log(counts.word_windows[seen] / counts.n_windows)
-    return log_p
-
-
-def _window_diagonal(counts: WindowCounts, weight: Weight) -> npt.NDArray[np.float32]:
-    """Return what a measure gives for a word with itself, as #W(i, i) = #W(i)."""
-    seen = counts.word_windows > 0
-    if weight == "count":
-        return counts.word_windows.astype(np.float32)
-    if weight == "npmi":
-        return seen.astype(np.float32)
-    return np.where(seen, np.log(counts.n_windows / np.maximum(counts.word_windows, 1)), 0).astype(np.float32)

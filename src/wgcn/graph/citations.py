@@ -1,4 +1,4 @@
-"""What a graph of documents gives: word graphs (eq. 3 and 4 of the paper), and new documents with what they cite.
+"""Graphs of documents: word graphs made from them (eq. 3 and 4 of the paper), and new documents with those they cite.
 
 A_vv^(m,n) = X^T A^m (A^T)^n X, where A is the citation graph A_dd, normalised with self-loops as in Kipf & Welling
 (2017). The powers are applied to X one at a time, so that no d x d power is ever formed.
@@ -18,15 +18,10 @@ __all__ = ["attach_citations", "from_citations", "normalize_documents"]
 
 
 def normalize_documents(document_graph: csr_array, *, directed: bool = False) -> csr_array:
-    """Return D^-1/2 (A + I) D^-1/2.
+    """Return D^-1/2 (A + I) D^-1/2, where entry [i, j] of A is positive if document i cites document j.
 
-    Parameters
-    ----------
-    document_graph : csr_array of shape (documents, documents)
-        Entry [i, j] is positive if document i cites document j.
-    directed : bool
-        Keep the direction, with D on the left for what a document cites and on the right for what cites it. Otherwise a
-        citation counts both ways.
+    If directed, D on the left is for the citations a document makes, on the right for those it gets. Otherwise a
+    citation counts both ways.
     """
     graph = csr_array(document_graph, dtype=np.float32)
     if graph.shape[0] != graph.shape[1]:
@@ -48,24 +43,10 @@ def from_citations(
     directed: bool = False,
     rules: EdgeRules | None = None,
 ) -> csr_array:
-    """Weigh pairs of words by the citations between their documents.
+    """Weight pairs of words by the citations between their documents; the graph is normalised here.
 
-    Parameters
-    ----------
-    document_terms : csr_array of shape (documents, words)
-        X_dv.
-    document_graph : csr_array of shape (documents, documents)
-        A_dd as it is given: it is normalised here.
-    order : int or (int, int)
-        k = m + n, the length of citation paths (eq. 4), or m and n (eq. 3). They differ only if directed: then m
-        follows citations backwards from the first word, n from the second.
-    directed : bool
-        See `normalize_documents`. As edges between words have no direction, the result is the mean of both.
-    rules : EdgeRules, optional
-
-    Returns
-    -------
-    csr_array of shape (words, words)
+    `order` is k = m + n, the length of citation paths (eq. 4), or (m, n) (eq. 3). They differ only if directed: then m
+    follows citations backwards from the first word, n from the second, and the result is the mean of both directions.
     """
     m, n = order if isinstance(order, tuple) else (order // 2, order - order // 2)
     if min(m, n) < 0:
@@ -91,11 +72,11 @@ def attach_citations(
     *,
     hops: int = 1,
 ) -> csr_array:
-    """Average new documents with what they cite: the first rows of A^hops [X; documents].
+    """Average new documents with those they cite: the first rows of A^hops [X; documents].
 
     A is normalised as in `normalize_documents`, a citation counting both ways. A document without citations keeps its
-    row. A citation weighs less the more the other document is cited, so new documents that cite the same ones get other
-    rows together than one by one.
+    row. A citation weighs less the more often the other document is cited, so rows depend on the new documents given
+    together.
 
     Parameters
     ----------
@@ -103,15 +84,11 @@ def attach_citations(
         X_dv of the new documents.
     document_graph : csr_array of shape (new, known) or (new + known, new + known)
         Entry [i, j] is positive if new document i cites known document j; or, if square, if document i cites document
-        j, the new ones first. Without `documents` it has the links among the new ones.
+        j, the new ones first. Without `documents`, the links among the new ones.
     documents : csr_array of shape (known, words), optional
         X_dv of documents that the new ones may cite.
     hops : int
         Length of citation paths; 0 leaves the rows as they are.
-
-    Returns
-    -------
-    csr_array of shape (new, words)
 
     Examples
     --------
@@ -124,6 +101,7 @@ def attach_citations(
         raise InputError(f"hops must not be negative, got {hops}.")
     terms = floating(document_terms)
     n_new, n_words = terms.shape
+    n_known = None if documents is None else documents.shape[0]
     if documents is not None:
         if documents.shape[1] != n_words:
             raise InputError(
@@ -131,7 +109,7 @@ def attach_citations(
                 "have the same columns."
             )
         terms = csr_array(vstack([terms, csr_array(documents, dtype=terms.dtype)], format="csr"))
-    step = normalize_documents(_all_links(document_graph, n_new, None if documents is None else documents.shape[0]))
+    step = normalize_documents(_all_links(document_graph, n_new, n_known))
     # The documents within 0, 1, ... hops of the new ones: the rows that each step needs.
     reached = [np.arange(n_new)]
     for _ in range(hops):
@@ -151,13 +129,9 @@ def _all_links(document_graph: csr_array, n_new: int, n_known: int | None) -> cs
         return graph
     if graph.shape == (n_new, n_known):
         return csr_array(block_array([[csr_array((n_new, n_new)), graph], [None, csr_array((n_known, n_known))]]))
-    shape = " by ".join(map(str, graph.shape))
     if n_known is None:
-        raise InputError(
-            f"document_graph is {shape} but there are {n_new} new documents: without `documents` it must be "
-            f"{n_new} by {n_new}."
-        )
-    raise InputError(
-        f"document_graph is {shape} but there are {n_new} new documents and {n_known} that they may cite: it must be "
-        f"{n_new} by {n_known} or {n_all} by {n_all}."
-    )
+        expected = f": without `documents` it must be {n_new} by {n_new}"
+    else:
+        expected = f" and {n_known} that they may cite: it must be {n_new} by {n_known} or {n_all} by {n_all}"
+    shape = " by ".join(map(str, graph.shape))
+    raise InputError(f"document_graph is {shape} but there are {n_new} new documents{expected}.")

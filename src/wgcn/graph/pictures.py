@@ -1,8 +1,8 @@
-"""Pictures: what all of them share, and the confusion matrix."""
+"""Pictures: a word with its neighbourhood in the graph, and the confusion matrix of a classifier."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,83 +13,71 @@ import numpy.typing as npt
 
 from wgcn.errors import InputError, needs
 from wgcn.files import write_file
+from wgcn.graph.word_graph import WordGraph
 from wgcn.inference.folder import check_target
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-__all__ = ["check_picture", "figure", "panels", "plot_confusion"]
+__all__ = ["check_picture", "drawing", "plot_confusion", "plot_neighbourhood"]
 
 _DATE_KEYS = {".png": None, ".svg": "Date", ".pdf": "CreationDate"}
+# Background, text colour and font size of the word, its neighbours, and their neighbours.
+_STYLES = (("#d1495b", "white", 13), ("#2e6f95", "white", 10), ("#8fb8cc", "black", 8))
+_EDGE_COLOUR = "#9aa5ad"
 
 
 def check_picture(path: str | Path) -> None:
-    """Raise an error if a picture could not be written: before the work whose result it is to show."""
-    _check_ending(Path(path))
+    """Raise an error if a picture could not be written. Called before the work whose result it shows."""
+    _check_suffix(Path(path))
     check_target(path)
     with needs("A picture"):
         import matplotlib  # noqa: F401
 
 
-def _check_ending(path: Path) -> None:
+def _check_suffix(path: Path) -> None:
     if path.suffix.lower() not in _DATE_KEYS:
         raise InputError(f"A picture ends in {', '.join(_DATE_KEYS)}, got {path.name!r}.")
 
 
 @contextmanager
-def figure(path: str | Path, size: tuple[float, float]) -> Iterator[Axes]:
-    """Draw on the axes that this gives; the picture is then written, whole or not at all, with no date in it.
+def drawing(size: tuple[float, float], *paths: str | Path) -> Iterator[Figure]:
+    """Give a figure of a size in inches; it is then written to the paths, each completely or not at all.
 
-    Parameters
-    ----------
-    path : path
-        The ending says the format: .png, .svg or .pdf.
-    size : (float, float)
-        Width and height in inches.
+    The suffix of a path is the format. The same drawing gives the same bytes: no date is written.
     """
-    with panels([path], size, 1) as axes:
-        yield axes[0]
-
-
-@contextmanager
-def panels(paths: Sequence[str | Path], size: tuple[float, float], n: int) -> Iterator[list[Axes]]:
-    """Draw several pictures side by side, and write them to one file or to several of different formats."""
     for path in map(Path, paths):
-        _check_ending(path)
+        _check_suffix(path)
     with needs("A picture"):
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     with rc_context({"svg.hashsalt": "wgcn", "svg.fonttype": "none", "font.size": 10}):
-        drawing = Figure(figsize=size, layout="tight")
-        yield list(drawing.subplots(1, n, squeeze=False)[0])
+        figure = Figure(figsize=size, layout="tight")
+        yield figure
         for path in map(Path, paths):
-            ending = path.suffix.lower()
-            key = _DATE_KEYS[ending]
-            save = partial(drawing.savefig, format=ending[1:], dpi=130, metadata={key: None} if key else {})
-            write_file(path, save)
+            suffix = path.suffix.lower()
+            key = _DATE_KEYS[suffix]
+            write_file(path, partial(figure.savefig, format=suffix[1:], dpi=130, metadata={key: None} if key else {}))
 
 
 def plot_confusion(
-    truth: npt.NDArray[np.int64], guess: npt.NDArray[np.int64], names: list[str], path: str | Path
+    truth: npt.NDArray[np.int64], predicted: npt.NDArray[np.int64], names: list[str], path: str | Path
 ) -> None:
-    """Draw which classes are taken for which: a row a true class, as shares of its documents.
+    """Draw the confusion matrix: one row per true class, coloured by the share of its documents.
 
-    Parameters
-    ----------
-    truth, guess : int arrays of shape (documents,)
-        Places of the true and of the predicted classes among the names.
-    names : list of str
-    path : path
+    `truth` and `predicted` have the shape (documents,) and are indices into the names.
     """
     n = len(names)
     counts = np.zeros((n, n), np.int64)
-    np.add.at(counts, (truth, guess), 1)
+    np.add.at(counts, (truth, predicted), 1)
     shares: npt.NDArray[Any] = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     side = min(max(5.0, 0.42 * n), 24.0)
-    with figure(path, (side + 1.5, side)) as axes:
+    labels = [name if len(name) <= 30 else name[:29] + "…" for name in names]
+    with drawing((side + 1.5, side), path) as figure:
+        axes = figure.subplots()
         axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-        axes.set_xticks(range(n), [_short(name) for name in names], rotation=90, parse_math=False)
-        axes.set_yticks(range(n), [_short(name) for name in names], parse_math=False)
+        axes.set_xticks(range(n), labels, rotation=90, parse_math=False)
+        axes.set_yticks(range(n), labels, parse_math=False)
         axes.set_xlabel("predicted")
         axes.set_ylabel("true")
         axes.set_title(f"{np.trace(counts):,} of {counts.sum():,} right ({np.trace(counts) / counts.sum():.1%})")
@@ -98,5 +86,33 @@ def plot_confusion(
             axes.text(j, i, str(counts[i, j]), ha="center", va="center", color=colour, fontsize=7)
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 30 else name[:29] + "…"
+def plot_neighbourhood(
+    graph: WordGraph, word: str, path: str | Path, *, k: int = 12, further: int = 3, min_count: int | None = None
+) -> None:
+    """Draw a word, its k strongest neighbours, and the strongest neighbours of these; the same bytes every time."""
+    with needs("A picture of a graph"):
+        import networkx
+    near = [neighbour.word for neighbour in graph.neighbours(word, k, min_count=min_count)]
+    if not near:
+        raise InputError(f"The word {word!r} has no neighbours to draw. Build the graph with a lower threshold.")
+    picture = networkx.Graph()
+    for centre, reach in [(word, k), *((name, further) for name in near)]:
+        for neighbour in graph.neighbours(centre, reach, min_count=min_count):
+            picture.add_edge(centre, neighbour.word, weight=neighbour.weight)
+    weights = np.array([weight for *_, weight in picture.edges(data="weight")])
+    strength = (weights - weights.min()) / max(float(np.ptp(weights)), 1e-9)
+    positions = networkx.spring_layout(picture, weight=None, seed=0, iterations=300, k=1.9 / np.sqrt(len(picture)))
+    with drawing((10, 7), path) as figure:
+        axes = figure.subplots()
+        for edge, s in zip(picture.edges, strength, strict=True):
+            ends = np.transpose([positions[name] for name in edge])
+            axes.plot(*ends, color=_EDGE_COLOUR, lw=0.5 + 2 * s, alpha=0.55, zorder=1)
+        for name in picture:
+            colour, text_colour, size = _STYLES[0 if name == word else 1 if name in near else 2]
+            x, y = positions[name]
+            style: dict[str, Any] = {"ha": "center", "va": "center", "color": text_colour, "fontsize": size}
+            box = {"boxstyle": "round,pad=0.3", "fc": colour, "ec": "white"}
+            axes.text(x, y, name, bbox=box, zorder=2, parse_math=False, **style)
+        axes.margins(0.12)
+        axes.set_axis_off()
+        axes.set_title(f"{word}: {len(near)} nearest words and theirs", fontsize=11)

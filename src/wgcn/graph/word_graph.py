@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError, needs
+from wgcn.errors import InputError, StoreError, needs
 from wgcn.graph.association import DOCUMENT_WEIGHTS, WEIGHTS, EdgeRules, Weight, from_documents, from_windows, normalize
 from wgcn.graph.citations import from_citations
 from wgcn.graph.counts import WindowCounts
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["GraphInfo", "Neighbour", "WordGraph"]
 
-# What a saved graph says of how it was made; None where a setting does not apply.
+# The settings in a saved graph; None where one does not apply.
 _SETTINGS: dict[str, type | tuple[type, ...]] = {
     "weight": str,
-    "window": (int, type(None)),
+    "window": (int, list, type(None)),  # a list only in graphs of wgcn 0.1
     "order": (int, list, type(None)),
     "directed": (bool, type(None)),
     "threshold": (int, float),
@@ -37,6 +37,7 @@ _SETTINGS: dict[str, type | tuple[type, ...]] = {
     "diagonal": str,
     "normalized": bool,
 }
+_RETIRED = {"smoothing": (int, float)}  # in graphs of wgcn 0.1
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class WordGraph:
         n_jobs : int, optional
             Threads; by default, and for -1, as many as there are cores, for -2 one less.
         progress : callable, optional
-            Called with the share of the work that was done since the last call.
+            Called with the share of the work done since the last call.
         """
         if weight not in WEIGHTS:
             raise InputError(f"Unknown weight {weight!r}. Use one of {', '.join(WEIGHTS)}.")
@@ -133,26 +134,6 @@ class WordGraph:
             return cls.from_documents(terms, corpus.vocabulary, weight=weight, rules=rules, normalized=normalized)
         counts = WindowCounts.from_corpus(corpus, window, n_jobs=n_jobs, progress=progress)
         return cls.from_counts(counts, weight=weight, rules=rules, normalized=normalized, n_jobs=n_jobs)
-
-    def among(self, vocabulary: Vocabulary) -> WordGraph:
-        """Return the same edges between the words of a vocabulary that has these and others; the others have no edge.
-
-        Parameters
-        ----------
-        vocabulary : Vocabulary
-            It must have the words of this graph, in their order.
-        """
-        places = np.array([vocabulary.index.get(word, -1) for word in self.vocabulary.words], np.int64)
-        if (places < 0).any() or (np.diff(places) < 0).any():
-            raise InputError("The vocabulary must have all words of the graph, in the same order.")
-        own = self.adjacency
-        lengths = np.zeros(len(vocabulary) + 1, np.int64)
-        lengths[places + 1] = np.diff(own.indptr)
-        indptr, indices = (part.astype(own.indices.dtype) for part in (np.cumsum(lengths), places[own.indices]))
-        adjacency = csr_array((own.data, indices, indptr), shape=(len(vocabulary), len(vocabulary)))
-        degrees = np.zeros(len(vocabulary))
-        degrees[places] = self.degrees
-        return replace(self, vocabulary=vocabulary, adjacency=adjacency, degrees=degrees)
 
     @classmethod
     def from_counts(
@@ -167,8 +148,7 @@ class WordGraph:
         """Build the graph of window counts; parameters as for `from_corpus`."""
         rules = rules or EdgeRules()
         adjacency = from_windows(counts, weight, rules, n_jobs)
-        source = {"weight": weight, "window": counts.window}
-        return cls._finish(counts.vocabulary, adjacency, normalized, source, rules)
+        return cls._finish(counts.vocabulary, adjacency, normalized, rules, weight=weight, window=counts.window)
 
     @classmethod
     def from_documents(
@@ -194,7 +174,7 @@ class WordGraph:
         _check_columns(document_terms, vocabulary)
         rules = rules or EdgeRules()
         adjacency = from_documents(document_terms, weight, rules)
-        return cls._finish(vocabulary, adjacency, normalized, {"weight": weight}, rules)
+        return cls._finish(vocabulary, adjacency, normalized, rules, weight=weight)
 
     @classmethod
     def from_citations(
@@ -225,16 +205,12 @@ class WordGraph:
         _check_columns(document_terms, vocabulary)
         rules = rules or EdgeRules()
         adjacency = from_citations(document_terms, document_graph, order=order, directed=directed, rules=rules)
-        source = {
-            "weight": "citations",
-            "order": list(order) if isinstance(order, tuple) else order,
-            "directed": directed,
-        }
-        return cls._finish(vocabulary, adjacency, normalized, source, rules)
+        paths = list(order) if isinstance(order, tuple) else order
+        return cls._finish(vocabulary, adjacency, normalized, rules, weight="citations", order=paths, directed=directed)
 
     @classmethod
     def _finish(
-        cls, vocabulary: Vocabulary, adjacency: csr_array, normalized: bool, source: dict[str, Any], rules: EdgeRules
+        cls, vocabulary: Vocabulary, adjacency: csr_array, normalized: bool, rules: EdgeRules, **source: Any
     ) -> WordGraph:
         degrees = np.ones(len(vocabulary))
         if normalized:
@@ -249,6 +225,20 @@ class WordGraph:
         }
         return cls(vocabulary, adjacency, degrees, settings)
 
+    def among(self, vocabulary: Vocabulary) -> WordGraph:
+        """Return the same edges over a larger vocabulary, which must have these words in the same order."""
+        places = np.array([vocabulary.index.get(word, -1) for word in self.vocabulary.words], np.int64)
+        if (places < 0).any() or (np.diff(places) < 0).any():
+            raise InputError("The vocabulary must have all words of the graph, in the same order.")
+        n, own = len(vocabulary), self.adjacency
+        lengths = np.zeros(n + 1, np.int64)
+        lengths[places + 1] = np.diff(own.indptr)
+        indptr, indices = (part.astype(own.indices.dtype) for part in (np.cumsum(lengths), places[own.indices]))
+        degrees = np.zeros(n)
+        degrees[places] = self.degrees
+        adjacency = csr_array((own.data, indices, indptr), shape=(n, n))
+        return replace(self, vocabulary=vocabulary, adjacency=adjacency, degrees=degrees)
+
     def neighbours(self, word: str, k: int = 10, *, min_count: int | None = None) -> list[Neighbour]:
         """Return the strongest neighbours of a word, by weight before normalisation; equal ones by frequency.
 
@@ -258,9 +248,8 @@ class WordGraph:
         k : int
             How many.
         min_count : int, optional
-            Leave out words that occur less often than this; 0 for none. By default a neighbour occurs at least a
-            fiftieth as often as the word: what stands beside it once or twice by chance has a high PMI but tells a
-            reader little.
+            Leave out words that occur less often than this; 0 for none. By default a neighbour must occur at least a
+            fiftieth as often as the word: rarer ones have a high PMI by chance.
         """
         i = self.vocabulary.id_of(word)
         counts = self.vocabulary.counts
@@ -269,7 +258,7 @@ class WordGraph:
         weights = self.adjacency.data[begin:end] * np.sqrt(self.degrees[i] * self.degrees[others])
         keep = (others != i) & (counts[others] >= (counts[i] / 50 if min_count is None else min_count))
         others, weights = others[keep], weights[keep]
-        # Normalising and undoing it leaves an error in the last digits, which must not decide between equal weights.
+        # Rounded, because undoing the normalisation leaves an error in the last digits of equal weights.
         order = np.lexsort((others, -np.round(weights, 5)))[:k]
         return [
             Neighbour(self.vocabulary[int(j)], float(weight), int(counts[j]))
@@ -304,7 +293,7 @@ class WordGraph:
         return networkx.relabel_nodes(graph, dict(enumerate(self.vocabulary.words)), copy=False)
 
     def to_edge_index(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the edges as PyTorch Geometric has them.
+        """Return the edges in the format of PyTorch Geometric.
 
         Returns
         -------
@@ -319,16 +308,21 @@ class WordGraph:
         return torch.from_numpy(index), torch.from_numpy(edges.data.astype(np.float32))
 
     def save(self, path: str | Path) -> str:
-        """Write the graph to a folder, whole or not at all; return its digest."""
+        """Write the graph to a folder, completely or not at all; return its digest."""
         tensors = {"degrees": self.degrees, **store.csr_tensors("adjacency", self.adjacency)}
         return store.save_folder(path, "graph", self.settings, tensors, self.vocabulary)
 
     @classmethod
     def load(cls, path: str | Path) -> WordGraph:
-        """Read a graph that `save` wrote."""
-        folder = store.load_folder(path, "graph", _SETTINGS)
+        """Read a graph that `save` wrote, also with wgcn 0.1 (but not the mean of several windows)."""
+        folder = store.load_folder(path, "graph", _SETTINGS, retired=_RETIRED)
+        if isinstance(folder.config["window"], list):
+            raise StoreError(
+                f"{path} is a mean of graphs over the windows {folder.config['window']!r:.60}, which wgcn 0.2 "
+                "no longer reads. Build it again with one window."
+            )
         n_words = len(folder.vocabulary)
-        degrees = folder.vector("degrees", n_words, np.float64)
+        degrees = folder.tensor("degrees", n_words, dtype=np.float64)
         return cls(folder.vocabulary, folder.csr("adjacency", (n_words, n_words)), degrees, folder.config)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Embeddings of texts with numpy alone: what a saved `WGCNEmbedder` is."""
+"""EmbeddingModel: embeddings of texts with numpy alone, and the folder that it is saved in."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from wgcn.text.weighting import TermWeighting
 
 __all__ = ["EmbeddingModel"]
 
-_KIND = "embedder"
 _SCHEMA = {**TERM_SCHEMA, "settings": dict, "report": dict}
 
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingModel(TextTerms):
-    """Words with their places: what the folder of a saved embedder holds.
+    """A fitted text embedder: the content of the folder of a saved `WGCNEmbedder`.
 
     Parameters
     ----------
@@ -57,37 +56,37 @@ class EmbeddingModel(TextTerms):
     stop_words: tuple[str, ...] = ()
 
     def transform(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
-        """Return a row of length 1 for each text, or of zeros for one without a known word.
+        """Return one row per text, of length 1, or of zeros if no word is known.
 
         Parameters
         ----------
         texts : iterable of str
             Read in batches.
         n_jobs : int or None
-            Threads, of use where numba is there; -1 or None for as many as there are cores.
+            Threads, useful where numba is installed; -1 or None for as many as there are cores.
         """
         return self._rows(self.embed, texts, n_jobs, self.word_embeddings.shape[1])
 
     def embed(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
-        """Return the rows of documents whose terms are known already; see `wgcn.inference.terms.add_up`."""
+        """Return the rows of documents given by their weighted terms; see `wgcn.inference.terms.add_up`."""
         rows = add_up(self.word_embeddings, weights, words, offsets)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         unit: Floats = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
         return unit
 
     def save(self, path: str | Path) -> str:
-        """Write the embedder to a folder, whole or not at all; return its digest."""
+        """Write the embedder to a folder, completely or not at all; return its digest."""
         config = {**self._term_config(), "settings": self.settings, "report": self.report}
         tensors = {"word_embeddings": self.word_embeddings, "idf": self.weighting.idf}
-        return store.save_folder(path, _KIND, config, tensors, self.vocabulary, embedder_card(self))
+        return store.save_folder(path, "embedder", config, tensors, self.vocabulary, embedder_card(self))
 
     @classmethod
     def load(cls, path: str | Path) -> EmbeddingModel:
         """Read an embedder that `save` wrote. Nothing in it is executed."""
-        folder = store.load_folder(path, _KIND, _SCHEMA)
+        folder = store.load_folder(path, "embedder", _SCHEMA)
         return cls(
             **load_terms(folder),
-            word_embeddings=folder.matrix("word_embeddings", len(folder.vocabulary), None),
+            word_embeddings=folder.tensor("word_embeddings", len(folder.vocabulary), None),
             settings=folder.config["settings"],
             report=folder.config["report"],
         )

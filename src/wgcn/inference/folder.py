@@ -1,15 +1,12 @@
 """Saved folders: tensors in safetensors, words as plain text, settings as JSON, and a digest over all of them.
 
-Loading executes nothing, reads no more than the files' sizes, and answers anything unexpected with one
-:class:`~wgcn.errors.StoreError`.
+Loading executes nothing, reads no more than the sizes of the files, and raises a StoreError for anything unexpected.
 
-Saving changes no file that it did not write, and a crash at any moment leaves the old or the new version whole:
+Saving changes no file that it did not write, and a crash at any moment leaves the old or the new version complete:
 
-1. The new files are written to `.wgcn-new-*` inside the folder. Until the next step, the old version counts.
-2. That is renamed to `.wgcn-pending`. From here on the new version counts: a file there goes before one of its name in
-   the folder, for every reader.
-3. The files are moved from there into the folder, `config.json` last. If that is interrupted, the next save does it.
-
+1. The new files are written to `.wgcn-new-*` inside the folder. The old version counts.
+2. That folder is renamed to `.wgcn-pending`. From here on the new version counts: readers look there first.
+3. The files are moved from there into the folder, `config.json` last. If this is interrupted, the next save finishes.
 """
 
 from __future__ import annotations
@@ -37,80 +34,68 @@ from wgcn.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "Folder",
-    "check_csr",
-    "check_target",
-    "csr_tensors",
-    "load_folder",
-    "save_folder",
-]
+__all__ = ["Folder", "Schema", "check_csr", "check_target", "csr_tensors", "load_folder", "save_folder"]
+
+Schema = Mapping[str, type | tuple[type, ...]]
 
 VERSION = 1
 CONFIG, VOCABULARY, README = "config.json", "vocabulary.txt", "README.md"
 _NEW, _PENDING = ".wgcn-new-", ".wgcn-pending"
-_MAX_CONFIG_BYTES = 1 << 24  # a model has its stop words there
-_ATTEMPTS = 20  # to read a folder that is saved meanwhile
+_MAX_CONFIG_BYTES = 1 << 24  # stop words and classes are stored there
+_ATTEMPTS = 20  # to read a folder that is being saved at the same time
+_DOCUMENT = {"format": str, "version": int, "config": dict, "files": dict, "digest": str}
 
 
 @dataclass(frozen=True)
 class Folder:
-    """What was read from a folder. The digest is right; what the tensors hold is checked as it is taken out."""
+    """The content of a folder whose digests are right. Tensors are checked as they are taken out."""
 
     path: Path
     config: dict[str, Any]
     tensors: dict[str, npt.NDArray[Any]]
     vocabulary: Vocabulary
-    digest: str
 
-    def vector(self, name: str, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Take out a one-dimensional tensor of a given size and type with finite values."""
-        tensor = self._tensor(name)
-        if tensor.shape != (size,) or tensor.dtype != dtype or not np.isfinite(tensor).all():
+    def tensor(self, name: str, *shape: int | None, dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
+        """Return a tensor of finite values after checking its type and shape; None fits any length."""
+        tensor = self._get(name)
+        fits = tensor.ndim == len(shape) and all(
+            expected in (None, size) for expected, size in zip(shape, tensor.shape, strict=True)
+        )
+        if not fits or tensor.dtype != dtype or not np.isfinite(tensor).all():
+            expected_shape = ", ".join("any" if size is None else str(size) for size in shape)
             raise StoreError(
                 f"{self.path}: '{name}' is {tensor.dtype} of shape {tensor.shape}; expected finite {np.dtype(dtype)} "
-                f"of shape ({size},). Save it again."
-            )
-        return tensor
-
-    def matrix(self, name: str, n_rows: int, n_columns: int | None) -> npt.NDArray[np.float32]:
-        """Take out a two-dimensional float32 tensor with finite values; None for any number of columns."""
-        tensor = self._tensor(name)
-        fits = tensor.ndim == 2 and tensor.shape[0] == n_rows and n_columns in (None, tensor.shape[1])
-        if not fits or tensor.dtype != np.float32 or not np.isfinite(tensor).all():
-            raise StoreError(
-                f"{self.path}: '{name}' is {tensor.dtype} of shape {tensor.shape}; expected finite float32 of shape "
-                f"({n_rows}, {n_columns or 'any'}). Save it again."
+                f"of shape ({expected_shape}). Save it again."
             )
         return tensor
 
     def csr(self, name: str, shape: tuple[int, int]) -> csr_array:
-        """Take out a sparse matrix of a given shape with finite values."""
+        """Return a sparse matrix of a given shape with finite values."""
         from scipy.sparse import csr_array
 
-        parts = [self._tensor(f"{name}.{part}") for part in ("data", "indices", "indptr")]
+        data, indices, indptr = (self._get(f"{name}.{part}") for part in ("data", "indices", "indptr"))
         try:
-            if not parts[1].dtype == parts[2].dtype in (np.int32, np.int64):
-                raise ValueError(f"its indices are {parts[1].dtype} and {parts[2].dtype}")
-            if parts[0].dtype not in (np.float32, np.float64, np.int32, np.int64):
-                raise ValueError(f"its values are {parts[0].dtype}")
-            matrix = csr_array(tuple(parts), shape=shape)
+            if not indices.dtype == indptr.dtype in (np.int32, np.int64):
+                raise ValueError(f"its indices are {indices.dtype} and {indptr.dtype}")
+            if data.dtype not in (np.float32, np.float64, np.int32, np.int64):
+                raise ValueError(f"its values are {data.dtype}")
+            matrix = csr_array((data, indices, indptr), shape=shape)
             check_csr(matrix)
         except (ValueError, TypeError) as error:
             raise StoreError(f"{self.path}: '{name}' is not a sparse matrix of shape {shape} ({error}).") from error
         return matrix
 
-    def _tensor(self, name: str) -> npt.NDArray[Any]:
+    def _get(self, name: str) -> npt.NDArray[Any]:
         if name not in self.tensors:
             raise StoreError(f"{self.path} has no tensor '{name}'. It was not written by this version of wgcn.")
         return self.tensors[name]
 
 
 def check_csr(matrix: csr_array) -> None:
-    """Raise a ValueError unless the arrays of a sparse matrix fit each other and its values are finite.
+    """Raise a ValueError unless the arrays of a sparse matrix are consistent and its values finite.
 
-    The full check of scipy is not enough: it passes over all indices if the last entry of `indptr` is not positive, and
-    the differences that it takes of the entries may overflow.
+    The full check of scipy is not enough: it skips all indices if the last entry of `indptr` is not positive, and the
+    differences between entries may overflow.
     """
     starts, ends = matrix.indptr[:-1], matrix.indptr[1:]
     if matrix.indptr[0] != 0 or (ends < starts).any() or matrix.indptr[-1] != len(matrix.indices):
@@ -124,7 +109,7 @@ def check_csr(matrix: csr_array) -> None:
 
 
 def csr_tensors(name: str, matrix: csr_array) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of a sparse matrix under the names that `Folder.csr` looks for."""
+    """Return the arrays of a sparse matrix under the names that `Folder.csr` expects."""
     return {f"{name}.data": matrix.data, f"{name}.indices": matrix.indices, f"{name}.indptr": matrix.indptr}
 
 
@@ -136,36 +121,21 @@ def save_folder(
     vocabulary: Vocabulary,
     readme: str | None = None,
 ) -> str:
-    """Write a folder, whole or not at all; return its digest.
+    """Write a folder, completely or not at all; return its digest.
 
-    A folder of the same kind that is there is updated: files that were not saved before stay, and those that were keep
-    their modes. A link to a folder stays a link. Any other folder that is not empty is an error.
-
-    Parameters
-    ----------
-    path : path
-    kind : str
-        What it holds; also the name of its .safetensors file.
-    config : mapping
-        Settings that JSON can hold.
-    tensors : mapping from str to array
-    vocabulary : Vocabulary
-    readme : str, optional
-        Text of a README.md for people, which is covered by the digest too.
+    `kind` says what it holds and names its .safetensors file; the digest covers the README too. An existing folder of
+    the same kind is updated: other files stay, and those that were saved before keep their modes. A link to a folder
+    stays a link. Any other folder that is not empty is an error.
     """
     path = Path(path)
     with writing(path):
         _restore_previous(path)
         folder, old = _folder_target(path, kind)
+    all_tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    all_tensors |= {"vocabulary.counts": vocabulary.counts, "vocabulary.document_counts": vocabulary.document_counts}
     contents = {
         VOCABULARY: "".join(f"{word}\n" for word in vocabulary.words).encode(),
-        f"{kind}.safetensors": save(
-            {
-                **{name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()},
-                "vocabulary.counts": vocabulary.counts,
-                "vocabulary.document_counts": vocabulary.document_counts,
-            }
-        ),
+        f"{kind}.safetensors": save(all_tensors),
     }
     if readme is not None and (README in old or not os.path.lexists(folder / README)):  # a user's own stays
         contents[README] = readme.encode()
@@ -180,7 +150,7 @@ def save_folder(
     if len(contents[CONFIG]) > _MAX_CONFIG_BYTES:
         raise InputError(
             f"{path}: {len(contents[CONFIG]):,} bytes of settings could not be read back: {_MAX_CONFIG_BYTES:,} is the "
-            "limit. Have fewer stop words or classes."
+            "limit. Use fewer stop words or classes."
         )
     with writing(path), made_folder(folder), locked_folder(folder):
         _put(folder, contents)
@@ -189,16 +159,11 @@ def save_folder(
     return str(document["digest"])
 
 
-def load_folder(path: str | Path, kind: str, schema: Mapping[str, type | tuple[type, ...]]) -> Folder:
-    """Read a folder and check its digest.
+def load_folder(path: str | Path, kind: str, schema: Schema, *, retired: Schema | None = None) -> Folder:
+    """Read a folder of a kind and check its digest.
 
-    Parameters
-    ----------
-    path : path
-    kind : str
-        What it must hold, such as "graph".
-    schema : mapping from str to type
-        The keys of its config, all of which must be there and no others, with the types of their values.
+    The config must have exactly the keys of the schema, with values of these types. Keys in `retired`, which earlier
+    versions wrote, may be there too and are dropped.
     """
     path = Path(path)
     _restore_previous(path)
@@ -207,17 +172,18 @@ def load_folder(path: str | Path, kind: str, schema: Mapping[str, type | tuple[t
     for _ in range(_ATTEMPTS):
         config = _read(path, CONFIG, _MAX_CONFIG_BYTES)
         try:
-            return _load(path, kind, schema, config)
+            return _load(path, kind, schema, retired or {}, config)
         except StoreError:
             if _read(path, CONFIG, _MAX_CONFIG_BYTES) == config:
                 raise
     raise StoreError(f"{path} is saved again and again while it is read. Try again later.")
 
 
-def _load(path: Path, kind: str, schema: Mapping[str, type | tuple[type, ...]], content: bytes) -> Folder:
+def _load(path: Path, kind: str, schema: Schema, retired: Schema, content: bytes) -> Folder:
     document = _parse_config(path, kind, content)
     config = document["config"]
-    _check_keys(path, "config", config, schema)
+    known_retired = {key: types for key, types in retired.items() if key in config}
+    _check_keys(path, "config", config, {**schema, **known_retired})
     tensor_file = f"{kind}.safetensors"
     names = {VOCABULARY, tensor_file, *({README} & document["files"].keys())}
     contents = {name: _read(path, name) for name in sorted(names)}
@@ -230,23 +196,17 @@ def _load(path: Path, kind: str, schema: Mapping[str, type | tuple[type, ...]], 
             raise ValueError("the vocabulary does not end in a line break")
         counts = [tensors[f"vocabulary.{name}"] for name in ("counts", "document_counts")]
         if any(array.dtype != np.int64 or array.shape != (len(words),) or (array < 0).any() for array in counts):
-            raise ValueError("the counts of the vocabulary are not one number for each word")
+            raise ValueError("the counts of the vocabulary are not one number per word")
         vocabulary = Vocabulary(words, *counts)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} is damaged: {error}. Save or fetch it again.") from error
-    return Folder(path, config, tensors, vocabulary, document["digest"])
+    return Folder(path, {key: config[key] for key in config if key not in retired}, tensors, vocabulary)
 
 
 def check_target(path: str | Path, kind: str | None = None) -> None:
-    """Raise an InputError if a file, or a folder of a kind, could not be written; nothing is changed or left behind.
+    """Raise an InputError if a file (kind None) or a folder of a kind could not be written there. Changes nothing.
 
-    Called before work that takes long, so that its result is not lost for the want of a place.
-
-    Parameters
-    ----------
-    path : path
-    kind : str, optional
-        What the folder is to hold, as for `save_folder`; None for a file.
+    Called before work that takes long, so that its result is not lost.
     """
     path = Path(path)
     with writing(path):
@@ -262,20 +222,18 @@ def _folder_target(path: Path, kind: str) -> tuple[Path, frozenset[str]]:
         check_writable(path)
         return path, frozenset()
     if not path.exists():
-        raise InputError(
-            f"{path} is a link that leads nowhere. Make the folder that it names, or choose another place."
-        )
+        raise InputError(f"{path} is a link that leads nowhere. Create the folder it names, or choose another place.")
     if not path.is_dir():
         raise InputError(f"{path} exists and is not a folder. Choose another place.")
     folder = path.resolve()
-    old = frozenset[str]()
-    if any(not entry.name.startswith(_NEW) for entry in folder.iterdir()):
-        old = _saved_files(folder, path, kind)
+    empty = all(entry.name.startswith(_NEW) for entry in folder.iterdir())
+    old = frozenset[str]() if empty else _saved_files(folder, path, kind)
     check_writable(folder)
     return folder, old
 
 
 def _saved_files(folder: Path, path: Path, kind: str) -> frozenset[str]:
+    """Return the names of the files that were saved in a folder; raise an InputError if it must not be replaced."""
     try:
         document = json.loads(_read(folder, CONFIG, _MAX_CONFIG_BYTES))
         held = str(document["format"])
@@ -287,15 +245,13 @@ def _saved_files(folder: Path, path: Path, kind: str) -> frozenset[str]:
         raise InputError(f"{path} holds {held!r:.60}, which 'wgcn-{kind}' must not replace. Choose another place.")
     version, files = document.get("version"), document.get("files")
     if isinstance(version, int) and version > VERSION:
-        raise InputError(
-            f"{path} was saved by a newer wgcn, and is not replaced. Update wgcn, or choose another place."
-        )
+        raise InputError(f"{path} was saved by a newer wgcn and is not replaced. Update wgcn, or choose another place.")
     return frozenset(files) if isinstance(files, dict) else frozenset()
 
 
 def _put(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Put files into a folder, all or none of them."""
-    _finish(folder)
+    """Put files into a folder, all or none of them: steps 1 to 3 above."""
+    _move_pending(folder)
     for entry in list(folder.iterdir()):
         if entry.name.startswith(_NEW):
             shutil.rmtree(entry)  # of a save that was killed
@@ -314,11 +270,11 @@ def _put(folder: Path, contents: Mapping[str, bytes]) -> None:
     finally:
         shutil.rmtree(new, ignore_errors=True)
     sync_folder(folder)
-    _finish(folder)
+    _move_pending(folder)
 
 
-def _finish(folder: Path) -> None:
-    """Move the files of a new version into their folder; what it is made of comes before the config."""
+def _move_pending(folder: Path) -> None:
+    """Move the files of a pending version into their folder, the config last."""
     pending = folder / _PENDING
     if not pending.is_dir():
         return
@@ -326,9 +282,6 @@ def _finish(folder: Path) -> None:
         file.replace(folder / file.name)
     sync_folder(folder)
     pending.rmdir()
-
-
-# Reading
 
 
 def _parse_config(path: Path, kind: str, content: bytes) -> dict[str, Any]:
@@ -345,42 +298,37 @@ def _parse_config(path: Path, kind: str, content: bytes) -> dict[str, Any]:
         raise StoreError(f"{path} has the format version {version!r:.60}; expected a number.")
     if version > VERSION:
         raise StoreError(f"{path} has format version {version}, newer than this wgcn reads ({VERSION}). Update wgcn.")
-    keys = {"format": str, "version": int, "config": dict, "files": dict, "digest": str}
-    _check_keys(path, CONFIG, document, keys)
+    _check_keys(path, CONFIG, document, _DOCUMENT)
     if document["digest"] != _digest(document):
         raise StoreError(f"{path} is damaged: {CONFIG} does not match its digest. Save or fetch it again.")
     return document
 
 
-def _check_keys(
-    path: Path, where: str, given: Mapping[str, Any], schema: Mapping[str, type | tuple[type, ...]]
-) -> None:
+def _check_keys(path: Path, where: str, given: Mapping[str, Any], schema: Schema) -> None:
     if given.keys() != schema.keys():
         extra, missing = sorted(given.keys() - schema.keys()), sorted(schema.keys() - given.keys())
         raise StoreError(f"{path}: {where} has unknown keys {extra!r:.200} or lacks {missing!r:.200}. Update wgcn?")
     for key, kind in schema.items():
-        # bool is an int to Python, but never to a file.
+        # bool is a subclass of int in Python.
         if not isinstance(given[key], kind) or (isinstance(given[key], bool) and kind is int):
             raise StoreError(f"{path}: {key!r} in {where} is {given[key]!r:.60}, which is of the wrong type.")
 
 
 def _digest(document: Mapping[str, Any]) -> str:
-    """Digest of the config, which holds the digests of all other files."""
+    """Return the digest of the config, which holds the digests of all other files."""
     covered = {key: value for key, value in document.items() if key != "digest"}
     return hashlib.sha256(json.dumps(covered, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _read(folder: Path, name: str, limit: int | None = None) -> bytes:
-    """Read a file of a folder: of the version that is being moved there, if it has it."""
-    path = folder / name
+    """Read a file of a folder, of the pending version if there is one."""
     try:
         with suppress(FileNotFoundError):
             return _read_bytes(folder / _PENDING / name, limit)
-        return _read_bytes(path, limit)
+        return _read_bytes(folder / name, limit)
     except OSError as error:
-        raise StoreError(
-            f"{path} cannot be read: {error.strerror or error}. Save or fetch the folder again."
-        ) from error
+        reason = error.strerror or error
+        raise StoreError(f"{folder / name} cannot be read: {reason}. Save or fetch the folder again.") from error
 
 
 def _read_bytes(path: Path, limit: int | None) -> bytes:
@@ -390,10 +338,8 @@ def _read_bytes(path: Path, limit: int | None) -> bytes:
 
 
 def _restore_previous(path: Path) -> None:
-    """Bring back a folder that an earlier version of wgcn had moved aside when it was killed."""
-    if os.path.lexists(path):
-        return
-    previous = path.with_name(f".{path.name}.previous")
-    if previous.is_dir():
+    """Bring back a folder that wgcn 0.1 had moved aside when it was killed."""
+    if not os.path.lexists(path):
+        previous = path.with_name(f".{path.name}.previous")
         with suppress(OSError):
             previous.rename(path)

@@ -21,10 +21,12 @@ from wgcn.text.weighting import TermWeighting
 
 __all__ = ["TextModel"]
 
+_SCHEMA = {**TERM_SCHEMA, "classes": list, "sharpness": float, "multilabel": bool, "settings": dict, "report": dict}
+
 
 @dataclass(frozen=True, eq=False)
 class TextModel(TextTerms):
-    """A trained model that takes texts: what a saved model folder holds.
+    """A trained text classifier: the content of a saved model folder.
 
     Parameters
     ----------
@@ -36,9 +38,9 @@ class TextModel(TextTerms):
     classes : array of shape (classes,)
         The labels, strings or integers.
     settings, report : dict
-        How the model was fitted, and what came of it: for the model card.
+        How the model was fitted, and the results: for the model card.
     stop_words : tuple of str
-        Words that are dropped before n-grams are formed, in order. They count as unknown words.
+        Words that are dropped before n-grams are formed, sorted. They count as unknown words.
     """
 
     tokenizer: str | Tokenizer
@@ -63,7 +65,7 @@ class TextModel(TextTerms):
         texts : iterable of str
             Read in batches.
         n_jobs : int or None
-            Threads, of use where numba is there; -1 or None for as many as there are cores.
+            Threads, useful where numba is installed; -1 or None for as many as there are cores.
         """
         return self._rows(self.scorer.scores, texts, n_jobs, len(self.classes))
 
@@ -72,19 +74,19 @@ class TextModel(TextTerms):
         return self.scorer.probabilities(self.scores(texts, n_jobs))
 
     def predict(self, texts: Iterable[str], n_jobs: int | None = 1) -> npt.NDArray[Any]:
-        """Return one label a document; for a multi-label model a 0/1 matrix of shape (documents, classes)."""
+        """Return one label per document; for a multi-label model a 0/1 matrix of shape (documents, classes)."""
         return self.scorer.labels(self.scores(texts, n_jobs), self.classes)
 
     def extend(self, texts: Iterable[str], min_count: int = 2) -> TextModel:
-        """Return the model with rows for words that it does not know. Nothing is trained, and no label is needed.
+        """Return the model with rows for words that it does not know, without training and without labels.
 
-        A word gets what the known words say that it shares texts with, so the texts should be many, and like those to
-        be classified. New words come after the others, and nothing changes for a text that has none of them.
+        The row of a new word is made from the known words that it shares texts with, so the texts should be many and
+        similar to those to be classified. Nothing changes for a text without new words.
 
         Parameters
         ----------
         texts : iterable of str
-            Texts that have the words.
+            Unlabelled texts that contain the new words.
         min_count : int
             Leave out words that occur less often than this in the texts.
 
@@ -102,11 +104,11 @@ class TextModel(TextTerms):
 
     @property
     def extensions(self) -> list[dict[str, Any]]:
-        """What `extend` added, an entry a call: how, the number of words, and that of texts."""
+        """One entry per call of `extend`: the method, the number of words added, and the number of texts."""
         return list(self.report.get("extended", ()))
 
     def save(self, path: str | Path) -> str:
-        """Write the model to a folder, whole or not at all; return its digest."""
+        """Write the model to a folder, completely or not at all; return its digest."""
         terms = self._term_config()
         if self.classes.dtype.kind not in "Uiu":
             raise InputError(f"Labels must be strings or integers to be saved, got {self.classes.dtype}. Convert them.")
@@ -132,36 +134,20 @@ class TextModel(TextTerms):
     def load(cls, path: str | Path) -> TextModel:
         """Read a model that `save` wrote. Nothing in it is executed."""
         folder = store.load_folder(path, "model", _SCHEMA)
-        config, n_words = folder.config, len(folder.vocabulary)
-        terms, classes = load_terms(folder), _checked_classes(folder)
+        config, terms, classes = folder.config, load_terms(folder), _checked_classes(folder)
         n_classes = len(classes)
-        hidden = folder.matrix("word_embeddings", n_words, None).shape[1]
-        head = folder.matrix("class_weights", hidden, n_classes) if "class_weights" in folder.tensors else None
+        table = folder.tensor("word_embeddings", len(folder.vocabulary), None)
+        hidden = table.shape[1]
+        head = folder.tensor("class_weights", hidden, n_classes) if "class_weights" in folder.tensors else None
         if head is None and hidden != n_classes:
             raise StoreError(f"{folder.path}: a linear model of {n_classes} classes has a table {hidden} wide.")
-        scorer = Scorer(
-            folder.matrix("word_embeddings", n_words, hidden),
-            head,
-            folder.vector("bias", n_classes, np.float32),
-            folder.vector("prior", n_classes, np.float32),
-            config["sharpness"],
-            config["multilabel"],
-        )
+        bias, prior = (folder.tensor(name, n_classes) for name in ("bias", "prior"))
+        scorer = Scorer(table, head, bias, prior, config["sharpness"], config["multilabel"])
         return cls(**terms, scorer=scorer, classes=classes, settings=config["settings"], report=config["report"])
 
 
-_SCHEMA: dict[str, type | tuple[type, ...]] = {
-    **TERM_SCHEMA,
-    "classes": list,
-    "sharpness": float,
-    "multilabel": bool,
-    "settings": dict,
-    "report": dict,
-}
-
-
 def _are_extensions(given: Any, n_words: int) -> bool:
-    """Whether a report tells of words that `extend` can have added."""
+    """Whether the list of extensions in a report is one that `extend` can have written."""
     keys = {"how": str, "words": int, "texts": int}
     return (
         isinstance(given, list)

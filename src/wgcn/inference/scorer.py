@@ -1,7 +1,7 @@
-"""From weighted terms to scores, decisions and probabilities, with numpy alone: a document is a row times a table.
+"""From weighted terms to scores, decisions and probabilities, with numpy alone.
 
-After training the word embeddings are fixed, so the graph is folded into them: H_dm = X_dv H_vm (eq. 5), then the head
-of eq. 7. Neither graph nor torch is needed.
+After training the word embeddings are fixed and contain the graph: H_dm = X_dv H_vm (eq. 5), then the head of eq. 7.
+Neither the graph nor torch is needed.
 """
 
 from __future__ import annotations
@@ -20,27 +20,18 @@ __all__ = ["Scorer"]
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """What training leaves: from weighted terms to scores and probabilities.
+    """The learnt weights of a model: from weighted terms to scores and probabilities.
 
-    Parameters
-    ----------
-    word_embeddings : float32 array of shape (words, hidden)
-        H_vm of eq. 5. For a linear model, hidden is the number of classes.
-    class_weights : float32 array of shape (hidden, classes), optional
-        W_1 of eq. 7, applied after a ReLU; None for a linear model, whose document embeddings are its scores.
-    bias : float32 array of shape (classes,)
-    prior : float32 array of shape (classes,)
-        Share of each class in the training documents: the answer for a document with no known word.
-    sharpness : float
-        What scores are multiplied by before they become probabilities, found on held-out documents.
-    multilabel : bool
-        Whether a document may have several classes: then each has a probability of its own.
+    In a linear model `class_weights` is None, hidden is the number of classes, and document embeddings are scores. The
+    prior, the shares of the classes in training, is the result for a document with no known word. Scores are multiplied
+    by `sharpness`, calibrated on held-out documents, before they become probabilities. If `multilabel`, a document may
+    have several classes, each with its own probability.
     """
 
-    word_embeddings: Floats
-    class_weights: Floats | None
-    bias: Floats
-    prior: Floats
+    word_embeddings: Floats  # (words, hidden), H_vm of eq. 5
+    class_weights: Floats | None  # (hidden, classes), W_1 of eq. 7, applied after a ReLU
+    bias: Floats  # (classes,)
+    prior: Floats  # (classes,)
     sharpness: float = 1.0
     multilabel: bool = False
 
@@ -52,11 +43,9 @@ class Scorer:
         """Return scores of shape (documents, classes); a document with no term gets the logarithm of the prior."""
         scores = self.embed(weights, words, offsets)
         if self.class_weights is not None:
-            # One row at a time, because a matrix product may round a row differently in another company.
-            scores = (
-                np.stack([np.maximum(row, 0) @ self.class_weights for row in scores]) if len(scores) else scores[:, :0]
-            )
-            scores = scores.reshape(len(offsets) - 1, len(self.bias))
+            # One row at a time, because a matrix product may round a row differently beside other rows.
+            rows = [np.maximum(row, 0) @ self.class_weights for row in scores]
+            scores = np.array(rows, scores.dtype).reshape(len(offsets) - 1, len(self.bias))
         scores = scores + self.bias
         scores[np.diff(offsets) == 0] = self._prior_scores
         return scores
@@ -73,10 +62,7 @@ class Scorer:
         return self.scores(rows.data, rows.indices, rows.indptr)
 
     def decide(self, scores: Floats) -> npt.NDArray[np.int64]:
-        """Return the class of each document, by its number; if multilabel, a 0/1 matrix of documents by classes.
-
-        This is the one decision rule: the highest score, or every score above 0.
-        """
+        """Return the index of the class with the highest score; if multilabel, a 0/1 matrix of scores above 0."""
         return (scores > 0).astype(np.int64) if self.multilabel else np.asarray(scores.argmax(axis=1), np.int64)
 
     def labels(self, scores: Floats, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -85,31 +71,30 @@ class Scorer:
         return decided if self.multilabel else classes[decided]
 
     def margins(self, scores: Floats) -> Floats:
-        """Return scores as scikit-learn has them: for two classes one column, that of the second."""
+        """Return scores in the form of scikit-learn: for two classes only those of the second."""
         return scores[:, 1] if scores.shape[1] == 2 and not self.multilabel else scores
 
     def are_right(self, scores: Floats, targets: Floats) -> npt.NDArray[np.bool_]:
-        """Return for which documents the decision is right, if multilabel wholly right.
+        """Return for which documents the decision is right, if multilabel for all classes.
 
-        Parameters
-        ----------
-        scores, targets : arrays of shape (documents, classes)
+        Scores and targets have the shape (documents, classes).
         """
-        if self.multilabel:
-            return np.asarray((self.decide(scores) == targets).all(axis=1))
-        return np.asarray(self.decide(scores) == targets.argmax(axis=1))
+        decided = self.decide(scores)
+        right = (decided == targets).all(axis=1) if self.multilabel else decided == targets.argmax(axis=1)
+        return np.asarray(right)
 
     def with_prior(self, prior: Floats) -> Scorer:
-        """Return the scorer for documents among which the classes have other shares than in training."""
+        """Return the scorer for documents whose classes have other shares than in training."""
         shift = (np.log(prior) - np.log(np.clip(self.prior.astype(np.float64), 1e-12, None))) / self.sharpness
         dtype = self.bias.dtype
         return replace(self, bias=(self.bias + shift).astype(dtype), prior=np.asarray(prior).astype(dtype))
 
     def probabilities(self, scores: Floats) -> npt.NDArray[np.float64]:
-        """Return probabilities of shape (documents, classes): eq. 7's softmax, or a sigmoid a class if multilabel."""
+        """Return probabilities of shape (documents, classes): the softmax of eq. 7, or sigmoids if multilabel."""
         logits = scores.astype(np.float64) * self.sharpness
         if self.multilabel:
-            return np.where(logits >= 0, 1 / (1 + np.exp(-np.abs(logits))), 1 - 1 / (1 + np.exp(-np.abs(logits))))
+            positive = 1 / (1 + np.exp(-np.abs(logits)))
+            return np.where(logits >= 0, positive, 1 - positive)
         logits -= logits.max(axis=1, keepdims=True)
         exponentials = np.exp(logits)
         return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))

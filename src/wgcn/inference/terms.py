@@ -1,7 +1,6 @@
-"""Texts as weighted terms, and the rows of words added up by them, with numpy alone: what all models of texts share.
+"""Texts as weighted terms, and sums of word rows by these weights, with numpy alone: shared by all models of texts.
 
-Where numba is installed, texts are tokenised and looked up, and rows added up, by compiled code that gives the same ids
-and the same bits.
+Where numba is installed, compiled code does the same for large inputs and gives the same ids and the same bits.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ from wgcn.text.tokenize import TOKENIZERS, Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import Norm, TermWeighting, count_terms
 
-__all__ = ["TERM_SCHEMA", "UNSOUND", "Floats", "Terms", "TextTerms", "add_up", "load_terms"]
+__all__ = ["TERM_SCHEMA", "UNSOUND", "Floats", "Terms", "TextTerms", "add_up", "load_terms", "row_blocks"]
 
 Floats = npt.NDArray[Any]  # single precision, or double where a model was fitted in it
 Offsets = npt.NDArray[np.int64]
 
-# Values of gathered embeddings, and characters of text, that are worked on at a time: small enough for the caches.
+# Values of gathered embeddings, and characters of text, that are processed at a time: small enough for the caches.
 _BLOCK_VALUES = 1 << 20
 BATCH_CHARACTERS = 1 << 18
-# Characters or terms from which on compiled code is loaded.
+# Characters or terms from which compiled code is loaded.
 _WORTH_COMPILING = 1 << 17
-# Characters from which on, without compiled code, a table of n-grams is made and used.
+# Characters from which, without compiled code, a table of n-grams is built and used.
 _WORTH_A_TABLE = 1 << 17
 
 UNSOUND = "{}: config.json has values that no model has. Save or fetch it again."
@@ -52,7 +51,7 @@ TERM_SCHEMA: dict[str, type | tuple[type, ...]] = {
 
 
 class Terms(NamedTuple):
-    """Weighted terms of documents: the rows of X_dv, and what could not enter them."""
+    """Weighted terms of documents: the rows of X_dv, and how many tokens are known or not."""
 
     weights: Floats  # (terms,)
     words: npt.NDArray[Any]  # (terms,)
@@ -62,7 +61,7 @@ class Terms(NamedTuple):
 
 
 class TextTerms:
-    """From texts to weighted terms: what models of texts have in common. A dataclass that derives from it has these."""
+    """From texts to weighted terms: the base of models of texts, which are dataclasses with these fields."""
 
     tokenizer: str | Tokenizer
     ngram_range: tuple[int, int]
@@ -74,14 +73,13 @@ class TextTerms:
         object.__setattr__(self, "stop_words", tuple(sorted(set(self.stop_words))))
 
     def terms(self, texts: Iterable[str]) -> Terms:
-        """Tokenise texts and weigh their terms."""
+        """Tokenise texts and weight their terms."""
         return self._terms(list(checked_texts(texts)))
 
     def _terms(self, texts: list[str]) -> Terms:
         ids, offsets = self._encode(texts)
         known = ids >= 0
-        before = np.zeros(len(ids) + 1, np.int64)
-        np.cumsum(known, out=before[1:])
+        before = np.concatenate(([0], np.cumsum(known, dtype=np.int64)))  # known tokens before each
         counts, words, new_offsets = count_terms(ids[known], before[offsets], len(self.vocabulary))
         weights = self.weighting.weigh(counts, words, new_offsets)
         return Terms(weights, words, new_offsets, len(ids), int(len(ids) - before[-1]))
@@ -89,7 +87,7 @@ class TextTerms:
     def _rows(
         self, function: Callable[..., Floats], texts: Iterable[str], n_jobs: int | None, n_columns: int
     ) -> Floats:
-        """Return the rows that a function gives for the terms of texts, batch by batch, on `n_jobs` threads."""
+        """Apply a function of weighted terms to texts in batches, on `n_jobs` threads; return one row per text."""
 
         def work(batch: list[str]) -> Floats:
             return function(*self._terms(batch)[:3])
@@ -106,7 +104,7 @@ class TextTerms:
         """Return ids of words or n-grams, -1 for unknown ones, and where each text begins."""
         function, size = resolve_tokenizer(self.tokenizer), sum(map(len, texts))
         single = self.ngram_range == (1, 1)
-        # Another function may give tokens with spaces in them, and then an n-gram does not tell its tokens.
+        # The tokens of another function may have spaces in them, so its n-grams cannot be split into tokens.
         if single or function in TOKENIZERS.values():
             if _worth_compiling(size):
                 data, documents, rule, _ = lay_out(texts, function)
@@ -114,7 +112,7 @@ class TextTerms:
                 return (ids, offsets) if single else self._ngrams.look_up(ids, offsets)
             if not single and size > _WORTH_A_TABLE:
                 return self._ngrams.look_up(*_plain_ids(map(function, texts), self._ngrams.index))
-        stop_words = frozenset() if single else self._stop_words
+        stop_words = frozenset(() if single else self.stop_words)
         return _plain_ids(map(function, texts), self.vocabulary.index, self.ngram_range, stop_words)
 
     @cached_property
@@ -127,19 +125,15 @@ class TextTerms:
 
     @cached_property
     def _ngrams(self) -> NgramTable:
-        """The vocabulary for the look-up by the ids that `_table` gives."""
+        """The vocabulary for the look-up by the ids of single words."""
         return NgramTable(self.vocabulary.words, self.ngram_range, self.stop_words)
 
-    @cached_property
-    def _stop_words(self) -> frozenset[str]:
-        return frozenset(self.stop_words)
-
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is cached: the hashes in `_table` are of no use to another process."""
+        """Leave out cached tables: their hashes are not valid in another process."""
         return {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
 
     def _term_config(self) -> dict[str, Any]:
-        """Return the settings of a saved folder that tell how texts become terms; `load_terms` takes them back."""
+        """Return how texts become terms, for the config of a saved folder; `load_terms` reads it."""
         if not isinstance(self.tokenizer, str):
             raise InputError("A model with a tokenizer of your own cannot be saved: a file cannot hold a function.")
         return {
@@ -165,7 +159,7 @@ def load_terms(folder: store.Folder) -> dict[str, Any]:
     )
     if not sound:
         raise StoreError(UNSOUND.format(folder.path))
-    idf = folder.vector("idf", len(folder.vocabulary), np.float32)
+    idf = folder.tensor("idf", len(folder.vocabulary))
     return {
         "tokenizer": config["tokenizer"],
         "ngram_range": tuple(config["ngram_range"]),
@@ -176,19 +170,9 @@ def load_terms(folder: store.Folder) -> dict[str, Any]:
 
 
 def add_up(word_embeddings: Floats, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
-    """Return X_dv H_vm: for each document the weighted sum of the embeddings of its words.
+    """Return X_dv H_vm, of shape (documents, hidden): the weighted sums of the embeddings of words.
 
-    Parameters
-    ----------
-    word_embeddings : float array of shape (words, hidden)
-    weights, words : arrays of shape (terms,)
-        The non-zero entries of X_dv and their columns, row by row.
-    offsets : int array of shape (documents + 1,)
-        Where each row begins.
-
-    Returns
-    -------
-    float array of shape (documents, hidden)
+    `weights` and `words` are the non-zero entries of X_dv and their columns, `offsets` where each row begins.
     """
     n_documents, hidden = len(offsets) - 1, word_embeddings.shape[1]
     embedded = np.zeros((n_documents, hidden), word_embeddings.dtype)
@@ -197,12 +181,12 @@ def add_up(word_embeddings: Floats, weights: Floats, words: npt.NDArray[Any], of
 
         add_rows(word_embeddings, words, weights, offsets, embedded)
         return embedded
-    for first, last in _row_blocks(offsets, max(_BLOCK_VALUES // max(hidden, 1), 1)):
+    for first, last in row_blocks(offsets, max(_BLOCK_VALUES // max(hidden, 1), 1)):
         begin, end = int(offsets[first]), int(offsets[last])
         if begin == end:
             continue
-        # In double precision, where a product of two single ones is exact: the compiled twin may fuse it with the
-        # addition, and gives the same bits all the same.
+        # In double precision the product of two single ones is exact, so the compiled code, which may fuse it with the
+        # addition, gives the same bits.
         terms = word_embeddings[words[begin:end]] * weights[begin:end, None].astype(np.float64)
         has_terms = np.diff(offsets[first : last + 1]) > 0
         starts = (offsets[first:last] - begin)[has_terms]
@@ -230,11 +214,12 @@ def _plain_ids(
 
 
 def _worth_compiling(size: int) -> bool:
-    """Whether numba is there, and loaded already or worth the second that loading it takes."""
+    """Whether numba is loaded, or is installed and the input large enough for the second that loading takes."""
     return "numba" in sys.modules or (size > _WORTH_COMPILING and find_spec("numba") is not None)
 
 
-def _row_blocks(offsets: npt.NDArray[Any], n_terms: int) -> Iterator[tuple[int, int]]:
+def row_blocks(offsets: npt.NDArray[Any], n_terms: int) -> Iterator[tuple[int, int]]:
+    """Cut rows into blocks of at most `n_terms` entries, or of one row that has more."""
     first, n_rows = 0, len(offsets) - 1
     while first < n_rows:
         last = int(np.searchsorted(offsets, offsets[first] + n_terms, side="right")) - 1

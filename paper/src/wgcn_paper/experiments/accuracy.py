@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from wgcn.graph.pictures import panels
 from wgcn_paper.experiments.cells import Run
+from wgcn_paper.experiments.pictures import panels
 from wgcn_paper.experiments.published import ACCURACY, TITLES
 from wgcn_paper.experiments.report import NOTHING, Score, comparison, group, markdown_table, scores_of, t_test
 from wgcn_paper.experiments.table import Table

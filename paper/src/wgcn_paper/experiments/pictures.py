@@ -1,0 +1,22 @@
+"""Figures of the reports: several panels side by side, written in several formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wgcn.graph.pictures import drawing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["panels"]
+
+
+@contextmanager
+def panels(paths: Sequence[str | Path], size: tuple[float, float], n: int) -> Iterator[list[Axes]]:
+    """Give the axes of n panels side by side to draw on; they are then written to the paths as one figure."""
+    with drawing(size, *paths) as figure:
+        yield list(figure.subplots(1, n, squeeze=False)[0])
