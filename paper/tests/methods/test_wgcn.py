@@ -519,6 +519,6 @@ def test_unknown_setting_is_one_error(kind: type[NetworkMethod | LinearMethod | 
 
 
 def test_a_training_that_was_cut_short_is_no_result(papers: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.network.training._tell", lambda *_: True)
+    monkeypatch.setattr("wgcn.network.training._notify", lambda *_: True)
     with pytest.raises(KeyboardInterrupt):
         fitted(papers, "corpus")

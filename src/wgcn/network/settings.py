@@ -1,4 +1,4 @@
-"""Settings of the network and of its training, and what a training leaves. Needs no torch."""
+"""Settings of the network and of its training, and the result of a training. Needs no torch."""
 
 from __future__ import annotations
 
@@ -11,29 +11,16 @@ import numpy.typing as npt
 from wgcn.checks import check_numbers
 from wgcn.errors import InputError
 
-__all__ = [
-    "EpochRecord",
-    "History",
-    "NetworkSettings",
-    "Result",
-    "TrainedNetwork",
-    "TrainingSettings",
-]
+__all__ = ["EpochRecord", "History", "NetworkSettings", "TrainedNetwork", "TrainingSettings"]
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkSettings:
     """The options of :class:`~wgcn.network.module.WGCN`, which describes them, and `centred`.
 
-    Parameters
-    ----------
-    hidden, order, word_activation, residual, word_dropout, document_dropout, word_features
-        As for WGCN.
-    centred : bool
-        Whether to take away from each application of the graph what it gives to all words alike, its first
-        eigenvector, and to scale it so that the rows of X A are about 1 long: see
-        `wgcn.network.module.Centring`. It needs a normalised graph without negative edges, as all graphs here are
-        by default, and changes nothing with order 0.
+    `centred` removes from each application of the graph what it gives to all words alike, its first eigenvector, and
+    scales it so that the rows of X A are about 1 long: see `wgcn.network.module.Centring`. It needs a normalised graph
+    without negative edges, as all graphs here are by default, and changes nothing with order 0.
     """
 
     hidden: int = 250
@@ -47,11 +34,11 @@ class NetworkSettings:
 
     def __post_init__(self) -> None:
         check_numbers(self, real=("residual", "word_dropout", "document_dropout"), whole=("hidden", "order"))
-        _at_least(self, 1, "hidden")
-        _at_least(self, 0, "order")
+        _check_least(self, 1, "hidden")
+        _check_least(self, 0, "order")
         if not np.isfinite(self.residual):
             raise InputError(f"residual must be a finite number, got {self.residual}.")
-        _share(self, "word_dropout", "document_dropout")
+        _check_share(self, "word_dropout", "document_dropout")
 
 
 @dataclass(frozen=True)
@@ -62,9 +49,7 @@ class TrainingSettings:
     ----------
     learning_rate, weight_decay : float
         Of Adam; the decay is an L2 penalty, as in the published code.
-    max_epochs : int
-    patience : int
-        Of the rule that ends the training.
+    max_epochs, patience : int
     stopping : {"best", "mean"}
         "best": stop when the validation loss has not been below its best for `patience` epochs, and keep the best
         weights. "mean": stop when it is above the mean of the `patience` epochs before, and keep the last weights, as
@@ -112,19 +97,15 @@ class TrainingSettings:
         )
         if not 0 < self.learning_rate < np.inf:
             raise InputError(f"learning_rate must be above 0, got {self.learning_rate}.")
-        if not 0 <= self.weight_decay < np.inf:
-            raise InputError(f"weight_decay must be at least 0, got {self.weight_decay}.")
-        _at_least(self, 1, "max_epochs", "patience", "n_models", "checkpoint_every")
-        _at_least(self, 0, "seed")
+        _check_least(self, 0, "weight_decay", "seed")
+        _check_least(self, 1, "max_epochs", "patience", "batch_size", "n_models", "checkpoint_every")
         if self.stopping not in ("best", "mean"):
             raise InputError(f"stopping must be 'best' or 'mean', got {self.stopping!r}.")
-        if self.batch_size is not None:
-            _at_least(self, 1, "batch_size")
-        _share(self, "label_smoothing", "validation_fraction")
+        _check_share(self, "label_smoothing", "validation_fraction")
 
 
 class EpochRecord(NamedTuple):
-    """One epoch: the mean loss in training, and what the validation documents say afterwards, if there are any."""
+    """One epoch: the mean loss in training, and loss and accuracy on the validation documents afterwards, if any."""
 
     epoch: int
     loss: float
@@ -137,7 +118,7 @@ class EpochRecord(NamedTuple):
 
 @dataclass(frozen=True)
 class History:
-    """All epochs, whether any documents were held out for validation and how many, and whether Ctrl-C ended it."""
+    """All epochs, whether documents were held out for validation and how many, and whether Ctrl-C ended it."""
 
     records: tuple[EpochRecord, ...]
     validated: bool
@@ -145,40 +126,25 @@ class History:
     n_held_out: int = 0
 
 
-class Result(NamedTuple):
-    """One network that is trained to its end; `TrainedNetwork` has all of them side by side."""
-
-    word_table: npt.NDArray[np.float32]
-    class_weights: npt.NDArray[np.float32]
-    bias: npt.NDArray[np.float32]
-    epochs: int
-    validated: bool
-
-
 @dataclass(frozen=True, eq=False)
 class TrainedNetwork:
-    """What prediction needs: logits = ReLU(X word_table) class_weights + bias.
+    """What prediction needs: logits = ReLU(X word_table) class_weights + bias. With n_models = k, hidden is k times."""
 
-    Shapes
-    ------
-    word_table : (words, hidden), class_weights : (hidden, classes), bias : (classes,), all float32;
-    with n_models = k, hidden is k times as long.
-    """
-
-    word_table: npt.NDArray[np.float32]
-    class_weights: npt.NDArray[np.float32]
-    bias: npt.NDArray[np.float32]
+    word_table: npt.NDArray[np.float32]  # (words, hidden)
+    class_weights: npt.NDArray[np.float32]  # (hidden, classes)
+    bias: npt.NDArray[np.float32]  # (classes,)
     history: History
     epochs: tuple[int, ...]  # that were trained, of each network
 
 
-def _at_least(settings: object, least: int, *names: str) -> None:
+def _check_least(settings: object, least: int, *names: str) -> None:
     for name in names:
-        if getattr(settings, name) < least:
-            raise InputError(f"{name} must be at least {least}, got {getattr(settings, name)}.")
+        value = getattr(settings, name)
+        if value is not None and not least <= value < np.inf:
+            raise InputError(f"{name} must be at least {least}, got {value}.")
 
 
-def _share(settings: object, *names: str) -> None:
+def _check_share(settings: object, *names: str) -> None:
     for name in names:
         if not 0 <= getattr(settings, name) < 1:
             raise InputError(f"{name} must be at least 0 and below 1, got {getattr(settings, name)}.")
