@@ -45,49 +45,27 @@ class NetworkSettings:
 class TrainingSettings:
     """How to train.
 
-    Parameters
-    ----------
-    learning_rate, weight_decay : float
-        Of Adam; the decay is an L2 penalty, as in the published code.
-    max_epochs, patience : int
-    stopping : {"best", "mean"}
-        "best": stop when the validation loss has not been below its best for `patience` epochs, and keep the best
-        weights. "mean": stop when it is above the mean of the `patience` epochs before, and keep the last weights, as
-        the published code of the paper does; it trains longer.
-    batch_size : int, optional
-        Documents in a mini-batch; all at once by default.
-    label_smoothing : float
-        Share of the target that is spread over all classes, in training alone.
-    validation_fraction : float
-        Share of the documents that decide when to stop. With 0, or if there are fewer than ten documents or fewer
-        than two in every class, all of them are trained on and nothing is validated: for max_epochs with 0, for at most
-        100 epochs otherwise.
-    refit : bool
-        Whether to train once more on all documents, from the same first weights, for as many epochs as the weights
-        that were kept had.
-    n_models : int
-        Networks to train, with the seeds seed, seed + 1, ...; they become one network that averages their logits.
-    seed : int
-        Decides the split, the first weights, the dropout and the order of the mini-batches.
-    device : str
-        "cpu", "cuda", or "auto" for CUDA where there is any.
-    checkpoint_every : int
-        Epochs between two checkpoints.
+    stopping: "best" stops when the validation loss has not been below its best for `patience` epochs, and keeps the
+    best weights. "mean" stops when it is above the mean of the `patience` epochs before, and keeps the last weights, as
+    the published code of the paper does; it trains longer.
+
+    Without validation, that is with validation_fraction 0, with fewer than ten documents or fewer than two in every
+    class, all documents are trained on: for max_epochs with 0, for at most 100 epochs otherwise.
     """
 
     learning_rate: float = 0.018
-    weight_decay: float = 0.0
+    weight_decay: float = 0.0  # an L2 penalty in Adam, as in the published code
     max_epochs: int = 800
     patience: int = 10
     stopping: Literal["best", "mean"] = "best"
-    batch_size: int | None = None
-    label_smoothing: float = 0.0
-    validation_fraction: float = 0.1
-    refit: bool = False
-    n_models: int = 1
-    seed: int = 0
-    device: str = "auto"
-    checkpoint_every: int = 25
+    batch_size: int | None = None  # documents in a mini-batch; None for all at once
+    label_smoothing: float = 0.0  # share of the target that is spread over all classes, in training alone
+    validation_fraction: float = 0.1  # share of the documents that decide when to stop
+    refit: bool = False  # train once more on all documents, for as many epochs as the weights that were kept had
+    n_models: int = 1  # networks with the seeds seed, seed + 1, ...; their logits are averaged
+    seed: int = 0  # decides the split, the first weights, the dropout and the order of the mini-batches
+    device: str = "auto"  # "cpu", "cuda", or "auto" for CUDA where there is any
+    checkpoint_every: int = 25  # epochs
 
     def __post_init__(self) -> None:
         check_numbers(

@@ -49,28 +49,17 @@ def train(
     checkpoint: str | Path | None = None,
     resume: bool = False,
 ) -> TrainedNetwork:
-    """Train a WGCN on labelled documents.
+    """Train a WGCN on labelled documents, which `wgcn.estimators` has checked.
+
+    adjacency : (words, words), A_vv, symmetric; document_terms : (documents, words); targets : (documents,) with the
+    class of each (softmax, eq. 7), or (documents, classes) with all its labels as 0 and 1 (one sigmoid each).
+    A document of weight 0 is left out. `checkpoint` is the file that keeps the state; with `resume` the training
+    continues from it, if it is there, to the same bytes as without a break.
 
     Ctrl-C ends the training after the epoch in progress and keeps the best network so far; a second one raises
     KeyboardInterrupt at once.
-
-    Parameters
-    ----------
-    adjacency : csr_array of shape (words, words)
-        A_vv, which must be symmetric.
-    document_terms : csr_array of shape (documents, words)
-    targets : int array of shape (documents,), or array of 0 and 1 of shape (documents, classes)
-        The class of each document (softmax, eq. 7), or all its labels (one sigmoid each).
-    sample_weight : array of shape (documents,), optional
-        Factors of the documents' losses. A document of weight 0 is left out.
-    checkpoint : path, optional
-        File in which to keep the state of the training.
-    resume : bool
-        Whether to continue from the checkpoint, if there is one, to the same bytes as without a break.
     """
     network, settings = network or NetworkSettings(), settings or TrainingSettings()
-    if resume and checkpoint is None:
-        raise InputError("resume needs a checkpoint: give the file to go on from.")
     task = _prepare(adjacency, document_terms, targets, sample_weight, network, settings)
     training = Training(task)
     file = None if checkpoint is None else Checkpoint(Path(checkpoint), task.fingerprint())
@@ -93,8 +82,9 @@ def train(
 class _Task:
     """What is to be learnt, checked, with the graph on the device."""
 
-    adjacency: SparseMatrix
-    document_terms: csr_array  # (documents, words)
+    graph: csr_array  # A_vv, (words, words), float32
+    adjacency: SparseMatrix  # the same on the device
+    document_terms: csr_array  # (documents, words), float32
     targets: npt.NDArray[Any]  # (documents,) int64 or (documents, classes) float32
     weights: npt.NDArray[np.float64]  # (documents,)
     n_classes: int
@@ -118,18 +108,11 @@ class _Task:
             "shape": [*self.document_terms.shape, self.n_classes],
         }
         del settings["checkpoint_every"]
-        graph, terms, features = self.adjacency.matrix, self.document_terms, self.network.word_features
-        arrays = {
-            "rows": graph.crow_indices().cpu().numpy(),
-            "columns": graph.col_indices().cpu().numpy(),
-            "edges": graph.values().cpu().numpy(),
-            "offsets": terms.indptr,
-            "words": terms.indices,
-            "terms": terms.data,
-            "targets": self.targets,
-            "weights": self.weights,
-            "features": np.empty(0) if features is None else np.asarray(features),
-        }
+        features, matrices = self.network.word_features, {"graph": self.graph, "documents": self.document_terms}
+        arrays = {"targets": self.targets, "weights": self.weights}
+        arrays["features"] = np.empty(0) if features is None else np.asarray(features)
+        for name, matrix in matrices.items():
+            arrays.update({f"{name}.{part}": getattr(matrix, part) for part in ("indptr", "indices", "data")})
         return digest(json.dumps(settings, sort_keys=True, default=float), arrays)
 
 
@@ -141,42 +124,23 @@ def _prepare(
     network: NetworkSettings,
     settings: TrainingSettings,
 ) -> _Task:
-    """Check what was given, and leave out documents of weight 0."""
+    """Leave out documents of weight 0, and bring the graph to the device, folded into the documents if it can be."""
     device = find_device(settings.device)
-    n_documents, n_words = document_terms.shape
-    targets = np.asarray(targets)
-    weights = np.ones(n_documents) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if not n_documents:
-        raise InputError("There are no labelled documents to train on.")
-    if adjacency.shape != (n_words, n_words):
-        raise InputError(
-            f"adjacency has the shape {adjacency.shape}, but document_terms has {n_words:,} columns: expected one row "
-            "and one column for each."
-        )
-    if len(targets) != n_documents or weights.shape != (n_documents,):
-        raise InputError(
-            f"document_terms has {n_documents:,} rows, targets {len(targets):,}, and sample_weight has the shape "
-            f"{weights.shape}: expected one of each for every document."
-        )
-    if not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any():
-        raise InputError("sample_weight must be finite, not negative, and above 0 for at least one document.")
-    if targets.ndim == 2 and np.isin(targets, (0, 1)).all():
+    weights = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if targets.ndim == 2:
         targets, n_classes = targets.astype(np.float32), targets.shape[1]
-    elif targets.ndim == 1 and np.issubdtype(targets.dtype, np.integer) and targets.min() >= 0:
-        targets, n_classes = targets.astype(np.int64), int(targets.max()) + 1
     else:
-        raise InputError(
-            f"targets is {targets.dtype} of shape {targets.shape}; expected class numbers from 0 on, one for each "
-            "document, or a matrix of 0 and 1 with one column for each class."
-        )
+        targets, n_classes = targets.astype(np.int64), int(targets.max()) + 1
     used = weights > 0
     terms = csr_array(document_terms, dtype=np.float32)[used]
-    graph = sparse_matrix(csr_array(adjacency, dtype=np.float32), device, symmetric=True)
+    graph = csr_array(adjacency, dtype=np.float32)
+    on_device = sparse_matrix(graph, device, symmetric=True)
     centring = find_centring(adjacency, terms, network.order) if network.centred and network.order else None
     folded = can_fold(adjacency, terms, network)
     if folded:
         terms = fold(adjacency, terms, network, centring)
-    return _Task(graph, terms, targets[used], weights[used], n_classes, network, settings, device, centring, folded)
+    targets, weights = targets[used], weights[used]
+    return _Task(graph, on_device, terms, targets, weights, n_classes, network, settings, device, centring, folded)
 
 
 class _Batch(NamedTuple):
