@@ -1,7 +1,7 @@
 """The choice of settings: against made models whose right answers are known, and in the estimators."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
 from threadpoolctl import threadpool_limits
@@ -18,9 +18,10 @@ from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.linear import training as linear_training
 from wgcn.linear.model import LinearSettings
+from wgcn.linear.splits import cross_validation_parts
 from wgcn.linear.teacher import Taught, Teacher
 from wgcn.linear.training import LinearTask, LinearTraining, train_linear
-from wgcn.linear.tuning import Settings, Trial, Tuned, Tuning, tune
+from wgcn.linear.tuning import Settings, Trial, TrialCallback, Tuned, Tuning, tune
 
 DEFAULT = {"alpha": 0.5, "naive_bayes": 0.5, "C": 0.5}
 
@@ -33,33 +34,32 @@ def _one_blas_thread() -> Iterator[None]:
 
 
 class Oracle:
-    """A made model that is right about given documents: the only word of document i is word i."""
+    """A made model that is right about given documents."""
 
     def __init__(self, labels: np.ndarray, right: Callable[[Settings], np.ndarray]) -> None:
         self.labels, self.right = labels, right
         self.tried: list[Settings] = []
         self.fits: list[tuple[np.ndarray, Settings]] = []
 
-    def __call__(self, rows: np.ndarray, settings: Settings) -> Any:
+    def __call__(self, part: np.ndarray, settings: Settings) -> np.ndarray:
         if settings not in self.tried:
             self.tried.append(settings)
-        self.fits.append((rows, settings))
-        answers = self.right(settings)
-        return type(
-            "Made",
-            (),
-            {
-                "scores_of": staticmethod(lambda documents: documents.indices),
-                "are_right": staticmethod(lambda scores, targets: answers[scores]),
-            },
-        )
+        self.fits.append((part, settings))
+        return self.right(settings)[part]
 
-    def tune(self, **arguments: Any) -> Tuned:
-        n = len(self.labels)
-        given = {"seconds": np.inf, "trials": 12, "default": DEFAULT, "weight": np.ones(n), "callbacks": ()} | arguments
-        race = Tuning(given.pop("seconds"), given.pop("trials"), given.pop("callbacks"))
-        terms, targets = csr_array(eye_array(n, format="csr")), np.eye(2)[self.labels]
-        return tune(self, terms, targets, given.pop("weight"), given.pop("default"), race, **given)
+    def tune(
+        self,
+        *,
+        seconds: float = np.inf,
+        trials: int = 12,
+        callbacks: Sequence[TrialCallback] = (),
+        default: Settings = DEFAULT,
+        weight: np.ndarray | None = None,
+        random_state: int = 0,
+    ) -> Tuned:
+        weight = np.ones(len(self.labels)) if weight is None else weight
+        parts = cross_validation_parts(self.labels, np.eye(2)[self.labels], np.random.RandomState(random_state))
+        return tune(self, parts, weight, default, Tuning(seconds, trials, callbacks))
 
 
 def balanced(n: int) -> np.ndarray:

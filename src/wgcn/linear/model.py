@@ -40,27 +40,15 @@ Floats = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class LinearSettings:
-    """Settings of the linear model.
+    """Settings of the linear model."""
 
-    Parameters
-    ----------
-    alpha : float
-        Weight of the graph beside the words themselves, which have 1; 0 leaves the graph out. The graph is scaled
-        first, so that at 1 both parts of a training document are equally long on average.
-    naive_bayes : float
-        How much R depends on the words, from 0, not at all, to 1.
-    C : float
-        Weight of the loss beside the penalty: larger fits the training documents closer.
-    max_iter : int
-    tol : float
-        Stop when three iterations in a row each lower the objective by less than this share.
-    """
-
+    # Weight of the graph, beside 1 for the words themselves. The graph is scaled first, so that at 1 both parts of a
+    # training document are equally long on average.
     alpha: float = 0.5
-    naive_bayes: float = 0.5
-    C: float = 0.5
+    naive_bayes: float = 0.5  # how much R depends on the words, from 0, not at all, to 1
+    C: float = 0.5  # weight of the loss beside the penalty: larger fits the training documents closer
     max_iter: int = 100
-    tol: float = 3e-4
+    tol: float = 3e-4  # stop when three iterations in a row each lower the objective by less than this share
 
     def __post_init__(self) -> None:
         for name, least in (("alpha", 0), ("tol", 0), ("max_iter", 1)):
@@ -97,18 +85,12 @@ def fit_linear(
 ) -> LinearFit:
     """Fit the linear model to X of shape (documents, words), whose type (float32 or float64) the fit has too.
 
-    Parameters
-    ----------
-    targets : float array of shape (documents, columns)
-        1 where a document has a class, else 0. One column for a problem of two classes, with 1 for the second.
-    adjacency : csr_array of shape (words, words), optional
-        A, symmetric. Without it, or with alpha 0, it is a plain linear model.
-    scale : float, optional
-        The result of `graph_scale`, if it was computed on other documents than these.
-    taught : Taught, optional
-        T and a part of b, with the columns of targets.
-    start : LinearFit, optional
-        Warm start: a fit with these settings, such as one to fewer documents. The result is the same up to `tol`.
+    targets : (documents, columns), 1 where a document has a class, else 0; for a problem of two classes, one column
+        with 1 for the second
+    adjacency : A, (words, words), symmetric; without it, or with alpha 0, it is a plain linear model
+    scale : the result of `graph_scale`, if it was computed on other documents than these
+    taught : T and a part of b, with the columns of targets
+    start : warm start from a fit with these settings, such as one to fewer documents; the result is the same up to tol
     """
     dtype = document_terms.dtype
     weight = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight, float)

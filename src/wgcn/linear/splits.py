@@ -5,14 +5,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-__all__ = ["few_labels", "folds", "held_out_mask"]
+__all__ = ["cross_validation_parts", "few_labels", "folds", "held_out_mask"]
 
+Floats = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
+
+_FOLDS = 5
+_ENOUGH_DOCUMENTS = 2000  # to judge a model by: where there are more, some folds are never held out
+_FEW_DOCUMENTS, _REPEATS = 100, 3  # with fewer than 100, the folds are drawn three times
 
 
 def held_out_mask(codes: Rows, fraction: float, random: np.random.RandomState) -> npt.NDArray[np.bool_]:
@@ -42,6 +48,16 @@ def folds(codes: Rows, n_folds: int, random: np.random.RandomState) -> list[Rows
     with warnings.catch_warnings():  # that some classes have fewer documents than there are folds
         warnings.simplefilter("ignore", UserWarning)
         return [common[test] for _, test in splitter.split(common, codes[common])]
+
+
+def cross_validation_parts(codes: Rows, targets: Floats, random: np.random.RandomState) -> list[Rows]:
+    """Return folds to hold out in turn, stratified by `codes`; none if half of the classes have only one document."""
+    if np.mean(targets.sum(axis=0) < 2) >= 0.5:
+        return []
+    repeats = _REPEATS if len(_in_common_classes(codes)) < _FEW_DOCUMENTS else 1
+    parts = [part for _ in range(repeats) for part in folds(codes, _FOLDS, random)]
+    n_parts = int(np.searchsorted(np.cumsum([len(part) for part in parts]), _ENOUGH_DOCUMENTS)) + 1
+    return parts[:n_parts]
 
 
 def _in_common_classes(codes: Rows) -> Rows:

@@ -26,9 +26,9 @@ from wgcn.errors import InputError
 from wgcn.inference.scorer import Scorer
 from wgcn.linear.model import LinearFit, LinearSettings, fit_linear
 from wgcn.linear.scales import graph_scale
-from wgcn.linear.splits import held_out_mask
+from wgcn.linear.splits import cross_validation_parts, held_out_mask
 from wgcn.linear.teacher import Taught, Teacher, sample_unlabelled
-from wgcn.linear.tuning import Settings, Tuned, Tuning, cross_validation_parts, tune
+from wgcn.linear.tuning import Settings, Tuned, Tuning, tune
 
 __all__ = ["LinearTask", "LinearTrained", "LinearTraining", "calibrate", "train_linear"]
 
@@ -47,32 +47,16 @@ _PRIOR_LOG_DEVIATION = 0.7
 
 @dataclass(frozen=True)
 class LinearTraining:
-    """How the linear model is trained.
-
-    Parameters
-    ----------
-    settings : LinearSettings
-    teacher : float
-        Weight of the teacher's scores, times the share of unlabelled documents.
-    self_training : float
-        Weight of an unlabelled document in the second fit, beside a labelled one; 0 for no second fit.
-    validation_fraction : float
-        Share of the labelled documents that are held out for calibration; 0 for none.
-    tuning : Tuning, optional
-        Without it, the settings are used as they are.
-    random_state : int, RandomState or None
-    n_jobs : int, optional
-    class_prior : array of shape (classes,), optional
-        Shares of the classes among the unlabelled documents and those to be predicted, if not those among the labels.
-    """
+    """How the linear model is trained."""
 
     settings: LinearSettings
-    teacher: float = 2.0
-    self_training: float = 0.3
-    validation_fraction: float = 0.1
-    tuning: Tuning | None = None
+    teacher: float = 2.0  # weight of the teacher's scores, times the share of unlabelled documents
+    self_training: float = 0.3  # weight of an unlabelled document in the second fit, beside a labelled one; 0 for none
+    validation_fraction: float = 0.1  # share of the labelled documents held out for calibration
+    tuning: Tuning | None = None  # None: the settings are used as they are
     random_state: Any = 0
     n_jobs: int | None = None
+    # Shares of the classes among the unlabelled documents and those to be predicted, if not those among the labels.
     class_prior: npt.NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
@@ -165,23 +149,25 @@ class _Trainer:
             defaults["alpha"] = self.settings.alpha
         if self.teacher is not None:
             defaults["teacher"] = self.teacher_weight
-        tuned = tune(
-            self._try_settings,
-            self.task.terms,
-            self.task.targets,
-            self.task.weight,
-            {name: float(value) for name, value in defaults.items()},
-            tuning,
-            multilabel=self.task.multilabel,
-            random_state=self.training.random_state,
-        )
+        default = {name: float(value) for name, value in defaults.items()}
+        tuned = tune(self._are_right, self._folds(), self.task.weight, default, tuning)
         self._use(tuned.settings)
         self._taught.clear()
         return tuned
 
-    def _try_settings(self, rows: Rows, values: Settings) -> Scorer:
+    def _are_right(self, part: Rows, values: Settings) -> npt.NDArray[np.bool_]:
+        """Fit with some settings without some documents, and return for which of these the model is right."""
         self._use(values)
-        return self._scorer(self._first_fit(rows, None, keep_taught=True), rows)
+        rest = self._without(part)
+        scorer = self._scorer(self._first_fit(rest, None, keep_taught=True), rest)
+        return scorer.are_right(scorer.scores_of(self.task.terms[part]), self.task.targets[part])
+
+    def _folds(self) -> list[Rows]:
+        random = check_random_state(self.training.random_state)
+        return cross_validation_parts(self.task.codes, self.task.targets, random)
+
+    def _without(self, part: Rows) -> Rows:
+        return np.setdiff1d(np.arange(len(self.task.targets)), part)
 
     def _use(self, values: Settings) -> None:
         values = dict(values)
@@ -225,13 +211,12 @@ class _Trainer:
         """
         assert self.teacher is not None
         targets, everything = self.task.targets, np.arange(len(self.task.targets))
-        random = check_random_state(self.training.random_state)
-        parts = cross_validation_parts(self.task.codes, targets, random)
+        parts = self._folds()
         if not parts:
             return None
         scores = []
         for part in parts:
-            rest = np.setdiff1d(everything, part)
+            rest = self._without(part)
             scores.append(self.teacher.teach(targets[rest], rest).scores(self.task.terms[part]))
         places = np.concatenate(parts)
         found = calibrate(scorer, np.vstack(scores), targets[places], len(np.unique(places)))

@@ -17,27 +17,20 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_random_state
 
 from wgcn.errors import InputError, WGCNWarning
-from wgcn.linear.splits import folds
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-    from wgcn.inference.scorer import Scorer
-
-__all__ = ["Trial", "TrialCallback", "Tuned", "Tuning", "cross_validation_parts", "tune"]
+__all__ = ["Trial", "TrialCallback", "Tuned", "Tuning", "tune"]
 
 Floats = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 Settings = dict[str, float]
-Fit = Callable[[Rows, Settings], "Scorer"]
+Judge = Callable[[Rows, Settings], Floats]
 
 _GRID: dict[str, Sequence[float]] = {
     "alpha": (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0),
@@ -45,9 +38,6 @@ _GRID: dict[str, Sequence[float]] = {
     "teacher": (0.0, 0.5, 1.0, 2.0, 3.0, 4.0),
 }
 _C_FACTORS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)  # C is the given one times one of these
-_FOLDS = 5
-_ENOUGH_DOCUMENTS = 2000  # to judge a candidate by: where there are more, some folds are never held out
-_FEW_DOCUMENTS, _REPEATS = 100, 3  # with fewer than 100, the folds are drawn three times
 _GIVE_UP = 1.0  # standard errors behind the best
 _REPLACE_DEFAULT = 2.0  # standard errors ahead of the default; with 1, what was chosen gained nothing on test sets
 
@@ -103,29 +93,18 @@ class Tuning:
             raise InputError(f"The trials of tuning must be at least 1, got {self.trials}.")
 
 
-def tune(
-    fit: Fit,
-    terms: csr_array,
-    targets: Floats,
-    weight: Floats,
-    default: Settings,
-    tuning: Tuning,
-    *,
-    multilabel: bool = False,
-    random_state: Any = 0,
-) -> Tuned:
-    """Choose settings for labelled documents of shape (documents, words), targets (documents, classes).
+def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings, tuning: Tuning) -> Tuned:
+    """Choose settings.
 
-    `fit` fits the model to some rows of the documents with some settings. `default` names the settings to choose, with
-    the values to begin with: some of alpha, naive_bayes, teacher and C. `weight` counts in fitting and in judging.
+    `judge` fits a model with some settings without some documents, and returns for which of these it is right: 1 or 0.
+    `parts` are the folds to hold out in turn, and `weight`, of shape (documents,), is what each document counts.
+    `default` names the settings to choose, with the values to begin with: some of alpha, naive_bayes, teacher and C.
     """
     started, n_done = time.perf_counter(), 0
-    codes = np.zeros(len(targets), np.int64) if multilabel else targets.argmax(axis=1)
-    parts = cross_validation_parts(codes, targets, check_random_state(random_state))
     if not parts:
         _warn("Tuning has nothing to choose settings by: half of the classes or more have only one labelled document.")
         return Tuned(default, None, None, 0, time.perf_counter() - started)
-    race = _Race(fit, terms, targets, weight, parts, default)
+    race = _Race(judge, parts, weight, default)
     for settings in islice(_candidates(race), tuning.trials):
         judged = race.judge(settings, started + tuning.seconds)
         if judged is None:
@@ -154,10 +133,8 @@ class _Judged(NamedTuple):
 class _Race:
     """Candidates judged on the same documents."""
 
-    def __init__(
-        self, fit: Fit, terms: csr_array, targets: Floats, weight: Floats, parts: Sequence[Rows], default: Settings
-    ) -> None:
-        self._fit, self._terms, self._targets, self._weight, self._parts = fit, terms, targets, weight, parts
+    def __init__(self, judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings) -> None:
+        self._judge, self._parts, self._weight = judge, parts, weight
         self.default = self.best = _Judged(default, [])
 
     def judge(self, settings: Settings, deadline: float) -> _Judged | None:
@@ -175,18 +152,13 @@ class _Race:
                     continue
                 if time.perf_counter() >= deadline:
                     return None
-                one.right.append(self._are_right(part, one.settings))
+                one.right.append(self._judge(part, one.settings).astype(np.float64))
             gain, error = self.gain(judged, self.best)
             if gain < -_GIVE_UP * error:
                 return judged
         if gain > 0:
             self.best = judged
         return judged
-
-    def _are_right(self, part: Rows, settings: Settings) -> Floats:
-        """Fit without a fold, and return for which of its documents the model is right."""
-        scorer = self._fit(np.setdiff1d(np.arange(len(self._weight)), part), settings)
-        return scorer.are_right(scorer.scores_of(self._terms[part]), self._targets[part]).astype(np.float64)
 
     def gain(self, one: _Judged, other: _Judged) -> tuple[float, float]:
         """Return the difference of two accuracies on the folds that both were judged by, and its standard error."""
@@ -231,17 +203,6 @@ def _moved(settings: Settings, grid: dict[str, list[float]], steps: int) -> Iter
         for other in (max(place - steps, 0), min(place + steps, len(grid[name]) - 1)):
             if other != place:
                 yield {**settings, name: grid[name][other]}
-
-
-def cross_validation_parts(codes: Rows, targets: Floats, random: np.random.RandomState) -> list[Rows]:
-    """Return folds to hold out in turn, stratified by `codes`; none if half of the classes have only one document."""
-    if np.mean(targets.sum(axis=0) < 2) >= 0.5:
-        return []
-    n_common = int(np.sum(np.bincount(codes)[codes] > 1))
-    repeats = _REPEATS if n_common < _FEW_DOCUMENTS else 1
-    parts = [part for _ in range(repeats) for part in folds(codes, _FOLDS, random)]
-    n_parts = int(np.searchsorted(np.cumsum([len(part) for part in parts]), _ENOUGH_DOCUMENTS)) + 1
-    return parts[:n_parts]
 
 
 def _warn(message: str) -> None:
