@@ -138,6 +138,9 @@ def altered_states(state: State) -> Iterator[tuple[str, Any]]:
     for path in places(state, ()):
         if not path or path == ("fingerprint",):
             continue
+        # Of the epochs, the first, the first of the second network and the last: the others are like them.
+        if path[0] == "records" and len(path) > 1 and path[1] not in (0, 5, len(state["records"]) - 1):
+            continue
         old = state
         for key in path:
             old = old[key]

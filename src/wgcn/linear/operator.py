@@ -80,4 +80,5 @@ class DocumentOperator:
         else:
             back = multiply(self._transposed, gradient, self._pool, self._memory[0])  # X^T G, (words, columns)
             back = self._block.adjoint(back, self._memory[1])
-        return np.multiply(1 if self._scales is None else self._scales, back, out=out)
+        np.multiply(1 if self._scales is None else self._scales, back, out=out)
+        return out

@@ -117,7 +117,7 @@ class Teacher:
             spread = np.float32(_SPREADING) * (self._graph @ spread) + np.float32(1 - _SPREADING) * known
         # A class that spreads easily would get more documents than its share.
         expected = targets.mean(axis=0) if class_prior is None else class_prior.astype(np.float32)
-        shares = spread * (expected / np.maximum(spread.sum(axis=0), 1e-12))
+        shares: Floats = spread * (expected / np.maximum(spread.sum(axis=0), 1e-12))
         totals = shares.sum(axis=1, keepdims=True)
         shares = np.divide(shares, totals, out=np.zeros_like(shares), where=totals > 0)
         shares[labelled] = targets

@@ -375,7 +375,7 @@ class Training:
         n_held_out = self.task.n_held_out
         return TrainedNetwork(
             np.hstack(tables),
-            np.vstack(class_weights) / np.float32(len(self.networks)),
+            np.vstack(class_weights, dtype=np.float32) / np.float32(len(self.networks)),
             np.mean(biases, axis=0, dtype=np.float32),
             History(tuple(self.records), n_held_out > 0, interrupted and unfinished, n_held_out),
             tuple({progress.number: progress.best_epoch for progress in self.finished}.values()),
