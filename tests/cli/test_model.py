@@ -398,7 +398,6 @@ def test_the_average_is_not_asked_for_with_the_network_alone(run: Run, train: Pa
 
 
 def test_fit_chooses_settings(run: Run, train: Path) -> None:
-    pytest.importorskip("optuna", reason="--tune needs Optuna")
     code, out, err = run("fit", train, "--model", train.parent / "m", "--tune", "--tune-seconds", 1000)
     assert code == 0
     assert err.count("\n") == 2
@@ -415,7 +414,6 @@ def test_fit_chooses_settings(run: Run, train: Path) -> None:
 def test_ctrl_c_while_settings_are_chosen_leaves_nothing(
     run: Run, train: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("optuna", reason="--tune needs Optuna")
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

@@ -8,12 +8,12 @@ import pytest
 from scipy.sparse import csr_array, vstack
 
 from wgcn.errors import InputError
-from wgcn.estimators.labels import Labels, read_labels
-from wgcn.inference.model import Scorer
+from wgcn.inference.scorer import Scorer
 from wgcn.linear import teacher
 from wgcn.linear import training as linear_training
-from wgcn.linear.model import LinearSettings, fit_linear, graph_scale
-from wgcn.linear.training import LinearTrained, LinearTraining, train_linear
+from wgcn.linear.model import LinearSettings, fit_linear
+from wgcn.linear.scales import graph_scale
+from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, calibrate, train_linear
 
 SETTINGS = LinearSettings(tol=1e-8, max_iter=500)
 
@@ -42,10 +42,16 @@ def training(**changes: Any) -> LinearTraining:
     )
 
 
+def task(
+    terms: csr_array, codes: Any, unlabelled: csr_array, adjacency: csr_array, weight: np.ndarray | None = None
+) -> LinearTask:
+    targets = np.eye(int(np.max(codes)) + 1)[np.asarray(codes)]
+    return LinearTask(terms, targets, False, np.ones(len(targets)) if weight is None else weight, unlabelled, adjacency)
+
+
 def trained(n_classes: int = 3, n: int = 12, weight: np.ndarray | None = None, **changes: Any) -> LinearTrained:
     x, classes = documents(n + 90, n_classes, 0)
-    weight = np.ones(n) if weight is None else weight
-    return train_linear(x[:n], read_labels(classes[:n]), weight, x[n:], graph(x), training(**changes))
+    return train_linear(task(x[:n], classes[:n], x[n:], graph(x), weight), training(**changes))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -70,7 +76,7 @@ def test_the_second_fit_is_one_to_all_documents_with_the_labels_of_the_first(
         graph(x),
         SETTINGS,
         sample_weight=(weights := np.concatenate([weight, 0.3 * own_weight[guessed]])),
-        scale=graph_scale(x[:n], graph(x), 1, weight),
+        scale=graph_scale(x[:n], graph(x), weight),
     )
     found = trained(n_classes, n, weight, teacher=strength, class_prior=prior)
     table, bias = found.scorer.word_embeddings, found.scorer.bias
@@ -88,9 +94,7 @@ def test_a_word_that_no_labelled_document_has_is_learnt_from_the_others() -> Non
     x[2:13, [0, 2]] = x[13:, [1, 3]] = 1  # word 2 goes with word 0, word 3 with word 1
     terms, empty = csr_array(x), csr_array((4, 4))
     tables = [
-        train_linear(
-            terms[:2], read_labels(["a", "b"]), np.ones(2), terms[2:], empty, training(teacher=0, self_training=w)
-        )
+        train_linear(task(terms[:2], [0, 1], terms[2:], empty), training(teacher=0, self_training=w))
         for w in (0.0, 0.3)
     ]
     first, second = (each.scorer.word_embeddings for each in tables)
@@ -109,7 +113,7 @@ def test_a_heavier_document_without_a_label_counts_more_and_none_counts_nothing(
 
 
 def test_documents_that_are_held_out_have_no_label_in_either_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear_training, "_MIN_BESIDE_A_TEACHER", 0)
+    monkeypatch.setattr(linear_training, "_MIN_BESIDE_TEACHER", 0)
     n = 120
     x, classes = documents(n + 90, 3, 0)
     sizes = []
@@ -119,8 +123,7 @@ def test_documents_that_are_held_out_have_no_label_in_either_fit(monkeypatch: py
         return fit_linear(terms, targets, *given, **named)
 
     monkeypatch.setattr(linear_training, "fit_linear", watched)
-    labels = read_labels(classes[:n])
-    found = train_linear(x[:n], labels, np.ones(n), x[n:], graph(x), training(validation_fraction=0.1))
+    found = train_linear(task(x[:n], classes[:n], x[n:], graph(x)), training(validation_fraction=0.1))
     assert sizes == [108, 108 + 90, 120, 120 + 90]
     assert found.n_held_out == 12
     assert found.held_out_accuracy is not None
@@ -139,18 +142,18 @@ def test_few_labels_are_all_fitted_and_the_teacher_tells_how_good_it_is(n_classe
     truth = np.eye(n_classes)[classes]
     losses = []
     for found in (asked, not_asked):
-        scores = found.scorer.scores(x.data, x.indices, x.indptr)
+        scores = found.scorer.scores_of(x)
         losses.append(-np.mean(np.log((found.scorer.probabilities(scores) * truth).sum(axis=1))))
     assert losses[0] < losses[1] + 0.05
 
 
 def test_labels_that_say_nothing_make_the_model_doubt() -> None:
     x, _ = documents(200, 3, 0)
-    random = read_labels(np.random.default_rng(0).permutation(np.arange(60) % 3))
-    found = train_linear(x[:60], random, np.ones(60), x[60:], graph(x), training(validation_fraction=0.1))
+    random = np.random.default_rng(0).permutation(np.arange(60) % 3)
+    found = train_linear(task(x[:60], random, x[60:], graph(x)), training(validation_fraction=0.1))
     assert found.held_out_accuracy is not None
     assert found.held_out_accuracy < 0.6
-    scores = found.scorer.scores(*((others := x[60:]).data, others.indices, others.indptr))
+    scores = found.scorer.scores_of(x[60:])
     assert found.scorer.probabilities(scores).max(axis=1).mean() < 0.6
 
 
@@ -158,9 +161,9 @@ def test_a_few_documents_that_are_all_right_do_not_make_the_model_certain() -> N
     scorer = Scorer(np.zeros((1, 3)), None, np.zeros(3), np.full(3, 1 / 3), 2.0)
     for n in (1, 10, 100, 10_000):
         targets = np.eye(3)[np.arange(n) % 3]
-        sharpness = linear_training._sharpness(scorer, 2 * targets - 1, targets, n)
+        sharpness = calibrate(scorer, 2 * targets - 1, targets, n).sharpness
         assert 2 <= sharpness < 8
-    wrong = linear_training._sharpness(scorer, 1 - 2 * targets, targets, 10_000)
+    wrong = calibrate(scorer, 1 - 2 * targets, targets, 10_000).sharpness
     assert wrong < 0.1
 
 
@@ -171,36 +174,14 @@ def test_sharpness_is_found_where_the_documents_tell(n: int) -> None:
     scorer = Scorer(np.zeros((1, 4)), None, np.zeros(4), np.full(4, 1 / 4), 2.0)
     likely = replace(scorer, sharpness=5.0).probabilities(scores)
     codes = (likely.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
-    found = linear_training._sharpness(scorer, scores, np.eye(4)[codes], n)
+    found = calibrate(scorer, scores, np.eye(4)[codes], n).sharpness
     assert found == pytest.approx(5, rel=0.3 if n == 200 else 0.05)
 
 
 def test_classes_of_one_document_each_tell_nothing() -> None:
     x, _ = documents(40, 3, 0)
-    found = train_linear(x[:3], read_labels([0, 1, 2]), np.ones(3), x[3:], graph(x), training(validation_fraction=0.1))
+    found = train_linear(task(x[:3], [0, 1, 2], x[3:], graph(x)), training(validation_fraction=0.1))
     assert (found.held_out_accuracy, found.n_held_out, found.scorer.sharpness) == (None, 0, 2.0)
-
-
-@pytest.mark.parametrize("fraction", [0.1, 0.9, 0.999, 0.001])
-@pytest.mark.parametrize(
-    "codes",
-    [
-        np.arange(120),
-        np.maximum(np.arange(120) - 4, 0),
-        np.arange(120) // 2,
-        np.maximum(np.arange(120) - 100, 0),
-        np.arange(120) % 2,
-    ],
-    ids=["one a class", "a class of five", "two a class", "long tail", "two classes"],
-)
-def test_of_each_class_a_document_is_left_to_train_on(codes: np.ndarray, fraction: float) -> None:
-    labels = read_labels(codes)
-    training = LinearTraining(LinearSettings(), 0.0, 0.0, fraction)
-    held_out = linear_training._held_out(labels, training)
-    spare = len(codes) - len(labels.classes)
-    assert held_out.sum() == min(round(fraction * len(codes)), spare)
-    if fraction < 0.5:
-        assert set(codes[~held_out]) == set(codes)
 
 
 @pytest.mark.parametrize("n_labelled", [2, 120])
@@ -208,11 +189,9 @@ def test_of_each_class_a_document_is_left_to_train_on(codes: np.ndarray, fractio
 def test_one_document_a_class_can_be_learnt(n_labelled: int, n_others: int) -> None:
     terms, others = csr_array(np.eye(n_labelled, 130)), csr_array(np.eye(n_others, 130))
     adjacency = csr_array(np.ones((130, 130)) / 130)
-    training = LinearTraining(LinearSettings(), 2.0, 0.3, 0.1)
-    labels = read_labels(np.arange(n_labelled))
-    trained = train_linear(terms, labels, np.ones(n_labelled), others, adjacency, training)
+    trained = train_linear(task(terms, np.arange(n_labelled), others, adjacency), LinearTraining(LinearSettings()))
     assert trained.n_held_out == 0
-    scores = trained.scorer.scores(terms.data, terms.indices, terms.indptr)
+    scores = trained.scorer.scores_of(terms)
     assert np.array_equal(scores.argmax(axis=1), np.arange(n_labelled))
 
 
@@ -220,10 +199,10 @@ def test_documents_of_weight_0_are_as_if_they_were_not_there() -> None:
     rng = np.random.default_rng(0)
     terms, codes = csr_array(rng.random((260, 8))), np.arange(260) % 2
     weight = (np.arange(260) < 6).astype(float)  # hardly a part of them that has any weight
-    training = LinearTraining(LinearSettings(), 2.0, 0.3, 0.1)
+    training = LinearTraining(LinearSettings())
     graph, others = csr_array((8, 8)), csr_array((0, 8))
-    all_of_them = train_linear(terms, read_labels(codes), weight, others, graph, training)
-    few = train_linear(terms[:6], read_labels(codes[:6]), np.ones(6), others, graph, training)
+    all_of_them = train_linear(task(terms, codes, others, graph, weight), training)
+    few = train_linear(task(terms[:6], codes[:6], others, graph), training)
     assert np.array_equal(all_of_them.scorer.word_embeddings, few.scorer.word_embeddings)
 
 
@@ -231,11 +210,10 @@ def test_of_very_many_documents_some_are_taken_evenly(monkeypatch: pytest.Monkey
     monkeypatch.setattr(teacher, "_MOST_DOCUMENTS", 30)
     n = 12
     x, classes = documents(n + 90, 3, 0)
-    labels = read_labels(classes[:n])
-    found = train_linear(x[:n], labels, np.ones(n), x[n:], graph(x), training(teacher=0))
+    found = train_linear(task(x[:n], classes[:n], x[n:], graph(x)), training(teacher=0))
     some = x[n + np.linspace(0, 89, 18).astype(int)]
     monkeypatch.undo()
-    fewer = train_linear(x[:n], labels, np.ones(n), some, graph(x), training(teacher=0))
+    fewer = train_linear(task(x[:n], classes[:n], some, graph(x)), training(teacher=0))
     assert np.array_equal(found.scorer.word_embeddings, fewer.scorer.word_embeddings)
 
 
@@ -248,6 +226,9 @@ def test_senseless_weights_are_refused(name: str, value: float) -> None:
 
 def test_several_classes_a_document_leave_the_others_out() -> None:
     x, _ = documents(30, 3, 0)
-    labels: Labels = read_labels([["a"], ["a", "b"], ["b"], []] * 3)
-    found = [train_linear(x[:12], labels, np.ones(12), others, graph(x), training()) for others in (x[12:], x[12:12])]
+    targets = np.array([[1, 0], [1, 1], [0, 1], [0, 0]] * 3, float)
+    found = [
+        train_linear(LinearTask(x[:12], targets, True, np.ones(12), others, graph(x)), training())
+        for others in (x[12:], x[12:12])
+    ]
     assert np.array_equal(found[0].scorer.word_embeddings, found[1].scorer.word_embeddings)

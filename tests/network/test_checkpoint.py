@@ -114,6 +114,10 @@ def altered_tensors(arrays: Arrays) -> Iterator[tuple[str, Arrays]]:
 WRONG = [None, True, -1, 0, 2**70, 0.5, float("nan"), float("inf"), "1", [], [1], {}, [[]], [None]]
 
 
+def next_epoch(record: list[Any]) -> list[Any]:
+    return [record[0] + 1, *record[1:]]
+
+
 def altered_states(state: State) -> Iterator[tuple[str, Any]]:
     """Each field in turn, at any depth: missing, one more, and with other values."""
 
@@ -133,6 +137,9 @@ def altered_states(state: State) -> Iterator[tuple[str, Any]]:
 
     for path in places(state, ()):
         if not path or path == ("fingerprint",):
+            continue
+        # Of the epochs, the first, the first of the second network and the last: the others are like them.
+        if path[0] == "records" and len(path) > 1 and path[1] not in (0, 5, len(state["records"]) - 1):
             continue
         old = state
         for key in path:
@@ -154,7 +161,9 @@ def altered_states(state: State) -> Iterator[tuple[str, Any]]:
     for i in range(len(state["records"])):
         yield f"record {i} twice", {**state, "records": state["records"][: i + 1] + state["records"][i:]}
     yield "records in another order", {**state, "records": state["records"][::-1]}
-    yield "other losses", {**state, "run": {**state["run"], "losses": [0.5] * state["run"]["epoch"]}}
+    yield "an epoch too many", {**state, "records": [*state["records"], next_epoch(state["records"][-1])]}
+    yield "an epoch too few", {**state, "records": state["records"][:-1]}
+    yield "a network too many", {**state, "records": [*state["records"], [1, *state["records"][-1][1:5], 2, False]]}
 
 
 def refused(file: Path, settings: TrainingSettings) -> bool:

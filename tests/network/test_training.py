@@ -4,7 +4,6 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -371,15 +370,13 @@ def test_several_networks_become_one_that_averages_their_logits() -> None:
 @pytest.mark.parametrize("y", [np.arange(120), np.maximum(np.arange(120) - 4, 0), np.arange(120) // 2])
 @pytest.mark.parametrize("fraction", [0.1, 0.9])
 def test_validation_leaves_a_document_of_each_of_many_classes(y: np.ndarray, fraction: float) -> None:
-    task: Any = SimpleNamespace(targets=y, settings=replace(SETTINGS, validation_fraction=fraction))
-    assert set(np.delete(y, _held_out(task, 0))) == set(y)
+    assert set(np.delete(y, _held_out(y, fraction, 0))) == set(y)
 
 
 def test_validation_takes_its_share_of_each_class_and_never_the_last_document() -> None:
     y = np.repeat([0, 1, 2, 3, 4], [20, 12, 8, 1, 1])
     for seed in range(20):
-        task: Any = SimpleNamespace(targets=y, settings=replace(SETTINGS, validation_fraction=0.25))
-        rows = _held_out(task, seed)
+        rows = _held_out(y, 0.25, seed)
         assert len(set(rows)) == len(rows) == 10
         assert np.abs(np.bincount(y[rows], minlength=5) - [5, 3, 2, 0, 0]).max() <= 1
         assert not (y[rows] >= 3).any()
@@ -470,8 +467,6 @@ def test_resuming_a_training_that_ended_gives_it_again(tmp_path: Path) -> None:
 
 def test_resuming_without_a_file_begins_at_the_beginning(tmp_path: Path) -> None:
     assert_same(fit(checkpoint=tmp_path / "state", resume=True), fit())
-    with pytest.raises(InputError, match="resume needs a checkpoint"):
-        fit(resume=True)
 
 
 @pytest.mark.parametrize(
@@ -630,13 +625,6 @@ def test_wrong_networks_are_explained(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"targets": np.zeros(3, int)}, "targets 3"),
-        ({"targets": np.full(60, -1)}, "class numbers from 0 on"),
-        ({"targets": np.full(60, 0.5)}, "class numbers from 0 on"),
-        ({"targets": np.full((60, 2), 2)}, "matrix of 0 and 1"),
-        ({"sample_weight": np.ones(3)}, r"shape \(3,\)"),
-        ({"sample_weight": np.zeros(60)}, "above 0 for at least one"),
-        ({"sample_weight": -np.ones(60)}, "not negative"),
         ({"settings": replace(SETTINGS, device="abacus")}, "Unknown device 'abacus'"),
         ({"settings": replace(SETTINGS, device="meta")}, "'meta' is not there"),
         ({"settings": replace(SETTINGS, learning_rate=1e30)}, "The loss became"),
@@ -645,14 +633,6 @@ def test_wrong_networks_are_explained(options: dict[str, Any]) -> None:
 def test_what_cannot_be_trained_on_is_explained(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         fit(**options)
-
-
-def test_graph_and_documents_must_have_the_same_words() -> None:
-    a, x, y, _ = TOPICS
-    with pytest.raises(InputError, match=r"\(20, 20\), but document_terms has 19 columns"):
-        train(a, x[:, :19], y)
-    with pytest.raises(InputError, match="no labelled documents"):
-        train(a, x[:0], y[:0])
 
 
 @needs_cuda

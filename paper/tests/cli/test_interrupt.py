@@ -34,7 +34,7 @@ def test_ctrl_c_in_reproduce_keeps_the_finished_runs(run: Run, tmp_path: Path, m
         'title = "Small"\ndatasets = ["r8"]\nprotocols = ["inductive"]\n[[row]]\nname = "SVC"\nmethod = "linear-svc"\n'
         '[[row]]\nname = "network"\nmethod = "wgcn"\nsettings = {stop_words = false, min_count = 1}\n'
     )
-    monkeypatch.setattr("wgcn.network.training._tell", lambda *_: True)
+    monkeypatch.setattr("wgcn.network.training._notify", lambda *_: True)
     command = ["reproduce", "accuracy", "--settings", tmp_path / "small.toml", "-o", tmp_path / "results", "--seeds", 1]
     code, out, err = run(*command, "--device", "cpu")
     cells._dataset.cache_clear()

@@ -150,12 +150,11 @@ def test_every_setting_of_the_linear_model_is_used() -> None:
 
 
 def test_the_linear_model_can_be_tuned() -> None:
-    pytest.importorskip("optuna", reason="tune needs Optuna")
     texts = tuple(f"{'wine' if i % 2 else 'car'} {'car' if i % 5 < 2 else 'of'} {i % 3}" for i in range(60))
     task = replace(TASK, texts=texts, labels=np.array(["drink" if i % 2 else "drive" for i in range(60)], object))
     method = LinearMethod({"tune": True, "C": 1e-4})
     method.fit(task)
-    assert method.model.report["tuned"]["n_trials"] == 25
+    assert 1 < method.model.report["tuned"]["n_trials"] <= 25
 
 
 def test_a_linear_model_averaged_with_the_network_has_the_defaults_of_both() -> None:
@@ -520,6 +519,6 @@ def test_unknown_setting_is_one_error(kind: type[NetworkMethod | LinearMethod | 
 
 
 def test_a_training_that_was_cut_short_is_no_result(papers: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.network.training._tell", lambda *_: True)
+    monkeypatch.setattr("wgcn.network.training._notify", lambda *_: True)
     with pytest.raises(KeyboardInterrupt):
         fitted(papers, "corpus")

@@ -247,11 +247,11 @@ class WGCNClassifier(MatrixClassifier):
         the labels. Scores are shifted by the logarithms of the shares. Not for multi-label models.
     tune : bool or Tuning, default=False
         Whether to choose alpha, naive_bayes, C and, with unlabelled documents, teacher by cross-validation, beginning
-        with the values given. Needs Optuna. A `wgcn.linear.tuning.Tuning` says how long.
+        with the values given. A `wgcn.linear.tuning.Tuning` says how long.
     n_jobs : int or None, default=None
         Number of threads; None or -1 for one per core, -2 for one less, and so on.
     random_state : int, RandomState or None, default=0
-        Chooses the held-out documents, and what `tune` tries.
+        Chooses the held-out documents and the folds of `tune`.
 
     Attributes
     ----------

@@ -5,10 +5,10 @@ and table are one matrix W (words, classes):
 
     scores = X (I + a A) (R * W) + X T + b
 
-The residual I keeps what a word says itself beside what its neighbours say. R is 1, or larger for words that the
-classes use differently (`wgcn.linear.scales`): the penalty then holds back the others more. T, if given, is what a
-teacher says (`wgcn.linear.teacher`), and W what is learnt beyond it. The loss is the squared hinge of linear support
-vector machines, one class against the rest, with an L2 penalty on W:
+The residual I lets a word count for itself beside its neighbours. R is 1, or larger for words that the classes use
+differently (`wgcn.linear.scales`), which are then regularised less. T, if given, are the scores of a teacher
+(`wgcn.linear.teacher`), and W is what is learnt beyond them. The loss is the squared hinge of linear support vector
+machines, one class against the rest, with an L2 penalty on W:
 
     |W|^2 / 2 + C sum_i c_i sum_k max(0, 1 - y_ik scores_ik)^2        y_ik = 1 or -1, c_i: the document's weight
 
@@ -40,28 +40,15 @@ Floats = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class LinearSettings:
-    """Settings of the linear model.
+    """Settings of the linear model."""
 
-    Parameters
-    ----------
-    alpha : float
-        Weight of the graph beside the words themselves, which have 1; 0 leaves the graph out. The graph is scaled
-        first, so that at 1 both parts of a training document are equally long on average.
-    naive_bayes : float
-        How much R depends on the words, from 0, not at all, to 1.
-    C : float
-        Weight of the loss beside the penalty: larger fits the training documents closer.
-    max_iter : int
-        Maximum number of iterations.
-    tol : float
-        Stop when three iterations in a row each lower the objective by less than this share.
-    """
-
+    # Weight of the graph, beside 1 for the words themselves. The graph is scaled first, so that at 1 both parts of a
+    # training document are equally long on average.
     alpha: float = 0.5
-    naive_bayes: float = 0.5
-    C: float = 0.5
+    naive_bayes: float = 0.5  # how much R depends on the words, from 0, not at all, to 1
+    C: float = 0.5  # weight of the loss beside the penalty: larger fits the training documents closer
     max_iter: int = 100
-    tol: float = 3e-4
+    tol: float = 3e-4  # stop when three iterations in a row each lower the objective by less than this share
 
     def __post_init__(self) -> None:
         for name, least in (("alpha", 0), ("tol", 0), ("max_iter", 1)):
@@ -96,27 +83,14 @@ def fit_linear(
     start: LinearFit | None = None,
     n_jobs: int | None = None,
 ) -> LinearFit:
-    """Fit the linear model.
+    """Fit the linear model to X of shape (documents, words), whose type (float32 or float64) the fit has too.
 
-    Parameters
-    ----------
-    document_terms : csr_array of shape (documents, words), float32 or float64
-        Its type is that of the fitted model.
-    targets : float array of shape (documents, columns)
-        1 where a document has a class, else 0. One column for a problem of two classes, with 1 for the second.
-    adjacency : csr_array of shape (words, words), symmetric, optional
-        Left out, or with alpha 0, it is a plain linear model.
-    settings : LinearSettings
-    sample_weight : array of shape (documents,), optional
-    scale : float, optional
-        What `graph_scale` gave, if that was over other documents than these.
-    taught : Taught, optional
-        T and a part of b, one column for each of those of targets.
-    start : LinearFit, optional
-        Warm start: a fit with these settings to begin from, such as one to fewer documents. The answer is the same up
-        to `tol`.
-    n_jobs : int, optional
-        Number of threads, as scikit-learn counts them; by default one per core.
+    targets : (documents, columns), 1 where a document has a class, else 0; for a problem of two classes, one column
+        with 1 for the second
+    adjacency : A, (words, words), symmetric; without it, or with alpha 0, it is a plain linear model
+    scale : the result of `graph_scale`, if it was computed on other documents than these
+    taught : T and a part of b, with the columns of targets
+    start : warm start from a fit with these settings, such as one to fewer documents; the result is the same up to tol
     """
     dtype = document_terms.dtype
     weight = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight, float)
@@ -129,9 +103,8 @@ def fit_linear(
         scales = naive_bayes_scales(document_terms, targets, weight, settings.naive_bayes)
     history: list[dict[str, float]] = []
     with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
-        operator = DocumentOperator(
-            document_terms, GraphBlock(adjacency, float(factor), pool), scales, targets.shape[1], pool
-        )
+        block = GraphBlock(adjacency, float(factor), pool)
+        operator = DocumentOperator(document_terms, block, scales, targets.shape[1], pool)
         given = None
         if taught is not None:
             given = multiply(document_terms, taught.word_scores.astype(dtype), pool) + taught.bias.astype(dtype)
@@ -153,14 +126,7 @@ def fit_linear(
 class _Objective:
     """The objective and its gradient, in W and b as one vector.
 
-    Parameters
-    ----------
-    operator : DocumentOperator
-    targets : array of shape (documents, columns), 0 or 1
-    weight : array of shape (documents, 1)
-        C c_i.
-    given : array of shape (documents, columns), optional
-        Scores that are there already.
+    targets : (documents, columns), 0 or 1; weight : C c_i, (documents, 1); given : X T + its bias, or None.
     """
 
     def __init__(self, operator: DocumentOperator, targets: Floats, weight: Floats, given: Floats | None) -> None:
@@ -168,13 +134,11 @@ class _Objective:
         self._sign = (2 * targets - 1).astype(weight.dtype)
 
     def start(self, fit: LinearFit | None, dtype: npt.DTypeLike) -> Floats:
-        """Return where to begin: at zero, or at another fit."""
+        """Return the first point: zero, or another fit."""
         n_words, n_columns = self._operator.shape
-        first = np.zeros(n_words * n_columns + n_columns, dtype)
-        if fit is not None:
-            weights, bias = self.split(first)
-            weights[:], bias[:] = fit.word_weights, fit.own_bias
-        return first
+        if fit is None:
+            return np.zeros(n_words * n_columns + n_columns, dtype)
+        return np.concatenate([fit.word_weights.ravel(), fit.own_bias], dtype=dtype)
 
     def split(self, parameters: Floats) -> tuple[Floats, Floats]:
         """Return W and b as views."""
@@ -184,17 +148,13 @@ class _Objective:
     def __call__(self, parameters: Floats) -> tuple[float, Floats]:
         weights, bias = self.split(parameters)
         gradient = np.empty_like(parameters)
-        weights_slope, bias_slope = self.split(gradient)
+        weights_gradient, bias_gradient = self.split(gradient)
         scores = self._operator.forward(weights) + bias  # (documents, columns)
         if self._given is not None:
             scores += self._given
-        value, slopes = squared_hinge(scores, self._sign, self._weight)
-        np.add(self._operator.adjoint(slopes, weights_slope), weights, out=weights_slope)
-        bias_slope[:] = slopes.sum(axis=0, dtype=np.float64)
-        return value + 0.5 * float(np.vdot(weights, weights)), gradient
-
-
-def squared_hinge(scores: Floats, sign: Floats, weight: Floats) -> tuple[float, Floats]:
-    """Return the loss and its slopes in the scores; every column is one class against the rest."""
-    missing = np.maximum(1 - sign * scores, 0)  # of the margin
-    return float(np.sum(weight * np.square(missing), dtype=np.float64)), -2 * weight * missing * sign
+        missing = np.maximum(1 - self._sign * scores, 0)  # of the margin
+        loss = float(np.sum(self._weight * np.square(missing), dtype=np.float64))
+        slopes = -2 * self._weight * missing * self._sign  # gradient in the scores, (documents, columns)
+        np.add(self._operator.adjoint(slopes, weights_gradient), weights, out=weights_gradient)
+        bias_gradient[:] = slopes.sum(axis=0, dtype=np.float64)
+        return loss + 0.5 * float(np.vdot(weights, weights)), gradient

@@ -12,11 +12,11 @@ __all__ = ["graph_scale", "naive_bayes_scales"]
 
 Floats = npt.NDArray[Any]
 
-_SAMPLE = 400  # documents that tell the scale of the graph
+_SAMPLE = 400  # documents by which the graph is scaled
 
 
 def graph_scale(document_terms: csr_array, adjacency: csr_array, sample_weight: Floats) -> float:
-    """Return the factor that makes X A as long as X, on the weighted average of (at most 400 of) the documents.
+    """Return the factor that makes the rows of X A as long as those of X, on weighted average over 400 documents.
 
     Words without an edge, such as n-grams, do not count in the length of X.
     """
@@ -31,18 +31,13 @@ def graph_scale(document_terms: csr_array, adjacency: csr_array, sample_weight: 
 
 
 def naive_bayes_scales(document_terms: csr_array, targets: Floats, sample_weight: Floats, share: float) -> Floats:
-    """Return R: how differently documents with and without a class use a word.
+    """Return R of shape (words, columns): how differently documents with and without a class use a word.
 
-    It is |log p(word | class) - log p(word | other classes)|, divided by its root mean square, to the given share, and
-    1 to the rest: the naive Bayes support vector machine of Wang and Manning (2012). A word counts once per document;
-    a document of all words is added to either side, in proportion.
+        contrast = |log p(word | class) - log p(word | other classes)|, divided by its root mean square
+        R = (1 - share) + share * contrast
 
-    Parameters
-    ----------
-    document_terms : csr_array of shape (documents, words)
-    targets : array of shape (documents, columns), 0 or 1
-    sample_weight : array of shape (documents,)
-    share : float
+    after the naive Bayes support vector machine of Wang and Manning (2012). A word counts once per document. Two
+    documents of all words are added, divided between the sides in proportion to their words.
     """
     ones = (document_terms.data != 0).astype(np.float64)
     present = csr_array((ones, document_terms.indices, document_terms.indptr), document_terms.shape).T

@@ -1,7 +1,10 @@
-"""L-BFGS for smooth functions of many parameters (Nocedal and Wright, "Numerical Optimization", algorithm 7.5).
+"""L-BFGS for smooth convex functions of many parameters (Nocedal and Wright, "Numerical Optimization", algorithm 7.5).
 
-scipy has it too, with bounds, which no model here has and which it pays for in every iteration: 0.28 s with 600,000
-parameters, where this takes 0.02 s. And it needs all in double precision.
+    x <- x - t H g        g: the gradient; H: an approximate inverse Hessian from the last 6 steps; t: by backtracking
+
+Written by hand because scipy's L-BFGS-B also handles bounds, which no model here has, and knows only double precision:
+with 600,000 parameters an iteration takes it 0.040 s of CPU time, and this 0.013 s, or 0.008 s in single precision, in
+which text models are fitted (scipy 1.17, one core, a diagonal quadratic).
 """
 
 from __future__ import annotations
@@ -18,23 +21,22 @@ from wgcn.errors import InputError
 
 __all__ = ["minimize"]
 
+Floats = npt.NDArray[Any]
+Objective = Callable[[Floats], tuple[float, Floats]]
+
+_MEMORY = 6  # steps that H is made of
+_SUFFICIENT = 1e-4  # share of the decrease that the slope promises (Armijo's condition)
+_MAX_BACKTRACKING = 25
+_TOO_STEEP = 1e5  # times the value: a decrease that a slope promises, and no step length finds
+_PATIENCE = 3  # iterations in a row with a decrease below the tolerance
 _NOT_FINITE = (
     "The model cannot be fitted: its loss or the slope of that is not finite, or too steep to follow. Look for huge "
     "values among the documents and the weights, and scale them: rows of length 1 and weights of about 1 are usual."
 )
 
-Floats = npt.NDArray[Any]
-Objective = Callable[[Floats], tuple[float, Floats]]
-
-_MEMORY = 6
-_ENOUGH = 1e-4  # share of the decrease that the slope promises
-_MOST_TRIALS = 25
-_TOO_STEEP = 1e5  # times the value: a decrease that a slope promises, and no trial finds
-_IN_A_ROW = 3  # iterations that gain next to nothing, before it is over
-
 
 class _Pair(NamedTuple):
-    """A step that was taken, how the gradient changed by it, and the inverse of their product."""
+    """A step s, the change y of the gradient along it, and 1 / (s y)."""
 
     step: Floats
     change: Floats
@@ -42,39 +44,21 @@ class _Pair(NamedTuple):
 
 
 def minimize(
-    objective: Objective,
-    start: Floats,
-    *,
-    max_iter: int,
-    tol: float,
-    callback: Callable[[float], Any] | None = None,
+    objective: Objective, start: Floats, *, max_iter: int, tol: float, callback: Callable[[float], Any] | None = None
 ) -> Floats:
-    """Return where a convex function is least; of another, a place near the start where it is flat.
+    """Return where a convex function is least; of another, a point near the start where it is flat.
 
-    Parameters
-    ----------
-    objective : callable
-        Gives value and gradient at a point; the gradient has the type and shape of the point, and is a new array each
-        time.
-    start : array
-    max_iter : int
-    tol : float
-        Stop when three iterations in a row each lower the value by less than this share of it (of 1, if it is smaller
-        than 1). One alone says little: the first goes straight downhill and not far.
-    callback : callable, optional
-        Called with the value after each iteration.
-
-    Raises
-    ------
-    InputError
-        If the value at the start or the square of a gradient is not finite, or the start is too steep for any step.
+    `objective` returns value and gradient; the gradient is a new array each time, with the type and shape of the point.
+    It ends when three iterations in a row each lower the value by less than the share `tol` of it (of 1, if the value
+    is below 1); one alone says little, because the first goes straight downhill and not far. `callback` receives the
+    value after each iteration. An InputError is raised if value or gradient are not finite, or too steep for any step.
     """
     point = start
     value, gradient = objective(point)
     if not np.isfinite(value):
         raise InputError(_NOT_FINITE)
     pairs: deque[_Pair] = deque(maxlen=_MEMORY)
-    in_vain = 0
+    n_small = 0
     for _ in range(max_iter):
         direction = _direction(gradient, pairs)
         slope = _dot(gradient, direction)
@@ -87,13 +71,13 @@ def minimize(
             if not slope < 0:
                 break
         length = 1.0 if pairs else min(1.0, 1 / np.sqrt(-slope))
-        found = _search(objective, point, value, direction, slope, length)
+        found = _line_search(objective, point, value, direction, slope, length)
         if found is None:
             if point is start and -slope * length > _TOO_STEEP * abs(value):
                 raise InputError(_NOT_FINITE)
             break
         step, new_point, new_value, new_gradient = found
-        change = np.subtract(new_gradient, gradient, out=gradient)  # the old one is not needed any more
+        change = np.subtract(new_gradient, gradient, out=gradient)  # the old gradient is not needed any more
         product = _dot(step, change)
         if product > 1e-10 * _dot(change, change):
             pairs.append(_Pair(step, change, 1 / product))
@@ -101,14 +85,14 @@ def minimize(
         point, value, gradient = new_point, new_value, new_gradient
         if callback is not None:
             callback(value)
-        in_vain = in_vain + 1 if decrease <= tol else 0
-        if in_vain == _IN_A_ROW:
+        n_small = n_small + 1 if decrease <= tol else 0
+        if n_small == _PATIENCE:
             break
     return point
 
 
 def _direction(gradient: Floats, pairs: deque[_Pair]) -> Floats:
-    """Return minus the gradient times the inverse Hessian that the last steps tell of."""
+    """Return -H g by the two-loop recursion (algorithm 7.4)."""
     direction = np.negative(gradient, order="C")
     shares = []
     for step, change, inverse in reversed(pairs):
@@ -123,17 +107,17 @@ def _direction(gradient: Floats, pairs: deque[_Pair]) -> Floats:
     return direction
 
 
-def _search(
+def _line_search(
     objective: Objective, point: Floats, value: float, direction: Floats, slope: float, length: float
 ) -> tuple[Floats, Floats, float, Floats] | None:
-    """Return a step and where it leads, with value and gradient there; None if none lowers the value, for rounding."""
-    for _ in range(_MOST_TRIALS):
+    """Return step, new point, its value and its gradient; None if no step lowers the value, because of rounding."""
+    for _ in range(_MAX_BACKTRACKING):
         step = direction if length == 1 else direction.dtype.type(length) * direction
         reached = point + step
         trial, gradient = objective(reached)
-        if trial <= value + _ENOUGH * length * slope:
+        if trial <= value + _SUFFICIENT * length * slope:
             return step, reached, trial, gradient
-        # The least value of the parabola through what is known, but neither too near nor too far.
+        # The minimum of the parabola through what is known, but neither too near nor too far.
         bend = trial - value - length * slope
         best = -slope * length**2 / (2 * bend) if np.isfinite(bend) and bend > 0 else 0.0
         length = min(max(best, 0.1 * length), 0.5 * length)
@@ -141,7 +125,7 @@ def _search(
 
 
 def _add(total: Floats, factor: float, part: Floats) -> None:
-    """Add a multiple in place, without a copy of it."""
+    """Add factor * part to total in place, without a copy."""
     (saxpy if total.dtype == np.float32 else daxpy)(part.ravel(), total.ravel(), a=factor)
 
 

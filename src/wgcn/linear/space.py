@@ -1,9 +1,9 @@
 """A space in which texts about the same thing are near each other, from text and word graph alone.
 
-    V   = the first right singular vectors of X                   one row a word
-    B   = A V, without what all documents share                   what the neighbours of a word are
-    E   = [V, g B], V and B scaled to the same mean length        what a word is, and what its neighbours are
-    Z   = X E, a half scaled to length 1, the other to g          one row a document
+    V   = the first right singular vectors of X                   one row per word
+    B   = A V, without what all documents share                   the neighbours of a word
+    E   = [V, g B], V and B scaled to the same mean length        a word and its neighbours
+    Z   = X E, one half scaled to length 1, the other to g        one row per document
 
 V knows which words occur in the same documents, A V also which words occur in the same windows. No label is needed. A
 word graph is dominated by its first eigenvector, so much of X A V is the same for all documents: its first singular
@@ -21,28 +21,25 @@ from sklearn.utils.extmath import randomized_svd
 
 from wgcn.errors import InputError
 
-__all__ = ["WordSpace", "find_space", "given_space"]
+__all__ = ["WordSpace", "find_space", "given_space", "unit_rows"]
 
 Floats = npt.NDArray[Any]
 
 _MOST_DOCUMENTS = 50_000  # for the singular vectors; more change them little
-_ROUNDING = 1e-10  # the share of squared length below which there is nothing
+_ROUNDING = 1e-10  # share of squared length below which there is nothing
 
 
 class WordSpace(NamedTuple):
-    """Where words are. The columns come in blocks of one size: the words themselves, then their neighbours."""
+    """Vectors of words. The columns come in blocks of one size: the words themselves, then their neighbours."""
 
     words: Floats  # E, (words, columns)
     weights: tuple[float, ...]  # of the blocks
 
     def documents(self, terms: csr_array) -> Floats:
-        """Return Z, one row a document, of length 1; a block in which a document has nothing is 0."""
+        """Return Z, one row of length 1 per document; a block in which a document has nothing is 0."""
         blocks = np.split(np.asarray(terms @ self.words), len(self.weights), axis=1)
-        length = np.linalg.norm(self.weights)
-        rows = [
-            np.float32(weight / length) * _unit_rows(block) for weight, block in zip(self.weights, blocks, strict=True)
-        ]
-        return np.hstack(rows)
+        shares = [np.float32(weight / np.linalg.norm(self.weights)) for weight in self.weights]
+        return np.hstack([share * unit_rows(block) for share, block in zip(shares, blocks, strict=True)])
 
 
 def find_space(
@@ -53,20 +50,10 @@ def find_space(
     graph_weight: float = 2.0,
     random_state: int = 0,
 ) -> WordSpace:
-    """Find the space of words.
+    """Find the space of words for documents of shape (documents, words) with rows of length 1.
 
-    Parameters
-    ----------
-    terms : csr_array of shape (documents, words)
-        Rows of length 1. Of very many documents a part is taken, evenly.
-    adjacency : csr_array of shape (words, words), optional
-        A_vv. Left out, the space has the singular vectors alone, which is latent semantic analysis.
-    n_components : int
-        Columns in all; with a graph, half of them are of each kind.
-    graph_weight : float
-        g, how much the neighbours count beside the words themselves.
-    random_state : int
-        Where the search for singular vectors begins.
+    With a graph, half of the `n_components` columns are of each kind, and `graph_weight` is g. Without one, the space
+    has the singular vectors alone, which is latent semantic analysis. Of very many documents some are taken, evenly.
     """
     if n_components < 2:
         raise InputError(f"n_components must be at least 2, got {n_components}.")
@@ -83,12 +70,12 @@ def find_space(
 
 
 def given_space(terms: csr_array, vectors: Floats) -> WordSpace:
-    """Return the space of given vectors of words, in one block."""
+    """Return the space of given word vectors, in one block."""
     return WordSpace(_scaled(terms, vectors.astype(np.float32)), (1.0,))
 
 
 def _without_common(terms: csr_array, block: Floats) -> Floats:
-    """Return vectors of words without the first singular direction of the documents, where one stands out."""
+    """Return word vectors without the first singular direction of the documents, where one stands out."""
     rows = np.asarray(terms @ block).astype(np.float64)
     sizes, directions = np.linalg.eigh(rows.T @ rows)
     # It is 3.6 to 15 times the second in the benchmark sets. Of two alike, neither is what all documents share; and
@@ -100,12 +87,13 @@ def _without_common(terms: csr_array, block: Floats) -> Floats:
 
 
 def _scaled(terms: csr_array, block: Floats) -> Floats:
-    """Return vectors of words that make documents about 1 long."""
+    """Return word vectors that make documents about 1 long."""
     length = float(np.linalg.norm(terms[:1000] @ block, axis=1).mean())
     return np.asarray(block / np.float32(length)) if length > 0 else block
 
 
-def _unit_rows(rows: Floats) -> Floats:
+def unit_rows(rows: Floats) -> Floats:
+    """Return rows of length 1; rows of zeros stay zero."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: Floats = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
     return unit

@@ -11,20 +11,20 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-__all__ = ["few_labels", "folds", "held_out_mask"]
+__all__ = ["cross_validation_parts", "few_labels", "folds", "held_out_mask"]
 
-Places = npt.NDArray[np.int64]
+Floats = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+
+_FOLDS = 5
+_ENOUGH_DOCUMENTS = 2000  # to judge a model by: where there are more, some folds are never held out
+_FEW_DOCUMENTS, _REPEATS = 100, 3  # with fewer than 100, the folds are drawn three times
 
 
-def held_out_mask(codes: Places, fraction: float, random: np.random.RandomState) -> npt.NDArray[np.bool_]:
+def held_out_mask(codes: Rows, fraction: float, random: np.random.RandomState) -> npt.NDArray[np.bool_]:
     """Return which documents to hold out: about a share of them, but never the only document of a class.
 
-    Parameters
-    ----------
-    codes : int64 array of shape (documents,)
-        The class of each document; all 0 where classes are not to be looked at.
-    fraction : float
-    random : RandomState
+    `codes` has the class of each document; all 0 for a split that is not stratified.
     """
     mask, counts = np.zeros(len(codes), bool), np.bincount(codes)
     size = min(round(fraction * len(codes)), int(np.maximum(counts - 1, 0).sum()))
@@ -38,11 +38,8 @@ def held_out_mask(codes: Places, fraction: float, random: np.random.RandomState)
     return mask
 
 
-def folds(codes: Places, n_folds: int, random: np.random.RandomState) -> list[Places]:
-    """Return parts of the documents to hold out in turn; the only document of a class is in no part.
-
-    Of each class with two or more documents, some are left when a part is held out.
-    """
+def folds(codes: Rows, n_folds: int, random: np.random.RandomState) -> list[Rows]:
+    """Return the rows of each fold. The only document of a class is in none; of other classes some are always left."""
     common = _in_common_classes(codes)
     if not len(common):
         return []
@@ -53,14 +50,24 @@ def folds(codes: Places, n_folds: int, random: np.random.RandomState) -> list[Pl
         return [common[test] for _, test in splitter.split(common, codes[common])]
 
 
-def _in_common_classes(codes: Places) -> Places:
-    common: Any = np.flatnonzero(np.bincount(codes)[codes] > 1) if len(codes) else np.empty(0, np.int64)
-    return np.asarray(common, np.int64)
+def cross_validation_parts(codes: Rows, targets: Floats, random: np.random.RandomState) -> list[Rows]:
+    """Return folds to hold out in turn, stratified by `codes`; none if half of the classes have only one document."""
+    if np.mean(targets.sum(axis=0) < 2) >= 0.5:
+        return []
+    repeats = _REPEATS if len(_in_common_classes(codes)) < _FEW_DOCUMENTS else 1
+    parts = [part for _ in range(repeats) for part in folds(codes, _FOLDS, random)]
+    n_parts = int(np.searchsorted(np.cumsum([len(part) for part in parts]), _ENOUGH_DOCUMENTS)) + 1
+    return parts[:n_parts]
+
+
+def _in_common_classes(codes: Rows) -> Rows:
+    """Return the rows of documents whose class has another document."""
+    return np.flatnonzero(np.bincount(codes, minlength=1)[codes] > 1)
 
 
 @contextmanager
 def few_labels() -> Iterator[None]:
-    """Keep scikit-learn from warning, where there are few labels per class, that they may be numbers to predict."""
+    """Silence scikit-learn's warning that labels with few documents per class may be numbers to predict."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
         yield

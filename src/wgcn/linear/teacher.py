@@ -1,15 +1,15 @@
-"""What documents without a label teach: labels spread to near documents, and words learn from all of them.
+"""The teacher: labels spread to similar documents, and words are learnt from all documents.
 
     F  <- s S F + (1 - s) Y           S: nearest documents in the space of `wgcn.linear.space`, normalised
-    W' = argmin |Z W' + c' - P|^2     P: shares of the classes that a document got
+    W' = argmin |Z W' + c' - P|^2     Z = X E; P: shares of the classes that reached a document
     scores' = X E W' + c'             a table of words again, so a new document needs nothing else
 
 Label spreading is that of Zhou et al. (2004), the rescaling to the known shares of the classes that of Zhu et al.
-(2003). Words without an edge, such as n-grams, take no part: they would draw documents together that share a phrase. At
-most `_MOST_DOCUMENTS` documents do, so that time and memory stay bounded.
+(2003). Words without an edge, such as n-grams, take no part: documents that share a phrase would become neighbours. At
+most `_MOST_DOCUMENTS` documents take part, so that time and memory stay bounded.
 
-Vectors of words from elsewhere give the space more columns; a logistic regression on what they
-make of the labelled documents alone speaks beside what has spread.
+Given word vectors add columns to the space; scores of a logistic regression on the vectors of the labelled documents
+are added to scores'.
 """
 
 from __future__ import annotations
@@ -21,27 +21,28 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array
 from sklearn.linear_model import LogisticRegression
 
-from wgcn.linear.space import find_space, given_space
+from wgcn.linear.space import find_space, given_space, unit_rows
 from wgcn.linear.splits import few_labels
 
 __all__ = ["Taught", "Teacher", "sample_unlabelled"]
 
 Floats = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
 
 _MOST_DOCUMENTS = 20_000
 _COMPONENTS = 300
 _NEIGHBOURS = 40
-_SHARPNESS = 3  # the power of a cosine that an edge weighs
+_COSINE_POWER = 3  # weight of an edge: the cosine to this power
 _SPREADING = 0.5  # s: how much a document takes from its neighbours in a step
 _STEPS = 20
 _PENALTY = 0.1  # of the least squares, beside the mean square of a column
 _ROUNDING = 1e-5  # a cosine below is 0
-_BLOCK = 2000  # documents whose neighbours are sought at a time
-_GRAPH = 1.5  # how much a word's neighbours count in the space, where the words themselves count 1
-_VECTORS = 3.0  # how much vectors from outside count there
-_REGRESSION = 0.75  # what the regression on such vectors says, beside what has spread
+_BLOCK = 2000  # documents whose neighbours are found at a time
+_GRAPH_WEIGHT = 1.5  # of a word's neighbours in the space, beside 1 for the words themselves
+_VECTOR_WEIGHT = 3.0  # of given word vectors in the space
+_REGRESSION_WEIGHT = 0.75  # of the regression on given vectors, beside what has spread
 _REGRESSION_C = 10.0
-_TRUST = 2.0  # how much more a teacher with such vectors says
+_VECTOR_TRUST = 2.0  # factor of all scores where vectors are given
 
 
 class Taught(NamedTuple):
@@ -56,17 +57,9 @@ class Taught(NamedTuple):
 
 
 class Teacher:
-    """The documents that are there, with or without labels, and how near they are to each other.
+    """All documents, the `n_labelled` labelled ones first, and the graph of the nearest ones.
 
-    Parameters
-    ----------
-    terms : csr_array of shape (documents, words)
-        Labelled documents first.
-    n_labelled : int
-    adjacency : csr_array of shape (words, words), optional
-        A_vv.
-    vectors : array of shape (words, values), optional
-        What is known of the words from elsewhere.
+    terms : (documents, words); adjacency : (words, words), A_vv; vectors : (words, values), given word vectors.
     """
 
     def __init__(
@@ -79,99 +72,80 @@ class Teacher:
         if adjacency is not None:
             self._words = np.flatnonzero(np.diff(adjacency.indptr) > 0)
             terms, adjacency = terms[:, self._words], adjacency[self._words][:, self._words]
-        space = find_space(terms, adjacency, n_components=_COMPONENTS, graph_weight=_GRAPH)
-        near = space.documents(terms)
-        self._table = space.words
-        self._vectors = self._seen = None
+        space = find_space(terms, adjacency, n_components=_COMPONENTS, graph_weight=_GRAPH_WEIGHT)
+        positions = space.documents(terms)
+        self._table = space.words  # E, (words, columns)
+        self._vectors: tuple[Floats, Floats] | None = None  # of words and of documents
         if vectors is not None:
-            own = given_space(terms, vectors[self._words])
+            given = given_space(terms, vectors[self._words])
             length = float(np.linalg.norm(space.weights))
-            near = np.hstack([np.float32(length) * near, np.float32(_VECTORS) * own.documents(terms)])
-            near /= np.float32(np.hypot(length, _VECTORS))
-            self._table = np.hstack([space.words, np.float32(_VECTORS) * own.words])
-            self._vectors, self._seen = own.words, np.asarray(terms @ own.words)
-        self._near = _neighbours(near)
+            positions = np.hstack([np.float32(length) * positions, np.float32(_VECTOR_WEIGHT) * given.documents(terms)])
+            positions /= np.float32(np.hypot(length, _VECTOR_WEIGHT))
+            self._table = np.hstack([space.words, np.float32(_VECTOR_WEIGHT) * given.words])
+            self._vectors = given.words, np.asarray(terms @ given.words)
+        self._graph = _nearest_documents(positions)
         self._rows = np.asarray(terms @ self._table)
 
-    def teach(self, targets: Floats, labelled: npt.NDArray[np.int64], class_prior: Floats | None = None) -> Taught:
+    def teach(self, targets: Floats, labelled: Rows, class_prior: Floats | None = None) -> Taught:
         """Spread the labels and learn from all documents.
 
-        Parameters
-        ----------
-        targets : array of shape (labelled documents, classes)
-            1 for the class of a document, else 0.
-        labelled : int64 array
-            Which of the documents these are.
-        class_prior : array of shape (classes,), optional
-            Shares of the classes among all documents; by default those among the labels.
+        `targets`, of shape (labelled documents, classes), are those of the documents `labelled`. `class_prior` are the
+        shares of the classes among all documents, by default those among the labels.
         """
-        known = np.zeros((len(self._rows), targets.shape[1]), np.float32)
-        known[labelled] = targets
-        spread = known
-        for _ in range(_STEPS):
-            spread = np.float32(_SPREADING) * (self._near @ spread) + np.float32(1 - _SPREADING) * known
-        # A class that spreads easily would get more documents than its share.
-        expected = targets.mean(axis=0) if class_prior is None else class_prior.astype(np.float32)
-        shares = spread * (expected / np.maximum(spread.sum(axis=0), 1e-12))
-        totals = shares.sum(axis=1, keepdims=True)
-        shares = np.divide(shares, totals, out=np.zeros_like(shares), where=totals > 0)
-        shares[labelled] = targets
+        shares = self._spread(targets, labelled, class_prior)
         reached = np.flatnonzero(shares.any(axis=1))
         weights, bias = _least_squares(self._rows[reached], 2 * shares[reached] - 1)
         scores = self._table @ weights
-        if self._seen is not None and self._vectors is not None:
-            found = _regression(self._seen, targets, labelled)
-            if found is not None:
-                size = float(np.std(self._rows @ weights)) / max(float(np.std(self._seen @ found[0])), 1e-12)
-                factor = np.float32(_REGRESSION * size)
-                scores, bias = scores + self._vectors @ (factor * found[0]), bias + factor * found[1]
-            scores, bias = np.float32(_TRUST) * scores, np.float32(_TRUST) * bias
+        if self._vectors is not None:
+            words, documents = self._vectors
+            regression = _regression(documents, targets, labelled)
+            if regression is not None:
+                ratio = float(np.std(self._rows @ weights)) / max(float(np.std(documents @ regression[0])), 1e-12)
+                factor = np.float32(_REGRESSION_WEIGHT * ratio)
+                scores, bias = scores + words @ (factor * regression[0]), bias + factor * regression[1]
+            scores, bias = np.float32(_VECTOR_TRUST) * scores, np.float32(_VECTOR_TRUST) * bias
         everywhere = np.zeros((self._n_words, targets.shape[1]), np.float32)
         everywhere[self._words] = scores
         return Taught(everywhere, bias)
 
+    def _spread(self, targets: Floats, labelled: Rows, class_prior: Floats | None) -> Floats:
+        """Return P, the shares of the classes that reached each document: 0 where none did."""
+        known = np.zeros((len(self._rows), targets.shape[1]), np.float32)
+        known[labelled] = targets
+        spread = known
+        for _ in range(_STEPS):
+            spread = np.float32(_SPREADING) * (self._graph @ spread) + np.float32(1 - _SPREADING) * known
+        # A class that spreads easily would get more documents than its share.
+        expected = targets.mean(axis=0) if class_prior is None else class_prior.astype(np.float32)
+        shares: Floats = spread * (expected / np.maximum(spread.sum(axis=0), 1e-12))
+        totals = shares.sum(axis=1, keepdims=True)
+        shares = np.divide(shares, totals, out=np.zeros_like(shares), where=totals > 0)
+        shares[labelled] = targets
+        return shares
 
-def sample_unlabelled(n_others: int, n_labelled: int) -> npt.NDArray[np.int64]:
-    """Return which documents without a label to use: as many as there is room for beside those with one."""
+
+def sample_unlabelled(n_unlabelled: int, n_labelled: int) -> Rows:
+    """Return which unlabelled documents take part: all, or as many as there is room for, evenly."""
     room = max(_MOST_DOCUMENTS - n_labelled, 0)
-    return np.arange(n_others) if n_others <= room else np.linspace(0, n_others - 1, room).astype(np.int64)
+    if n_unlabelled <= room:
+        return np.arange(n_unlabelled)
+    return np.linspace(0, n_unlabelled - 1, room).astype(np.int64)
 
 
-def _regression(rows: Floats, targets: Floats, labelled: npt.NDArray[np.int64]) -> tuple[Floats, Floats] | None:
-    """Return weights and intercept of logistic regression on the documents with labels; None if they have one class."""
-    codes = targets.argmax(axis=1)
-    present = np.unique(codes)
-    if len(present) < 2:
-        return None
-    lengths = np.linalg.norm(rows[labelled], axis=1, keepdims=True)
-    unit = np.divide(rows[labelled], lengths, out=np.zeros_like(rows[labelled]), where=lengths > 0)
-    # The solver comes to its end sooner in double precision.
-    with few_labels():
-        model = LogisticRegression(C=_REGRESSION_C, max_iter=2000).fit(unit.astype(np.float64), codes)
-    weights = np.zeros((rows.shape[1], targets.shape[1]), np.float32)
-    bias = np.zeros(targets.shape[1], np.float32)
-    if len(present) == 2:
-        weights[:, present] = model.coef_.T * [-1, 1]
-        bias[present] = model.intercept_ * [-1, 1]
-    else:
-        weights[:, present], bias[present] = model.coef_.T, model.intercept_
-    return weights, bias
-
-
-def _neighbours(rows: Floats) -> csr_array:
-    """Return the normalised graph of the nearest documents of each."""
-    n_rows = len(rows)
+def _nearest_documents(positions: Floats) -> csr_array:
+    """Return S, the normalised graph of the nearest documents of each, from rows of length 1."""
+    n_rows = len(positions)
     n_near = min(_NEIGHBOURS, n_rows - 1)
     columns = np.empty((n_rows, n_near), np.int32)
     weights = np.empty((n_rows, n_near), np.float32)
     for begin in range(0, n_rows, _BLOCK):
         end = min(begin + _BLOCK, n_rows)
-        cosines = rows[begin:end] @ rows.T
+        cosines = positions[begin:end] @ positions.T
         cosines[np.arange(end - begin), np.arange(begin, end)] = -1
         nearest = np.argpartition(-cosines, n_near - 1, axis=1)[:, :n_near] if n_near else columns[begin:end]
         columns[begin:end] = nearest
         near = np.take_along_axis(cosines, nearest, axis=1)
-        weights[begin:end] = np.where(near > _ROUNDING, near, 0) ** _SHARPNESS
+        weights[begin:end] = np.where(near > _ROUNDING, near, 0) ** _COSINE_POWER
     offsets = np.arange(n_rows + 1) * n_near
     graph = csr_array((weights.ravel(), columns.ravel(), offsets), shape=(n_rows, n_rows))
     graph.eliminate_zeros()
@@ -189,3 +163,19 @@ def _least_squares(rows: Floats, targets: Floats) -> tuple[Floats, Floats]:
     normal[np.diag_indices_from(normal)] += _PENALTY * max(float(np.trace(normal)) / len(normal), 1e-12)
     weights = np.linalg.solve(normal, centred.T @ (targets - mean)).astype(np.float32)
     return weights, (mean - middle @ weights).astype(np.float32)
+
+
+def _regression(rows: Floats, targets: Floats, labelled: Rows) -> tuple[Floats, Floats] | None:
+    """Return weights and intercept of logistic regression on the labelled documents; None if they have one class."""
+    codes = targets.argmax(axis=1)
+    present = np.unique(codes)
+    if len(present) < 2:
+        return None
+    with few_labels():  # in double precision, the solver converges sooner
+        model = LogisticRegression(C=_REGRESSION_C, max_iter=2000)
+        model.fit(unit_rows(rows[labelled]).astype(np.float64), codes)
+    weights = np.zeros((rows.shape[1], targets.shape[1]), np.float32)
+    bias = np.zeros(targets.shape[1], np.float32)
+    sides = [-1, 1] if len(present) == 2 else 1  # scikit-learn has one column for two classes
+    weights[:, present], bias[present] = model.coef_.T * sides, model.intercept_ * sides
+    return weights, bias

@@ -1,13 +1,13 @@
-"""How the linear model is trained: choose settings, fit, label the unlabelled documents, fit again, calibrate.
+"""Training of the linear model: choose settings, fit, label the unlabelled documents, fit again, calibrate.
 
-1. If asked, settings are chosen by cross-validation (`wgcn.linear.tuning`).
-2. The linear model (`wgcn.linear.model`) is fitted to the labelled documents, beside the scores of a teacher
-   (`wgcn.linear.teacher`), which knows the unlabelled ones.
+1. With `tuning`, settings are chosen by cross-validation (`wgcn.linear.tuning`).
+2. The linear model (`wgcn.linear.model`) is fitted to the labelled documents, on top of the scores of a teacher
+   (`wgcn.linear.teacher`), which has learnt from the unlabelled ones.
 3. Self-training: it labels the unlabelled documents and is fitted again to all, without the teacher. N-grams that no
    labelled document has are learnt only here; words have the graph and the teacher before.
 4. Calibration: scores are multiplied by the factor that makes their softmax the most likely on held-out documents. With
-   many labels, a tenth of them is held out of a first round of steps 2 and 3. With few, a tenth would say little: the
-   teacher alone is cross-validated instead.
+   many labels, a tenth of them is held out of a first round of steps 2 and 3. With few, a tenth would say little, and
+   the teacher alone is cross-validated instead.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from wgcn.errors import InputError
 from wgcn.inference.scorer import Scorer
 from wgcn.linear.model import LinearFit, LinearSettings, fit_linear
 from wgcn.linear.scales import graph_scale
-from wgcn.linear.splits import held_out_mask
+from wgcn.linear.splits import cross_validation_parts, held_out_mask
 from wgcn.linear.teacher import Taught, Teacher, sample_unlabelled
-from wgcn.linear.tuning import Settings, Tuned, Tuning, cross_validation_parts, tune
+from wgcn.linear.tuning import Settings, Tuned, Tuning, tune
 
-__all__ = ["LinearTrained", "LinearTraining", "train_linear"]
+__all__ = ["LinearTask", "LinearTrained", "LinearTraining", "calibrate", "train_linear"]
 
 Floats = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 
-_SHARPNESS = 2.0  # what scores are multiplied by where nothing can be held out
+_SHARPNESS = 2.0  # factor of the scores where nothing can be held out
 # Fewer labelled documents than this are all needed for fitting, and too few to calibrate by.
 _MIN_TO_HOLD_OUT = 100
 # With fewer than this and a teacher, cross-validating the teacher is quicker and more certain.
@@ -47,32 +47,16 @@ _PRIOR_LOG_DEVIATION = 0.7
 
 @dataclass(frozen=True)
 class LinearTraining:
-    """How the linear model is trained.
-
-    Parameters
-    ----------
-    settings : LinearSettings
-    teacher : float
-        Weight of the teacher's scores, times the share of unlabelled documents.
-    self_training : float
-        Weight of an unlabelled document in the second fit, beside a labelled one; 0 for no second fit.
-    validation_fraction : float
-        Share of the labelled documents that are held out for calibration; 0 for none.
-    tuning : Tuning, optional
-        Left out, the settings are used as they are.
-    random_state : int, RandomState or None
-    n_jobs : int, optional
-    class_prior : array of shape (classes,), optional
-        Shares of the classes among the unlabelled documents and those to be predicted, if not those among the labels.
-    """
+    """How the linear model is trained."""
 
     settings: LinearSettings
-    teacher: float = 2.0
-    self_training: float = 0.3
-    validation_fraction: float = 0.1
-    tuning: Tuning | None = None
+    teacher: float = 2.0  # weight of the teacher's scores, times the share of unlabelled documents
+    self_training: float = 0.3  # weight of an unlabelled document in the second fit, beside a labelled one; 0 for none
+    validation_fraction: float = 0.1  # share of the labelled documents held out for calibration
+    tuning: Tuning | None = None  # None: the settings are used as they are
     random_state: Any = 0
     n_jobs: int | None = None
+    # Shares of the classes among the unlabelled documents and those to be predicted, if not those among the labels.
     class_prior: npt.NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
@@ -83,8 +67,26 @@ class LinearTraining:
             raise InputError(f"validation_fraction must be at least 0 and below 1, got {self.validation_fraction}.")
 
 
+@dataclass(frozen=True, eq=False)
+class LinearTask:
+    """The documents to train on. Unlabelled ones are not used where a document may have several classes."""
+
+    terms: csr_array  # (labelled documents, words)
+    targets: Floats  # (labelled documents, classes), 1 where a document has a class, else 0
+    multilabel: bool  # whether a document may have several classes
+    weight: npt.NDArray[np.float64]  # (labelled documents,)
+    unlabelled: csr_array  # (unlabelled documents, words)
+    adjacency: csr_array  # A_vv, (words, words)
+    word_vectors: Floats | None = None  # (words, values), for the teacher
+
+    @property
+    def codes(self) -> Rows:
+        """The class of each document; all 0 where there may be several."""
+        return np.zeros(len(self.targets), np.int64) if self.multilabel else self.targets.argmax(axis=1)
+
+
 class LinearTrained(NamedTuple):
-    """What training leaves."""
+    """The result of training."""
 
     scorer: Scorer
     history: list[dict[str, float]]  # objective after each iteration of the last fit
@@ -101,45 +103,10 @@ class Calibration(NamedTuple):
     n_documents: int
 
 
-@dataclass(frozen=True, eq=False)
-class LinearTask:
-    """The documents of a training.
-
-    Parameters
-    ----------
-    terms : csr_array of shape (documents, words)
-        Labelled documents.
-    targets : array of shape (documents, classes)
-        1 where a document has a class, else 0.
-    multilabel : bool
-        Whether a document may have several classes.
-    weight : array of shape (documents,)
-    unlabelled : csr_array of shape (more documents, words)
-        Not used where a document may have several classes.
-    adjacency : csr_array of shape (words, words)
-        A_vv.
-    word_vectors : array of shape (words, values), optional
-        Vectors of the words from elsewhere, for the teacher.
-    """
-
-    terms: csr_array
-    targets: Floats
-    multilabel: bool
-    weight: npt.NDArray[np.float64]
-    unlabelled: csr_array
-    adjacency: csr_array
-    word_vectors: Floats | None = None
-
-    @property
-    def codes(self) -> Rows:
-        """The class of each document; all 0 where there may be several."""
-        return np.zeros(len(self.targets), np.int64) if self.multilabel else self.targets.argmax(axis=1)
-
-
 def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
     """Train the linear model."""
     used = task.weight > 0
-    if not used.all():  # a part of the documents must not have the weight 0 in all
+    if not used.all():  # no fold may have only documents of weight 0
         task = replace(task, terms=task.terms[used], targets=task.targets[used], weight=task.weight[used])
     trainer = _Trainer(task, training)
     tuned = trainer.tune(training.tuning) if training.tuning is not None else None
@@ -159,12 +126,12 @@ def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
 
 
 class _Trainer:
-    """The documents, and the settings that are in use."""
+    """The steps of a training, with the settings in use, which `tune` changes. `rows` are labelled documents."""
 
     def __init__(self, task: LinearTask, training: LinearTraining) -> None:
         self.task, self.training = task, training
         self.settings, self.teacher_weight = training.settings, training.teacher
-        self.binary = task.targets.shape[1] == 2 and not task.multilabel
+        self.binary = task.targets.shape[1] == 2 and not task.multilabel  # then one column is fitted
         self.scale = graph_scale(task.terms, task.adjacency, task.weight)
         n_labelled, n_unlabelled = len(task.targets), 0 if task.multilabel else task.unlabelled.shape[0]
         self.unlabelled_share = n_unlabelled / max(n_unlabelled + n_labelled, 1)
@@ -173,7 +140,7 @@ class _Trainer:
         if n_unlabelled and task.adjacency.nnz and (training.teacher > 0 or training.tuning is not None):
             everything = csr_array(vstack([task.terms, self.unlabelled]))
             self.teacher = Teacher(everything, n_labelled, task.adjacency, task.word_vectors)
-        self._lessons: dict[bytes, Taught] = {}  # while settings are tried, the same documents teach again and again
+        self._taught: dict[bytes, Taught] = {}  # by rows: while tuning, the same ones come again and again
 
     def tune(self, tuning: Tuning) -> Tuned:
         """Choose settings, and use them from now on. A trial has no second fit, which would cost the most."""
@@ -182,23 +149,25 @@ class _Trainer:
             defaults["alpha"] = self.settings.alpha
         if self.teacher is not None:
             defaults["teacher"] = self.teacher_weight
-        tuned = tune(
-            self._try_settings,
-            self.task.terms,
-            self.task.targets,
-            self.task.weight,
-            {name: float(value) for name, value in defaults.items()},
-            tuning,
-            multilabel=self.task.multilabel,
-            random_state=self.training.random_state,
-        )
+        default = {name: float(value) for name, value in defaults.items()}
+        tuned = tune(self._are_right, self._folds(), self.task.weight, default, tuning)
         self._use(tuned.settings)
-        self._lessons.clear()
+        self._taught.clear()
         return tuned
 
-    def _try_settings(self, rows: Rows, values: Settings) -> Scorer:
+    def _are_right(self, part: Rows, values: Settings) -> npt.NDArray[np.bool_]:
+        """Fit with some settings without some documents, and return for which of these the model is right."""
         self._use(values)
-        return self._scorer(self._first_fit(rows, None, keep=True), rows)
+        rest = self._without(part)
+        scorer = self._scorer(self._first_fit(rest, None, keep_taught=True), rest)
+        return scorer.are_right(scorer.scores_of(self.task.terms[part]), self.task.targets[part])
+
+    def _folds(self) -> list[Rows]:
+        random = check_random_state(self.training.random_state)
+        return cross_validation_parts(self.task.codes, self.task.targets, random)
+
+    def _without(self, part: Rows) -> Rows:
+        return np.setdiff1d(np.arange(len(self.task.targets)), part)
 
     def _use(self, values: Settings) -> None:
         values = dict(values)
@@ -206,7 +175,7 @@ class _Trainer:
         self.settings = replace(self.settings, **values)  # type: ignore[arg-type]
 
     def train(self, rows: Rows, start: Sequence[LinearFit] = ()) -> tuple[Scorer, list[LinearFit]]:
-        """Fit to some of the labelled documents, and then to the unlabelled ones too; each fit may be warm-started."""
+        """Fit to labelled documents, and then to the unlabelled ones too; `start` has a warm start for each fit."""
         starts = iter(start)
         fits = [self._first_fit(rows, next(starts, None))]
         scorer = self._scorer(fits[0], rows)
@@ -231,39 +200,37 @@ class _Trainer:
 
     @property
     def calibrates_by_teacher(self) -> bool:
-        """Whether there are few labels, a teacher, and a wish to know how good the model is."""
+        """Whether there is a teacher, and labels are few."""
         few = len(self.task.targets) < _MIN_BESIDE_TEACHER
         return few and self.training.validation_fraction > 0 and self.teacher is not None and self.teacher_weight > 0
 
     def calibrate_by_teacher(self, scorer: Scorer) -> Calibration | None:
         """Cross-validate the teacher alone, which learns in a fraction of a second.
 
-        Its scores are of another size than those of the scorer; the unlabelled documents tell the ratio.
+        Its scores are of another size than those of the scorer; unlabelled documents give the ratio.
         """
         assert self.teacher is not None
         targets, everything = self.task.targets, np.arange(len(self.task.targets))
-        random = check_random_state(self.training.random_state)
-        parts = cross_validation_parts(self.task.codes, targets, random)
+        parts = self._folds()
         if not parts:
             return None
         scores = []
         for part in parts:
-            rest = np.setdiff1d(everything, part)
+            rest = self._without(part)
             scores.append(self.teacher.teach(targets[rest], rest).scores(self.task.terms[part]))
         places = np.concatenate(parts)
-        n_documents = len(np.unique(places))
-        found = calibrate(scorer, np.vstack(scores), targets[places], n_documents)
-        own = _spread(scorer.scores_of(self.unlabelled))
-        taught = _spread(self.teacher.teach(targets, everything).scores(self.unlabelled))
+        found = calibrate(scorer, np.vstack(scores), targets[places], len(np.unique(places)))
+        own = _deviation(scorer.scores_of(self.unlabelled))
+        taught = _deviation(self.teacher.teach(targets, everything).scores(self.unlabelled))
         ratio = taught / own if own > 0 and taught > 0 else 1.0
         return found._replace(sharpness=found.sharpness * ratio)
 
-    def _first_fit(self, rows: Rows, start: LinearFit | None, *, keep: bool = False) -> LinearFit:
-        taught = self._teach(rows, keep)
+    def _first_fit(self, rows: Rows, start: LinearFit | None, *, keep_taught: bool = False) -> LinearFit:
+        taught = self._teach(rows, keep_taught)
         return self._fit(self.task.terms[rows], self.task.targets[rows], self.task.weight[rows], taught, start)
 
     def _second_fit(self, rows: Rows, scorer: Scorer, start: LinearFit | None) -> tuple[LinearFit, Floats]:
-        """Return the fit, and the shares of the classes in it."""
+        """Return the fit to all documents, with the scorer's labels, and the shares of the classes in it."""
         known, weight = self.task.targets[rows], self.task.weight[rows]
         if self.training.class_prior is not None:
             scorer = scorer.with_prior(self.training.class_prior)
@@ -277,13 +244,14 @@ class _Trainer:
         return self._fit(terms, targets, weight, None, start), shares
 
     def _teach(self, rows: Rows, keep: bool) -> Taught | None:
+        """Return the weighted scores of the teacher, with as many columns as are fitted."""
         if self.teacher is None or self.teacher_weight == 0:
             return None
-        taught = self._lessons.get(rows.tobytes()) or self.teacher.teach(
-            self.task.targets[rows], rows, self.training.class_prior
-        )
+        taught = self._taught.get(rows.tobytes())
+        if taught is None:
+            taught = self.teacher.teach(self.task.targets[rows], rows, self.training.class_prior)
         if keep:
-            self._lessons[rows.tobytes()] = taught
+            self._taught[rows.tobytes()] = taught
         words, bias = (np.float32(self.teacher_weight * self.unlabelled_share) * part for part in taught)
         return Taught(words[:, 1:], bias[1:]) if self.binary else Taught(words, bias)
 
@@ -311,15 +279,10 @@ class _Trainer:
 
 
 def calibrate(scorer: Scorer, scores: Floats, targets: Floats, n_documents: int | None = None) -> Calibration:
-    """Find what to multiply scores by so that held-out documents, and the factor itself, are as likely as possible.
+    """Find the factor of scores that makes held-out documents, and the factor itself, as likely as possible.
 
-    Parameters
-    ----------
-    scorer : Scorer
-        It tells how scores become probabilities; its own factor is the centre of the prior.
-    scores, targets : arrays of shape (documents, classes)
-    n_documents : int, optional
-        Number of different documents, where some are there several times.
+    `scorer` turns scores into probabilities; its own factor is the centre of the prior. `scores` and `targets` are of
+    shape (documents, classes). `n_documents` is the number of different documents, if some occur several times.
     """
     n_documents = len(scores) if n_documents is None else n_documents
     centre = float(np.log(scorer.sharpness))
@@ -334,6 +297,6 @@ def calibrate(scorer: Scorer, scores: Floats, targets: Floats, n_documents: int 
     return Calibration(best, float(np.mean(scorer.are_right(scores, targets))), n_documents)
 
 
-def _spread(scores: Floats) -> float:
-    """Return how far the scores of a document are apart, as the root of a mean square."""
+def _deviation(scores: Floats) -> float:
+    """Return the standard deviation of the scores of a document around their mean, over all documents."""
     return float(np.std(scores - scores.mean(axis=1, keepdims=True)))

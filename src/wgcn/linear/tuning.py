@@ -1,48 +1,45 @@
-"""The choice of the linear model's settings by cross-validation on labelled documents.
+"""Choice of the linear model's hyper-parameters by cross-validation on the labelled documents.
 
-Trials are judged on the same documents, part by part, the default first. One that falls behind the best is given up, so
-a bad one costs a fit or two. The best takes the place of the default only if it is right on more documents than chance
-would make it: the luckiest of many trials is rarely the best.
+It is a race on a grid. The default settings come first, then each setting moved by two grid steps up and down, C first
+because it matters most, and then hill climbing: the best settings so far, with one setting moved by one step.
+
+Candidates are judged on the same held-out documents, fold by fold. One that is a standard error behind the best is
+given up, so that a bad one costs a fit or two. In the end the best replaces the default only if it is two standard
+errors ahead: the luckiest of many candidates is rarely the best. As in McNemar's test, the standard error of a
+difference is that of two equally good models, and counts only the documents on which they differ.
+
+Nothing is drawn at random but the folds.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from itertools import islice
+from typing import Any, NamedTuple, Protocol
 from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_random_state
 
-from wgcn.errors import InputError, WGCNWarning, needs
-from wgcn.linear.splits import folds
+from wgcn.errors import InputError, WGCNWarning
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-    from wgcn.inference.scorer import Scorer
-
-__all__ = ["Trial", "TrialCallback", "Tuned", "Tuning", "cross_validation_parts", "tune"]
+__all__ = ["Trial", "TrialCallback", "Tuned", "Tuning", "tune"]
 
 Floats = npt.NDArray[Any]
-Places = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int64]
 Settings = dict[str, float]
+Judge = Callable[[Rows, Settings], Floats]
 
-_VALUES: dict[str, Sequence[float]] = {
+_GRID: dict[str, Sequence[float]] = {
     "alpha": (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0),
     "naive_bayes": (0.0, 0.25, 0.5, 0.75, 1.0),
     "teacher": (0.0, 0.5, 1.0, 2.0, 3.0, 4.0),
 }
-_FACTORS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)  # of C
-_FOLDS = 5
-_ENOUGH = 2000  # documents to judge a trial by: where there are more, some folds are never held out
-_FEW, _REPEATS = 100, 3  # fewer documents than this are split so often
-_BEHIND = 1.0  # standard errors behind the best at which a trial is given up
-_AHEAD = 2.0  # standard errors that the best must be ahead of the default; with 1, what was chosen gained nothing
+_C_FACTORS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)  # C is the given one times one of these
+_GIVE_UP = 1.0  # standard errors behind the best
+_REPLACE_DEFAULT = 2.0  # standard errors ahead of the default; with 1, what was chosen gained nothing on test sets
 
 
 class Tuned(NamedTuple):
@@ -56,20 +53,20 @@ class Tuned(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A trial that ended, for callbacks."""
+    """A finished trial, for callbacks."""
 
     number: int  # from 1
     n_trials: int  # at most
     settings: Settings
-    accuracy: float  # on the folds that it was judged by, not all if it was given up
+    accuracy: float  # on the folds it was judged by: not all of them if it was given up
     best_accuracy: float  # of all trials so far
 
 
 class TrialCallback(Protocol):
-    """Something that is told of every trial."""
+    """Receives every trial."""
 
     def on_trial(self, trial: Trial) -> None:
-        """See the end of a trial."""
+        """Handle the end of a trial."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +76,9 @@ class Tuning:
     Parameters
     ----------
     seconds : float
-        No fit begins after this time. A fit that runs then is ended first.
+        No fit begins after this time. A fit that is running then is completed.
     trials : int
-        Most settings to try, the default among them. If there is time for all, the choice depends on the seed alone.
+        Most settings to try, the default among them.
     callbacks : sequence of TrialCallback
     """
 
@@ -94,162 +91,89 @@ class Tuning:
             raise InputError(f"The seconds of tuning must be above 0, got {self.seconds}.")
         if self.trials < 1:
             raise InputError(f"The trials of tuning must be at least 1, got {self.trials}.")
-        _optuna()
 
 
-def _optuna() -> Any:
-    with needs("Tuning"):
-        import optuna
-    return optuna
-
-
-def tune(
-    fit: Callable[[Places, Settings], Scorer],
-    terms: csr_array,
-    targets: Floats,
-    weight: Floats,
-    default: Settings,
-    tuning: Tuning,
-    *,
-    multilabel: bool = False,
-    random_state: Any = 0,
-) -> Tuned:
+def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings, tuning: Tuning) -> Tuned:
     """Choose settings.
 
-    Parameters
-    ----------
-    fit : callable
-        Fits the model to some of the documents, with some settings.
-    terms : csr_array of shape (documents, words)
-        The labelled documents.
-    targets : array of shape (documents, classes)
-    weight : array of shape (documents,)
-        What each document counts, in fitting and in judging.
-    default : dict
-        The settings to choose, and the values to begin with: some of alpha, naive_bayes, teacher and C.
-    tuning : Tuning
-    multilabel : bool
-        Whether a document may have several classes.
-    random_state : int, RandomState or None
-        Splits the documents and proposes trials.
+    `judge` fits a model with some settings without some documents, and returns for which of these it is right: 1 or 0.
+    `parts` are the folds to hold out in turn, and `weight`, of shape (documents,), is what each document counts.
+    `default` names the settings to choose, with the values to begin with: some of alpha, naive_bayes, teacher and C.
     """
-    optuna, started = _optuna(), time.perf_counter()
-    random = check_random_state(random_state)
-    codes = np.zeros(len(targets), np.int64) if multilabel else targets.argmax(axis=1)
-    parts = cross_validation_parts(codes, targets, random)
+    started, n_done = time.perf_counter(), 0
     if not parts:
-        _warn("Tuning has nothing to choose settings by: half of the classes or more have but one labelled document.")
+        _warn("Tuning has nothing to choose settings by: half of the classes or more have only one labelled document.")
         return Tuned(default, None, None, 0, time.perf_counter() - started)
-    race = _Race(fit, terms, targets, weight, parts, default)
-    space = {name: _values(name, value) for name, value in default.items()}
-    distributions = {name: optuna.distributions.IntDistribution(0, len(space[name]) - 1) for name in space}
-    judged: dict[tuple[float, ...], _Judged] = {}
-    n_done = 0
-    with _quiet(optuna):
-        study = optuna.create_study(
-            direction="maximize", sampler=optuna.samplers.TPESampler(seed=random.randint(2**31 - 1))
-        )
-        for settings in _first(space, default):
-            study.enqueue_trial({name: space[name].index(settings[name]) for name in space})
-        while n_done < tuning.trials:
-            trial = study.ask(distributions)
-            settings = {name: space[name][trial.params[name]] for name in space}
-            key = tuple(settings.values())
-            if key not in judged:
-                result = race.judge(settings, started + tuning.seconds)
-                if result is None:
-                    break
-                judged[key] = result
-            study.tell(trial, race.gain(judged[key]).mean)
-            n_done += 1
-            accuracy = race.accuracy(judged[key])
-            for callback in tuning.callbacks:
-                callback.on_trial(Trial(n_done, tuning.trials, settings, accuracy, race.accuracy(race.best)))
+    race = _Race(judge, parts, weight, default)
+    for settings in islice(_candidates(race), tuning.trials):
+        judged = race.judge(settings, started + tuning.seconds)
+        if judged is None:
+            break
+        n_done += 1
+        trial = Trial(n_done, tuning.trials, settings, race.accuracy(judged), race.accuracy(race.best))
+        for callback in tuning.callbacks:
+            callback.on_trial(trial)
     if n_done < min(tuning.trials, 2):
         _warn(f"Tuning could compare nothing in {tuning.seconds:g} seconds: give it more time.")
     if n_done == 0:
         return Tuned(default, None, None, 0, time.perf_counter() - started)
-    chosen = race.chosen()
-    accuracy, default_accuracy = (race.accuracy(one) for one in (chosen, race.default))
-    return Tuned(chosen.settings, accuracy, default_accuracy, n_done, time.perf_counter() - started)
+    ahead, error = race.gain(race.best, race.default)
+    chosen = race.best if ahead > _REPLACE_DEFAULT * error else race.default
+    accuracies = race.accuracy(chosen), race.accuracy(race.default)
+    return Tuned(chosen.settings, *accuracies, n_done, time.perf_counter() - started)
 
 
 class _Judged(NamedTuple):
-    """Settings, and for each part of the documents whether the model was right about them."""
+    """Settings, and for each fold in turn whether the model was right about its documents: 1 or 0."""
 
     settings: Settings
-    right: list[Floats]  # fewer than there are parts if it was given up, or never had to be compared by all
-
-
-class _Gain(NamedTuple):
-    """By how much settings are better, and the standard error that this would have if they were equally good."""
-
-    mean: float
-    error: float
+    right: list[Floats]  # shorter than the list of folds if the settings were given up
 
 
 class _Race:
-    """Trials that are judged on the same documents."""
+    """Candidates judged on the same documents."""
 
-    def __init__(
-        self,
-        fit: Callable[[Places, Settings], Scorer],
-        terms: csr_array,
-        targets: Floats,
-        weight: Floats,
-        parts: Sequence[Places],
-        default: Settings,
-    ) -> None:
-        self._fit, self._terms, self._targets, self._weight, self._parts = fit, terms, targets, weight, parts
+    def __init__(self, judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings) -> None:
+        self._judge, self._parts, self._weight = judge, parts, weight
         self.default = self.best = _Judged(default, [])
 
     def judge(self, settings: Settings, deadline: float) -> _Judged | None:
-        """Judge a trial, until it falls behind the best; None if time is over before that.
+        """Judge a candidate until it falls behind the best; None if time is over first.
 
-        The default is the first, and is judged by one part. The best is judged by another when a trial comes that far.
+        The default comes first and is judged by one fold; the best is judged by a further one only when a candidate
+        gets that far.
         """
         first = not self.default.right
         judged = self.default if first else _Judged(settings, [])
-        for place in range(1 if first else len(self._parts)):
+        gain = 0.0
+        for place, part in enumerate(self._parts[:1] if first else self._parts):
             for one in (self.best, judged):
                 if len(one.right) > place:
                     continue
                 if time.perf_counter() >= deadline:
                     return None
-                one.right.append(self._right(self._parts[place], one.settings))
-            gain = self.gain(judged, self.best)
-            if gain.mean < -_BEHIND * gain.error:
+                one.right.append(self._judge(part, one.settings).astype(np.float64))
+            gain, error = self.gain(judged, self.best)
+            if gain < -_GIVE_UP * error:
                 return judged
-        if not first and self.gain(judged, self.best).mean > 0:
+        if gain > 0:
             self.best = judged
         return judged
 
-    def _right(self, part: Places, settings: Settings) -> Floats:
-        """Fit without a part of the documents, and return 1 for those that the model is right about, else 0."""
-        rest = np.setdiff1d(np.arange(len(self._weight)), part)
-        scorer = self._fit(rest, settings)
-        return scorer.are_right(scorer.scores_of(self._terms[part]), self._targets[part]).astype(np.float64)
-
-    def gain(self, one: _Judged, other: _Judged | None = None) -> _Gain:
-        """Compare with other settings, by default the default, on the documents that both were judged by."""
-        other = other or self.default
+    def gain(self, one: _Judged, other: _Judged) -> tuple[float, float]:
+        """Return the difference of two accuracies on the folds that both were judged by, and its standard error."""
         pairs = zip(one.right, other.right, strict=False)
         difference, weight = self._by_document([right - before for right, before in pairs])
         total = max(float(weight.sum()), 1e-12)
-        return _Gain(float(weight @ difference) / total, float(np.linalg.norm(weight * difference)) / total)
+        return float(weight @ difference) / total, float(np.linalg.norm(weight * difference)) / total
 
     def accuracy(self, judged: _Judged) -> float:
-        """Return the share of right answers."""
+        """Return the weighted share of documents the settings were right about."""
         right, weight = self._by_document(judged.right)
         return float(weight @ right) / max(float(weight.sum()), 1e-12)
 
-    def chosen(self) -> _Judged:
-        """Return the best, if it is better than the default by more than chance."""
-        gain = self.gain(self.best)
-        return self.best if gain.mean > _AHEAD * gain.error else self.default
-
     def _by_document(self, values: Sequence[Floats]) -> tuple[Floats, Floats]:
-        """Return the mean of each document over the parts that it was in, and its weight: 0 if it was in none."""
+        """Return the mean of each document over the folds it was in, and its weight: 0 if it was in none."""
         total, times = np.zeros(len(self._weight)), np.zeros(len(self._weight))
         for part, value in zip(self._parts, values, strict=False):
             total[part] += value
@@ -257,51 +181,28 @@ class _Race:
         return total / np.maximum(times, 1), np.where(times > 0, self._weight, 0.0)
 
 
-def cross_validation_parts(codes: Places, targets: Floats, random: np.random.RandomState) -> list[Places]:
-    """Return parts of the documents to hold out in turn; none if half of the classes or more have but one document.
-
-    Parameters
-    ----------
-    codes : int64 array of shape (documents,)
-        The class of each document, for stratification.
-    targets : array of shape (documents, classes)
-    random : RandomState
-    """
-    if np.mean(targets.sum(axis=0) < 2) >= 0.5:
-        return []
-    n_common = int(np.sum(np.bincount(codes)[codes] > 1))
-    repeats = _REPEATS if n_common < _FEW else 1
-    parts = [part for _ in range(repeats) for part in folds(codes, _FOLDS, random)]
-    n_parts = int(np.searchsorted(np.cumsum([len(part) for part in parts]), _ENOUGH)) + 1
-    return parts[:n_parts]
-
-
-def _values(name: str, default: float) -> list[float]:
-    """Return what a setting may be, in order."""
-    values = [default * factor for factor in _FACTORS] if name == "C" else _VALUES[name]
-    return sorted({*values, default})
-
-
-def _first(space: dict[str, list[float]], default: Settings) -> Iterator[Settings]:
-    """Give the trials to begin with: the default, then each setting moved, C farthest because it matters most."""
+def _candidates(race: _Race) -> Iterator[Settings]:
+    """Yield settings that were not tried before, until all neighbours of the best were tried."""
+    default = race.default.settings
+    factors = {"C": [default["C"] * factor for factor in _C_FACTORS]} if "C" in default else {}
+    grid = {name: sorted({*(_GRID | factors)[name], value}) for name, value in default.items()}
+    tried = [default]
     yield default
-    for name in sorted(space, key=lambda name: name != "C"):
-        place, step = space[name].index(default[name]), 2
-        for other in (place - step, place + step):
-            other = min(max(other, 0), len(space[name]) - 1)
+    for settings in _moved(default, grid, 2):
+        tried.append(settings)
+        yield settings
+    while new := [settings for settings in _moved(race.best.settings, grid, 1) if settings not in tried]:
+        tried.append(new[0])
+        yield new[0]
+
+
+def _moved(settings: Settings, grid: dict[str, list[float]], steps: int) -> Iterator[Settings]:
+    """Yield settings with one value moved down and up by grid steps, at most to the end of the grid; C first."""
+    for name in sorted(grid, key=lambda name: name != "C"):
+        place = grid[name].index(settings[name])
+        for other in (max(place - steps, 0), min(place + steps, len(grid[name]) - 1)):
             if other != place:
-                yield {**default, name: space[name][other]}
-
-
-@contextmanager
-def _quiet(optuna: Any) -> Iterator[None]:
-    """Keep Optuna from telling of each study, as it does unless it is asked not to."""
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)
+                yield {**settings, name: grid[name][other]}
 
 
 def _warn(message: str) -> None:

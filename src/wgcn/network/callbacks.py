@@ -1,4 +1,4 @@
-"""What watches a training: the protocol, and a progress bar."""
+"""Callbacks of a training: the protocol, and a progress bar."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["Callback", "ProgressBar"]
 
 
 class Callback(Protocol):
-    """Something that watches the training. It may raise KeyboardInterrupt to end it."""
+    """Receives every epoch. It may raise KeyboardInterrupt to end the training."""
 
     def on_epoch(self, record: EpochRecord, model: WGCN) -> None:
-        """See the end of an epoch; the model must be left as it is."""
+        """Handle the end of an epoch; the model must not be changed."""
 
 
 class ProgressBar:

@@ -1,4 +1,4 @@
-"""What the graph gives to documents, worked out once before training: centring, and folding it into few documents."""
+"""What is computed from the graph once, before training: its centring, and its product with few documents."""
 
 from __future__ import annotations
 
@@ -62,8 +62,7 @@ def find_centring(adjacency: csr_array, document_terms: csr_array, order: int) -
         if done:
             break
     else:
-        # A graph without self-loops may fall into two halves that have edges to each other alone, as a tree does. Then
-        # the steps swing for ever, and the middle is what they swing round.
+        # A bipartite graph, such as a tree without self-loops, makes the steps alternate: their mean is the answer.
         common = before + common
         common /= max(np.linalg.norm(common), 1e-300)
     if not common.any():

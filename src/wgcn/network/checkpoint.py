@@ -1,13 +1,14 @@
-"""Checkpoints: where a training is, in a file from which it goes on bit for bit."""
+"""Checkpoints: the state of a training in a file, from which it continues bit for bit.
+
+A file may be damaged or made by someone else, and the optimiser of torch trusts the shapes of its state: it writes past
+the end of what is too short. So nothing reaches torch before names, types, shapes and values are those that this
+training would have written. Only epochs and tensors are stored; what follows from them is computed again.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from copy import copy
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,18 +20,17 @@ from safetensors.numpy import save
 
 from wgcn.errors import InputError, StoreError
 from wgcn.files import write_file
-from wgcn.network.settings import EpochRecord, Result
+from wgcn.network.settings import EpochRecord
 
 if TYPE_CHECKING:
-    from wgcn.network.training import Run, Training
+    from wgcn.network.training import Progress, Run, Training
 
 __all__ = ["Checkpoint", "digest"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-_FORMAT = "wgcn-checkpoint-1"
+_FORMAT = "wgcn-checkpoint-2"
 _PARTS = ("word_table", "class_weights", "bias")
-_COUNTERS = ("epoch", "best_epoch", "best_loss", "losses")
 _LARGEST_STEP = 2**24  # Adam counts in float32, which stops there
 
 
@@ -41,42 +41,28 @@ class Checkpoint:
         self.path, self.fingerprint = path, fingerprint
 
     def save(self, training: Training, run: Run) -> None:
-        """Write where a training is, whose current run is given: whole, or not at all."""
+        """Write the state of a training, whose current run is given: whole, or not at all."""
         arrays = {f"run.{name}": tensor.cpu().numpy() for name, tensor in run.tensors().items()}
-        for i, result in enumerate(training.done):
-            arrays.update({f"done.{i}.{name}": getattr(result, name) for name in _PARTS})
-        state = {
-            "format": _FORMAT,
-            "fingerprint": self.fingerprint,
-            "run": {name: getattr(run, name) for name in _COUNTERS},
-            "done": [(result.epochs, result.validated) for result in training.done],
-            "records": training.records,
-        }
-        text = json.dumps(state)
+        for i, network in enumerate(training.networks):
+            arrays.update({f"done.{i}.{name}": part for name, part in zip(_PARTS, network, strict=True)})
+        text = json.dumps({"format": _FORMAT, "fingerprint": self.fingerprint, "records": training.records})
         content = save(arrays, {"state": text, "digest": digest(text, arrays)})
         write_file(self.path, lambda file: file.write(content))
 
     def restore(self, training: Training) -> None:
-        """Bring a training to where the file left off; without a file it begins at the beginning.
-
-        The training is changed only after the whole file was checked: the optimiser of torch takes the shapes of its
-        state on trust, and writes past the end of what is too short.
-        """
+        """Bring a training that has not begun to the state in the file; without a file it stays as it is."""
         if not self.path.exists():
             return
-        read = copy(training)
-        with self._checked():
-            state, arrays = self._read()
-            read.done = _read_done(state["done"], arrays, read)
-        run = read.current_run()
-        with self._checked():
-            if run is None:
-                raise ValueError("it has no network left to train")
-            _load_run(run, state["run"], arrays)
-            read.records = _read_records(state["records"], read, run)
-        training.done, training.records, training.run = read.done, read.records, read.run
+        try:
+            self._restore(training)
+        except InputError:
+            raise
+        except Exception as error:  # there is no end of ways to damage a file, and one answer to all of them
+            raise StoreError(
+                f"{self.path} is damaged or no checkpoint: {error}. Delete it, or train without resume."
+            ) from error
 
-    def _read(self) -> tuple[dict[str, Any], Arrays]:
+    def _restore(self, training: Training) -> None:
         with safe_open(self.path, framework="numpy") as file:
             header = file.metadata() or {}
             arrays: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -88,19 +74,15 @@ class Checkpoint:
                 f"{self.path} was written by a training with other data, settings or device. Give those again, or "
                 "train without resume."
             )
-        _require(state.keys() == {"format", "fingerprint", "run", "done", "records"}, "its fields")
-        return state, arrays
-
-    @contextmanager
-    def _checked(self) -> Iterator[None]:
-        try:
-            yield
-        except InputError:
-            raise
-        except Exception as error:  # There is no end of ways to damage a file, and one answer to all of them.
-            raise StoreError(
-                f"{self.path} is damaged or no checkpoint: {error}. Delete it, or train without resume."
-            ) from error
+        _require(state.keys() == {"format", "fingerprint", "records"}, "its fields")
+        run = training.begin(_replay(training, state["records"]))
+        n_networks = run.progress.number + run.progress.refit
+        names = {f"done.{i}.{name}" for i in range(n_networks) for name in _PARTS}
+        _require({name for name in arrays if not name.startswith("run.")} == names, "the names of its tensors")
+        training.networks = [_read_network(arrays, i, run) for i in range(n_networks)]
+        tensors = {name[4:]: torch.from_numpy(array) for name, array in arrays.items() if name.startswith("run.")}
+        _check_tensors(run, tensors)
+        run.load_tensors(tensors)
 
 
 def _require(right: bool, what: str) -> None:
@@ -108,48 +90,48 @@ def _require(right: bool, what: str) -> None:
         raise ValueError(f"{what} cannot be those of this training")
 
 
-def _read_done(given: Any, arrays: Arrays, training: Training) -> list[Result]:
-    """Return the networks that are trained to their end, which must be as `Training` leaves them."""
-    settings = training.task.settings
-    _require(type(given) is list and len(given) <= settings.n_models, "the finished networks")
-    shapes = dict(zip(_PARTS, training.task.shapes(), strict=True))
-    done = []
-    for i, (epochs, validated) in enumerate(given):
-        _require(type(epochs) is int and 1 <= epochs <= settings.max_epochs, "the epochs of a finished network")
-        # All but the last were trained once more if that is asked for, which is without validation.
-        possible = {training.task.validates}
-        if settings.refit:
-            possible = {False, training.task.validates} if i == len(given) - 1 else {False}
-        _require(type(validated) is bool and validated in possible, "the finished networks")
-        parts = {name: arrays[f"done.{i}.{name}"] for name in _PARTS}
-        for name, array in parts.items():
-            right = array.dtype == np.float32 and array.shape == shapes[name] and bool(np.isfinite(array).all())
-            _require(right, f"the values of 'done.{i}.{name}'")
-        done.append(Result(**parts, epochs=epochs, validated=validated))
-    names = {f"done.{i}.{name}" for i in range(len(given)) for name in _PARTS}
-    _require({name for name in arrays if not name.startswith("run.")} == names, "the names of its tensors")
-    return done
+def _replay(training: Training, records: Any) -> Progress:
+    """Go through the epochs, each of which must be the one that comes next; return the progress of the current run."""
+    _require(type(records) is list and len(records) > 0, "its epochs")
+    progress = training.next_progress()
+    for values in records:
+        if progress is not None and progress.finished:
+            training.finished.append(progress)
+            progress = training.next_progress()
+        if progress is None or len(values) != len(EpochRecord._fields):
+            raise ValueError("its epochs cannot be those of this training")
+        record = EpochRecord(*values)
+        place, validation = (record.epoch, record.network, record.refit), record[2:4]
+        _require([type(value) for value in place] == [int, int, bool], "its epochs")
+        _require(place == (progress.epoch + 1, progress.number, progress.refit), "its epochs")
+        figures = [record.loss, record.seconds, *(validation if progress.validates else ())]
+        _require(all(type(figure) is float and np.isfinite(figure) for figure in figures), "its epochs")
+        _require(progress.validates or validation == (None, None), "its epochs")
+        progress.losses.append(np.inf if record.validation_loss is None else record.validation_loss)
+        training.records.append(record)
+    assert progress is not None
+    return progress
 
 
-def _load_run(run: Run, state: Any, arrays: Arrays) -> None:
-    """Bring a run that has not begun to where the file left off."""
-    _require(state.keys() == set(_COUNTERS), "the fields of its run")
-    epoch, losses = state["epoch"], state["losses"]
-    _require(type(epoch) is int and 1 <= epoch <= run.limit, "its number of epochs")
-    _require(type(losses) is list and len(losses) == (0 if run.validation is None else epoch), "its losses")
-    _require(all(type(loss) is float and np.isfinite(loss) for loss in losses), "its losses")
-    best = (min(losses), losses.index(min(losses)) + 1) if run.keeps_best else (np.inf, epoch)
-    _require((state["best_loss"], state["best_epoch"]) == best, "its best epoch")
-    _require(type(state["best_loss"]) is float and type(state["best_epoch"]) is int, "its best epoch")
+def _read_network(arrays: Arrays, i: int, run: Run) -> tuple[npt.NDArray[np.float32], ...]:
+    """Return the i-th network that is trained to its end."""
+    class_weights, bias = run.model.class_weights.shape, run.model.bias.shape
+    shapes = ((run.task.document_terms.shape[1], class_weights[0]), class_weights, bias)
+    for name, shape in zip(_PARTS, shapes, strict=True):
+        array = arrays[f"done.{i}.{name}"]
+        right = array.dtype == np.float32 and array.shape == shape and bool(np.isfinite(array).all())
+        _require(right, f"the values of 'done.{i}.{name}'")
+    return tuple(arrays[f"done.{i}.{name}"] for name in _PARTS)
 
-    tensors = {name[4:]: torch.from_numpy(array) for name, array in arrays.items() if name.startswith("run.")}
+
+def _check_tensors(run: Run, tensors: dict[str, torch.Tensor]) -> None:
+    """Check that tensors are those of a run after its epochs so far."""
     expected = {"generator": run.generator.get_state()}
-    step = torch.tensor(min(epoch * run.n_batches, _LARGEST_STEP), dtype=torch.float32)
+    step = torch.tensor(min(run.progress.epoch * run.n_batches, _LARGEST_STEP), dtype=torch.float32)
     for name, weights in run.model.named_parameters():
-        expected.update({f"{part}.{name}": weights for part in ("weights", "exp_avg", "exp_avg_sq")})
+        parts = ("weights", "exp_avg", "exp_avg_sq", *(["best"] if run.progress.keeps_best else []))
+        expected.update({f"{part}.{name}": weights for part in parts})
         expected[f"step.{name}"] = step
-        if run.keeps_best:
-            expected[f"best.{name}"] = weights
     _require(tensors.keys() == expected.keys(), "the names of its tensors")
     for name, tensor in tensors.items():
         right = tensor.dtype == expected[name].dtype and tensor.shape == expected[name].shape
@@ -161,42 +143,6 @@ def _load_run(run: Run, state: Any, arrays: Arrays) -> None:
         elif name != "generator":
             right = bool(tensor.isfinite().all())
         _require(right, f"the values of 'run.{name}'")
-    run.load_tensors(tensors)
-    run.epoch, run.losses, (run.best_loss, run.best_epoch) = epoch, losses, best
-
-
-def _read_records(given: Any, training: Training, run: Run) -> list[EpochRecord]:
-    """Return the epochs so far: those of each network in turn, from the first on."""
-    _require(type(given) is list and all(len(record) == len(EpochRecord._fields) for record in given), "its epochs")
-    records = [EpochRecord(*record) for record in given]
-    for record in records:
-        validated = training.task.validates and not record.refit
-        right = (
-            [type(number) for number in (record.epoch, record.network, record.refit)] == [int, int, bool]
-            and all(type(figure) is float and np.isfinite(figure) for figure in (record.loss, record.seconds))
-            and all(
-                type(figure) is float and np.isfinite(figure) if validated else figure is None
-                for figure in (record.validation_loss, record.validation_accuracy)
-            )
-        )
-        _require(right, "its epochs")
-    runs = [(key, list(part)) for key, part in groupby(records, lambda record: (record.network, record.refit))]
-    kinds = (False, True) if training.task.settings.refit and training.task.validates else (False,)
-    expected = [(network, refit) for network in range(run.number + 1) for refit in kinds]
-    _require([key for key, _ in runs] == expected[: expected.index((run.number, run.refit)) + 1], "its epochs")
-    for _, part in runs:
-        _require([record.epoch for record in part] == list(range(1, len(part) + 1)), "its epochs")
-    settings = training.task.settings
-    for (network, refit), part in runs[:-1]:
-        epochs = n_expected = training.done[network].epochs
-        if training.task.validates and settings.stopping == "best" and not refit:
-            losses = [np.inf if record.validation_loss is None else record.validation_loss for record in part]
-            _require(losses.index(min(losses)) + 1 == epochs, "its epochs")
-            n_expected = min(epochs + settings.patience, settings.max_epochs)
-        _require(len(part) == n_expected, "its epochs")
-    last = [record.validation_loss for record in runs[-1][1]]
-    _require(len(last) == run.epoch and (run.validation is None or last == run.losses), "its epochs")
-    return records
 
 
 def digest(text: str, arrays: Arrays) -> str:

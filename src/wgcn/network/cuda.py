@@ -1,4 +1,4 @@
-"""The product of a sparse and a dense matrix on a graphics card: as fast as cuSPARSE, and the same bits every time.
+"""The product of a sparse and a dense matrix on a GPU: as fast as cuSPARSE, and the same bits every time.
 
 cuSPARSE adds in another order at every call. Here each row of the sparse matrix is cut into pieces of bounded length,
 one program sums the dense rows of a piece from left to right, and the pieces of a row are summed in their order. Rows
@@ -48,7 +48,7 @@ def cut(indptr: npt.NDArray[Any], longest: int = _LONGEST) -> Pieces:
 
 
 def multiply(matrix: Tensor, pieces: Pieces | None, dense: Tensor) -> Tensor:
-    """Return matrix @ dense for a CSR tensor on a graphics card, with the pieces of its rows."""
+    """Return matrix @ dense for a CSR tensor on a GPU, with the pieces of its rows."""
     dense = dense.contiguous()
     columns, values = matrix.col_indices(), matrix.values()
     plain = {dense.dtype, values.dtype} == {torch.float32} and len(values) and dense.numel()

@@ -1,11 +1,11 @@
 """WGCN, the Word Grounded Graph Convolutional Network (eq. 5, 6 and 7 of the paper), in one file.
 
-    H_vm  = act(A_vv^n X_v W_0)                    one row a word        eq. 5, 6
-    H_dm  = X_dv H_vm                              one row a document    eq. 5, 6
-    Y_dc  = softmax(ReLU(H_dm) W_1 + b_1)          one row a document    eq. 7
+    H_vm  = act(A_vv^n X_v W_0)                    one row per word        eq. 5, 6
+    H_dm  = X_dv H_vm                              one row per document    eq. 5, 6
+    Y_dc  = softmax(ReLU(H_dm) W_1 + b_1)          one row per document    eq. 7
 
-What is learnt are W_0, W_1 and b_1. The documents are no nodes of the graph, so the words' rows can be kept in a table
-after training, and a new document needs that table alone.
+W_0, W_1 and b_1 are learnt. Documents are not nodes of the graph, so the rows of words can be kept in a table after
+training, and a new document needs that table alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class SparseMatrix(NamedTuple):
 
     matrix: Tensor  # (rows, columns), CSR
     transposed: Tensor  # (columns, rows), CSR
-    pieces: Pieces | None = None  # of the rows of each, on a graphics card
+    pieces: Pieces | None = None  # of the rows of each, on a GPU
     transposed_pieces: Pieces | None = None
 
     def __matmul__(self, dense: Tensor) -> Tensor:
@@ -105,27 +105,15 @@ class Centring(NamedTuple):
 class WGCN(nn.Module):
     """logits = ReLU(dropout(X dropout(H_v))) W_1 + b_1, with H_v = act((A^n + r I) X_v W_0).
 
-    Parameters
-    ----------
-    n_words, n_classes : int
-    hidden : int
-        m, the length of a word's and a document's row.
-    order : int
-        n, how often A is applied: a word sees words that are n steps away. With 0 the graph is not used, and the
+    hidden : m, the length of the rows of words and documents
+    order : n, how often A is applied: a word sees words that are n steps away. With 0 the graph is not used, and the
         network is a two-layer perceptron.
-    word_activation : bool
-        Whether act is ReLU. The paper's formula has an activation on the words, its published code has none.
-    residual : float
-        r, how much of a word's own row is added to what it gets from the graph.
-    word_dropout, document_dropout : float
-        Share of the entries of H_vm and of H_dm that are dropped in training.
-    word_features : array of shape (words, features), optional
-        X_v, word vectors. The paper takes the identity, which gives W_0 a row for each word; so does None.
-    centring : Centring, optional
-        If given, what the graph gives to all words alike is taken away in each of its applications: see `Centring`.
-        It changes nothing with order 0. `NetworkSettings.centred` asks the training to find it.
-    generator : torch.Generator, optional
-        Where the first weights come from. It is one of the CPU, so that they are the same on every device.
+    word_activation : whether act is ReLU. The paper's formula has an activation on the words, its published code none.
+    residual : r, how much of a word's own row is added to what it gets from the graph
+    word_dropout, document_dropout : share of the entries of H_vm and of H_dm that are dropped in training
+    word_features : X_v, (words, features). None is the identity, as in the paper, which gives W_0 one row per word.
+    centring : see `Centring`; it changes nothing with order 0. With `NetworkSettings.centred`, the training finds it.
+    generator : where the first weights come from. It is one of the CPU, so that they are the same on every device.
 
     Shapes
     ------

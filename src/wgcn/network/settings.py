@@ -1,4 +1,4 @@
-"""Settings of the network and of its training, and what a training leaves. Needs no torch."""
+"""Settings of the network and of its training, and the result of a training. Needs no torch."""
 
 from __future__ import annotations
 
@@ -11,29 +11,16 @@ import numpy.typing as npt
 from wgcn.checks import check_numbers
 from wgcn.errors import InputError
 
-__all__ = [
-    "EpochRecord",
-    "History",
-    "NetworkSettings",
-    "Result",
-    "TrainedNetwork",
-    "TrainingSettings",
-]
+__all__ = ["EpochRecord", "History", "NetworkSettings", "TrainedNetwork", "TrainingSettings"]
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkSettings:
     """The options of :class:`~wgcn.network.module.WGCN`, which describes them, and `centred`.
 
-    Parameters
-    ----------
-    hidden, order, word_activation, residual, word_dropout, document_dropout, word_features
-        As for WGCN.
-    centred : bool
-        Whether to take away from each application of the graph what it gives to all words alike, its first
-        eigenvector, and to scale it so that the rows of X A are about 1 long: see
-        `wgcn.network.module.Centring`. It needs a normalised graph without negative edges, as all graphs here are
-        by default, and changes nothing with order 0.
+    `centred` removes from each application of the graph what it gives to all words alike, its first eigenvector, and
+    scales it so that the rows of X A are about 1 long: see `wgcn.network.module.Centring`. It needs a normalised graph
+    without negative edges, as all graphs here are by default, and changes nothing with order 0.
     """
 
     hidden: int = 250
@@ -47,62 +34,38 @@ class NetworkSettings:
 
     def __post_init__(self) -> None:
         check_numbers(self, real=("residual", "word_dropout", "document_dropout"), whole=("hidden", "order"))
-        _at_least(self, 1, "hidden")
-        _at_least(self, 0, "order")
+        _check_least(self, 1, "hidden")
+        _check_least(self, 0, "order")
         if not np.isfinite(self.residual):
             raise InputError(f"residual must be a finite number, got {self.residual}.")
-        _share(self, "word_dropout", "document_dropout")
+        _check_share(self, "word_dropout", "document_dropout")
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
     """How to train.
 
-    Parameters
-    ----------
-    learning_rate, weight_decay : float
-        Of Adam; the decay is an L2 penalty, as in the published code.
-    max_epochs : int
-    patience : int
-        Of the rule that ends the training.
-    stopping : {"best", "mean"}
-        "best": stop when the validation loss has not been below its best for `patience` epochs, and keep the best
-        weights. "mean": stop when it is above the mean of the `patience` epochs before, and keep the last weights, as
-        the published code of the paper does; it trains longer.
-    batch_size : int, optional
-        Documents in a mini-batch; all at once by default.
-    label_smoothing : float
-        Share of the target that is spread over all classes, in training alone.
-    validation_fraction : float
-        Share of the documents that decide when to stop. With 0, or if there are fewer than ten documents or fewer
-        than two in every class, all of them are trained on and nothing is validated: for max_epochs with 0, for at most
-        100 epochs otherwise.
-    refit : bool
-        Whether to train once more on all documents, from the same first weights, for as many epochs as the weights
-        that were kept had.
-    n_models : int
-        Networks to train, with the seeds seed, seed + 1, ...; they become one network that averages their logits.
-    seed : int
-        Decides the split, the first weights, the dropout and the order of the mini-batches.
-    device : str
-        "cpu", "cuda", or "auto" for CUDA where there is any.
-    checkpoint_every : int
-        Epochs between two checkpoints.
+    stopping: "best" stops when the validation loss has not been below its best for `patience` epochs, and keeps the
+    best weights. "mean" stops when it is above the mean of the `patience` epochs before, and keeps the last weights, as
+    the published code of the paper does; it trains longer.
+
+    Without validation, that is with validation_fraction 0, with fewer than ten documents or fewer than two in every
+    class, all documents are trained on: for max_epochs with 0, for at most 100 epochs otherwise.
     """
 
     learning_rate: float = 0.018
-    weight_decay: float = 0.0
+    weight_decay: float = 0.0  # an L2 penalty in Adam, as in the published code
     max_epochs: int = 800
     patience: int = 10
     stopping: Literal["best", "mean"] = "best"
-    batch_size: int | None = None
-    label_smoothing: float = 0.0
-    validation_fraction: float = 0.1
-    refit: bool = False
-    n_models: int = 1
-    seed: int = 0
-    device: str = "auto"
-    checkpoint_every: int = 25
+    batch_size: int | None = None  # documents in a mini-batch; None for all at once
+    label_smoothing: float = 0.0  # share of the target that is spread over all classes, in training alone
+    validation_fraction: float = 0.1  # share of the documents that decide when to stop
+    refit: bool = False  # train once more on all documents, for as many epochs as the weights that were kept had
+    n_models: int = 1  # networks with the seeds seed, seed + 1, ...; their logits are averaged
+    seed: int = 0  # decides the split, the first weights, the dropout and the order of the mini-batches
+    device: str = "auto"  # "cpu", "cuda", or "auto" for CUDA where there is any
+    checkpoint_every: int = 25  # epochs
 
     def __post_init__(self) -> None:
         check_numbers(
@@ -112,19 +75,15 @@ class TrainingSettings:
         )
         if not 0 < self.learning_rate < np.inf:
             raise InputError(f"learning_rate must be above 0, got {self.learning_rate}.")
-        if not 0 <= self.weight_decay < np.inf:
-            raise InputError(f"weight_decay must be at least 0, got {self.weight_decay}.")
-        _at_least(self, 1, "max_epochs", "patience", "n_models", "checkpoint_every")
-        _at_least(self, 0, "seed")
+        _check_least(self, 0, "weight_decay", "seed")
+        _check_least(self, 1, "max_epochs", "patience", "batch_size", "n_models", "checkpoint_every")
         if self.stopping not in ("best", "mean"):
             raise InputError(f"stopping must be 'best' or 'mean', got {self.stopping!r}.")
-        if self.batch_size is not None:
-            _at_least(self, 1, "batch_size")
-        _share(self, "label_smoothing", "validation_fraction")
+        _check_share(self, "label_smoothing", "validation_fraction")
 
 
 class EpochRecord(NamedTuple):
-    """One epoch: the mean loss in training, and what the validation documents say afterwards, if there are any."""
+    """One epoch: the mean loss in training, and loss and accuracy on the validation documents afterwards, if any."""
 
     epoch: int
     loss: float
@@ -137,7 +96,7 @@ class EpochRecord(NamedTuple):
 
 @dataclass(frozen=True)
 class History:
-    """All epochs, whether any documents were held out for validation and how many, and whether Ctrl-C ended it."""
+    """All epochs, whether documents were held out for validation and how many, and whether Ctrl-C ended it."""
 
     records: tuple[EpochRecord, ...]
     validated: bool
@@ -145,40 +104,25 @@ class History:
     n_held_out: int = 0
 
 
-class Result(NamedTuple):
-    """One network that is trained to its end; `TrainedNetwork` has all of them side by side."""
-
-    word_table: npt.NDArray[np.float32]
-    class_weights: npt.NDArray[np.float32]
-    bias: npt.NDArray[np.float32]
-    epochs: int
-    validated: bool
-
-
 @dataclass(frozen=True, eq=False)
 class TrainedNetwork:
-    """What prediction needs: logits = ReLU(X word_table) class_weights + bias.
+    """What prediction needs: logits = ReLU(X word_table) class_weights + bias. With n_models = k, hidden is k times."""
 
-    Shapes
-    ------
-    word_table : (words, hidden), class_weights : (hidden, classes), bias : (classes,), all float32;
-    with n_models = k, hidden is k times as long.
-    """
-
-    word_table: npt.NDArray[np.float32]
-    class_weights: npt.NDArray[np.float32]
-    bias: npt.NDArray[np.float32]
+    word_table: npt.NDArray[np.float32]  # (words, hidden)
+    class_weights: npt.NDArray[np.float32]  # (hidden, classes)
+    bias: npt.NDArray[np.float32]  # (classes,)
     history: History
     epochs: tuple[int, ...]  # that were trained, of each network
 
 
-def _at_least(settings: object, least: int, *names: str) -> None:
+def _check_least(settings: object, least: int, *names: str) -> None:
     for name in names:
-        if getattr(settings, name) < least:
-            raise InputError(f"{name} must be at least {least}, got {getattr(settings, name)}.")
+        value = getattr(settings, name)
+        if value is not None and not least <= value < np.inf:
+            raise InputError(f"{name} must be at least {least}, got {value}.")
 
 
-def _share(settings: object, *names: str) -> None:
+def _check_share(settings: object, *names: str) -> None:
     for name in names:
         if not 0 <= getattr(settings, name) < 1:
             raise InputError(f"{name} must be at least 0 and below 1, got {getattr(settings, name)}.")

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,9 +26,12 @@ from wgcn.network.callbacks import Callback
 from wgcn.network.centring import can_fold, find_centring, fold
 from wgcn.network.checkpoint import Checkpoint, digest
 from wgcn.network.module import WGCN, Centring, SparseMatrix, sparse_matrix
-from wgcn.network.settings import EpochRecord, History, NetworkSettings, Result, TrainedNetwork, TrainingSettings
+from wgcn.network.settings import EpochRecord, History, NetworkSettings, TrainedNetwork, TrainingSettings
 
-__all__ = ["Run", "Training", "train"]
+__all__ = ["Progress", "Run", "Training", "train"]
+
+Rows = npt.NDArray[np.int64]
+Network = tuple[npt.NDArray[np.float32], ...]  # word table, class weights and bias
 
 MIN_DOCUMENTS_TO_SPLIT = 10
 EPOCHS_WITHOUT_VALIDATION = 100
@@ -46,35 +49,17 @@ def train(
     checkpoint: str | Path | None = None,
     resume: bool = False,
 ) -> TrainedNetwork:
-    """Train a WGCN on labelled documents.
+    """Train a WGCN on labelled documents, which `wgcn.estimators` has checked.
+
+    adjacency : (words, words), A_vv, symmetric; document_terms : (documents, words); targets : (documents,) with the
+    class of each (softmax, eq. 7), or (documents, classes) with all its labels as 0 and 1 (one sigmoid each).
+    A document of weight 0 is left out. `checkpoint` is the file that keeps the state; with `resume` the training
+    continues from it, if it is there, to the same bytes as without a break.
 
     Ctrl-C ends the training after the epoch in progress and keeps the best network so far; a second one raises
     KeyboardInterrupt at once.
-
-    Parameters
-    ----------
-    adjacency : csr_array of shape (words, words)
-        A_vv, which must be symmetric.
-    document_terms : csr_array of shape (documents, words)
-    targets : int array of shape (documents,), or array of 0 and 1 of shape (documents, classes)
-        The class of each document (softmax, eq. 7), or all its labels (a sigmoid each).
-    network : NetworkSettings, optional
-    settings : TrainingSettings, optional
-    sample_weight : array of shape (documents,), optional
-        Factors of the documents' losses. A document of weight 0 is left out.
-    callbacks : sequence of Callback
-    checkpoint : path, optional
-        File in which to keep the state of the training.
-    resume : bool
-        Whether to go on from the checkpoint, if there is one, to the same bytes as without a break.
-
-    Returns
-    -------
-    TrainedNetwork
     """
     network, settings = network or NetworkSettings(), settings or TrainingSettings()
-    if resume and checkpoint is None:
-        raise InputError("resume needs a checkpoint: give the file to go on from.")
     task = _prepare(adjacency, document_terms, targets, sample_weight, network, settings)
     training = Training(task)
     file = None if checkpoint is None else Checkpoint(Path(checkpoint), task.fingerprint())
@@ -83,12 +68,12 @@ def train(
     interrupted = False
     with _deferred_interrupt() as interrupt:
         while not interrupted and (run := training.current_run()) is not None:
-            while not interrupted and not run.finished:
+            while not interrupted and not run.progress.finished:
                 training.records.append(run.train_epoch())
-                interrupted = _tell(callbacks, training.records[-1], run.model) or interrupt.is_set()
-                if file is not None and (interrupted or run.epoch % settings.checkpoint_every == 0):
+                interrupted = _notify(callbacks, training.records[-1], run.model) or interrupt.is_set()
+                if file is not None and (interrupted or run.progress.epoch % settings.checkpoint_every == 0):
                     file.save(training, run)
-            if run.finished:
+            if run.progress.finished:
                 training.finish_run(run)
     return training.outcome(interrupted)
 
@@ -97,26 +82,22 @@ def train(
 class _Task:
     """What is to be learnt, checked, with the graph on the device."""
 
-    adjacency: SparseMatrix
-    document_terms: csr_array  # (documents, words)
+    graph: csr_array  # A_vv, (words, words), float32
+    adjacency: SparseMatrix  # the same on the device
+    document_terms: csr_array  # (documents, words), float32
     targets: npt.NDArray[Any]  # (documents,) int64 or (documents, classes) float32
     weights: npt.NDArray[np.float64]  # (documents,)
     n_classes: int
     network: NetworkSettings
     settings: TrainingSettings
     device: torch.device
-    centring: Centring | None = None
-    folded: bool = False  # whether the rows of document_terms are those of X A already
+    centring: Centring | None
+    folded: bool  # whether document_terms is X A already
 
     @cached_property
-    def validates(self) -> bool:
-        """Whether documents are held out for validation, which is so with every seed or with none."""
-        return len(_held_out(self, self.settings.seed)) > 0
-
-    def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the shapes of a network's word table, class weights and bias."""
-        hidden = self.network.hidden
-        return (self.document_terms.shape[1], hidden), (hidden, self.n_classes), (self.n_classes,)
+    def n_held_out(self) -> int:
+        """Number of documents held out for validation, which is the same with every seed."""
+        return len(_held_out(self.targets, self.settings.validation_fraction, self.settings.seed))
 
     def fingerprint(self) -> str:
         """Digest of all that decides the result, so that no checkpoint is taken for one of another training."""
@@ -127,18 +108,11 @@ class _Task:
             "shape": [*self.document_terms.shape, self.n_classes],
         }
         del settings["checkpoint_every"]
-        graph, terms, features = self.adjacency.matrix, self.document_terms, self.network.word_features
-        arrays = {
-            "rows": graph.crow_indices().cpu().numpy(),
-            "columns": graph.col_indices().cpu().numpy(),
-            "edges": graph.values().cpu().numpy(),
-            "offsets": terms.indptr,
-            "words": terms.indices,
-            "terms": terms.data,
-            "targets": self.targets,
-            "weights": self.weights,
-            "features": np.empty(0) if features is None else np.asarray(features),
-        }
+        features, matrices = self.network.word_features, {"graph": self.graph, "documents": self.document_terms}
+        arrays = {"targets": self.targets, "weights": self.weights}
+        arrays["features"] = np.empty(0) if features is None else np.asarray(features)
+        for name, matrix in matrices.items():
+            arrays.update({f"{name}.{part}": getattr(matrix, part) for part in ("indptr", "indices", "data")})
         return digest(json.dumps(settings, sort_keys=True, default=float), arrays)
 
 
@@ -150,44 +124,28 @@ def _prepare(
     network: NetworkSettings,
     settings: TrainingSettings,
 ) -> _Task:
+    """Leave out documents of weight 0, and bring the graph to the device, folded into the documents if it can be."""
     device = find_device(settings.device)
-    n_documents, n_words = document_terms.shape
-    targets = np.asarray(targets)
-    weights = np.ones(n_documents) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if not n_documents:
-        raise InputError("There are no labelled documents to train on.")
-    if adjacency.shape != (n_words, n_words):
-        raise InputError(
-            f"adjacency has the shape {adjacency.shape}, but document_terms has {n_words:,} columns: expected a row "
-            "and a column for each."
-        )
-    if len(targets) != n_documents or weights.shape != (n_documents,):
-        raise InputError(
-            f"document_terms has {n_documents:,} rows, targets {len(targets):,}, and sample_weight has the shape "
-            f"{weights.shape}: expected one of each for every document."
-        )
-    if not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any():
-        raise InputError("sample_weight must be finite, not negative, and above 0 for at least one document.")
-    if targets.ndim == 2 and np.isin(targets, (0, 1)).all():
+    weights = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if targets.ndim == 2:
         targets, n_classes = targets.astype(np.float32), targets.shape[1]
-    elif targets.ndim == 1 and np.issubdtype(targets.dtype, np.integer) and targets.min() >= 0:
-        targets, n_classes = targets.astype(np.int64), int(targets.max()) + 1
     else:
-        raise InputError(
-            f"targets is {targets.dtype} of shape {targets.shape}; expected class numbers from 0 on, one for each "
-            "document, or a matrix of 0 and 1 with a column for each class."
-        )
+        targets, n_classes = targets.astype(np.int64), int(targets.max()) + 1
     used = weights > 0
     terms = csr_array(document_terms, dtype=np.float32)[used]
-    graph = sparse_matrix(csr_array(adjacency, dtype=np.float32), device, symmetric=True)
+    graph = csr_array(adjacency, dtype=np.float32)
+    on_device = sparse_matrix(graph, device, symmetric=True)
     centring = find_centring(adjacency, terms, network.order) if network.centred and network.order else None
     folded = can_fold(adjacency, terms, network)
     if folded:
         terms = fold(adjacency, terms, network, centring)
-    return _Task(graph, terms, targets[used], weights[used], n_classes, network, settings, device, centring, folded)
+    targets, weights = targets[used], weights[used]
+    return _Task(graph, on_device, terms, targets, weights, n_classes, network, settings, device, centring, folded)
 
 
 class _Batch(NamedTuple):
+    """Some documents on the device."""
+
     terms: SparseMatrix  # (documents, words)
     targets: Tensor
     weights: Tensor  # (documents,)
@@ -207,7 +165,7 @@ class _Batch(NamedTuple):
         return (losses * self.weights).mean()
 
     def accuracy(self, logits: Tensor) -> Tensor:
-        """Share of the documents that get the right class, or just the right labels."""
+        """Return the share of documents that get the right class, or exactly the right labels."""
         if self.targets.ndim == 1:
             right = logits.argmax(dim=1) == self.targets
         else:
@@ -215,22 +173,58 @@ class _Batch(NamedTuple):
         return right.float().mean()
 
 
+@dataclass
+class Progress:
+    """The epochs of one run so far, and when it ends: all follows from the validation losses."""
+
+    settings: TrainingSettings
+    number: int  # of the network
+    limit: int  # of epochs
+    validates: bool
+    refit: bool = False
+    losses: list[float] = field(default_factory=list)  # after each epoch; infinite without validation
+
+    @property
+    def epoch(self) -> int:
+        """Number of epochs so far."""
+        return len(self.losses)
+
+    @property
+    def keeps_best(self) -> bool:
+        """Whether the best weights so far are kept, and not the last ones."""
+        return self.validates and self.settings.stopping == "best"
+
+    @property
+    def best_epoch(self) -> int:
+        """The epoch whose weights are kept."""
+        return 1 + int(np.argmin(self.losses)) if self.keeps_best else self.epoch
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is no further epoch."""
+        patience = self.settings.patience
+        if self.epoch >= self.limit or not self.validates or self.epoch <= patience:
+            return self.epoch >= self.limit
+        if self.keeps_best:
+            return self.epoch - self.best_epoch >= patience
+        return self.losses[-1] > float(np.mean(self.losses[-patience - 1 : -1]))
+
+
 class Run:
     """One network from its first weights to its last epoch."""
 
-    def __init__(self, task: _Task, number: int, refit_epochs: int | None = None) -> None:
-        settings = task.settings
-        self.task, self.number, self.refit = task, number, refit_epochs is not None
-        held_out = np.empty(0, np.int64) if self.refit else _held_out(task, settings.seed + number)
+    def __init__(self, task: _Task, progress: Progress) -> None:
+        settings, seed = task.settings, task.settings.seed + progress.number
+        self.task, self.progress = task, progress
+        held_out = np.empty(0, np.int64)
+        if progress.validates:
+            held_out = _held_out(task.targets, settings.validation_fraction, seed)
         self.rows = np.setdiff1d(np.arange(len(task.targets)), held_out)
-        self.limit = refit_epochs or settings.max_epochs
-        if not self.refit and not len(held_out) and settings.validation_fraction > 0:
-            self.limit = min(self.limit, EPOCHS_WITHOUT_VALIDATION)
         self.mean_weight = float(task.weights[self.rows].mean())
         self.whole = _Batch.take(task, self.rows, self.mean_weight) if settings.batch_size is None else None
         self.validation = _Batch.take(task, held_out, float(task.weights[held_out].mean())) if len(held_out) else None
 
-        start = torch.Generator().manual_seed(settings.seed + number)
+        start = torch.Generator().manual_seed(seed)
         n_words = task.document_terms.shape[1]
         options = {name: value for name, value in vars(task.network).items() if name != "centred"}
         self.model = WGCN(n_words, task.n_classes, **options, centring=task.centring, generator=start).to(task.device)
@@ -240,35 +234,17 @@ class Run:
             self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
         )
         self.word_embeddings: Tensor | None = None
-        self.epoch = self.best_epoch = 0
-        self.best_loss = np.inf
-        self.losses: list[float] = []  # of the validation documents
         self.best: dict[str, Tensor] = {}
 
     @property
-    def finished(self) -> bool:
-        """Whether there is no further epoch."""
-        return self.epoch >= self.limit or (self.validation is not None and self._stale())
-
-    @property
-    def keeps_best(self) -> bool:
-        """Whether the best weights so far are kept, which are the result."""
-        return self.validation is not None and self.task.settings.stopping == "best"
-
-    @property
     def n_batches(self) -> int:
-        """Mini-batches in an epoch."""
+        """Number of mini-batches in an epoch."""
         return -(-len(self.rows) // (self.task.settings.batch_size or len(self.rows)))
-
-    def _stale(self) -> bool:
-        patience = self.task.settings.patience
-        if self.task.settings.stopping == "best":
-            return self.epoch - self.best_epoch >= patience
-        return self.epoch > patience and self.losses[-1] > float(np.mean(self.losses[-patience - 1 : -1]))
 
     def train_epoch(self) -> EpochRecord:
         """Train on all documents once."""
         started = time.perf_counter()
+        settings, progress = self.task.settings, self.progress
         self.model.train()
         total = torch.zeros((), device=self.task.device)
         for batch in self._batches():
@@ -277,23 +253,26 @@ class Run:
             if embeddings is None:
                 embeddings = self._embeddings()
             logits = self.model.classify(batch.terms, embeddings, self.generator)
-            loss = batch.loss(logits, self.task.settings.label_smoothing)
+            loss = batch.loss(logits, settings.label_smoothing)
             self.optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
             total += loss.detach() * len(batch.targets)
-        self.epoch += 1
+        self.model.eval()
         mean, validation_loss, accuracy = self._measure(total / len(self.rows))
+        progress.losses.append(np.inf if validation_loss is None else validation_loss)
         if not np.isfinite([mean, validation_loss or 0.0]).all():
             raise InputError(
-                f"The loss became {mean} in epoch {self.epoch} (validation: {validation_loss}): look for huge or "
-                f"missing values in the data, or lower learning_rate ({self.task.settings.learning_rate})."
+                f"The loss became {mean} in epoch {progress.epoch} (validation: {validation_loss}): look for huge or "
+                f"missing values in the data, or lower learning_rate ({settings.learning_rate})."
             )
+        if progress.keeps_best and progress.best_epoch == progress.epoch:
+            self.best = {name: weights.detach().clone() for name, weights in self.model.named_parameters()}
         seconds = time.perf_counter() - started
-        return EpochRecord(self.epoch, mean, validation_loss, accuracy, seconds, self.number, self.refit)
+        return EpochRecord(progress.epoch, mean, validation_loss, accuracy, seconds, progress.number, progress.refit)
 
     def _embeddings(self) -> Tensor:
-        """Return the words' rows that the documents' rows are multiplied by."""
+        """Return the rows of words that the rows of documents are multiplied by."""
         return self.model.own_rows() if self.task.folded else self.model.word_embeddings(self.task.adjacency)
 
     def _batches(self) -> Iterator[_Batch]:
@@ -306,36 +285,26 @@ class Run:
             yield _Batch.take(self.task, self.rows[order[begin : begin + size]], self.mean_weight)
 
     def _measure(self, training_loss: Tensor) -> tuple[float, float | None, float | None]:
-        """Return the losses of both parts and the accuracy on the validation documents, which decides what is kept."""
-        self.model.eval()
+        """Return the losses of both parts, and the accuracy on the validation documents."""
         if self.validation is None:
-            self.best_epoch = self.epoch
             return float(training_loss), None, None
         self.word_embeddings = self._embeddings()
         with torch.no_grad():
             logits = self.model.classify(self.validation.terms, self.word_embeddings)
             figures = [training_loss, self.validation.loss(logits), self.validation.accuracy(logits)]
-            # All at once: a graphics card stands still while it is asked for a number.
-            mean, loss, accuracy = torch.stack(figures).tolist()
-        self.losses.append(loss)
-        if self.task.settings.stopping == "mean":
-            self.best_epoch = self.epoch
-        elif loss < self.best_loss:
-            self.best_loss, self.best_epoch = loss, self.epoch
-            self.best = {name: weights.detach().clone() for name, weights in self.model.named_parameters()}
+            mean, loss, accuracy = torch.stack(figures).tolist()  # all at once: a GPU idles while a number is read
         return mean, loss, accuracy
 
     @torch.no_grad()
-    def result(self) -> Result:
+    def result(self) -> Network:
         """Return the best network so far, or the last with stopping="mean"; the run is over then."""
         for name, weights in self.best.items():
             self.model.get_parameter(name).copy_(weights)
         parts = (self.model.word_embeddings(self.task.adjacency), self.model.class_weights, self.model.bias)
-        table, class_weights, bias = (part.detach().cpu().numpy() for part in parts)
-        return Result(table, class_weights, bias, self.best_epoch, self.validation is not None)
+        return tuple(part.detach().cpu().numpy() for part in parts)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all that the next epochs depend on, beside the numbers that a checkpoint takes by name."""
+        """Return all that the next epochs depend on, beside the progress."""
         tensors = {"generator": self.generator.get_state()}
         for name, weights in self.model.named_parameters():
             tensors[f"weights.{name}"] = weights.detach()
@@ -346,7 +315,7 @@ class Run:
 
     @torch.no_grad()
     def load_tensors(self, tensors: dict[str, Tensor]) -> None:
-        """Take what `tensors` returned. Names, types and shapes must be right: nothing here looks at them."""
+        """Take what `tensors` returned. Names, types and shapes must be right: nothing here checks them."""
         self.generator.set_state(tensors["generator"])
         for name, weights in self.model.named_parameters():
             weights.copy_(tensors[f"weights.{name}"])
@@ -357,73 +326,82 @@ class Run:
 
 
 class Training:
-    """All runs: a network after the other, each trained again on all documents if that is asked for."""
+    """All runs: one network after the other, each trained again on all documents with `refit`."""
 
     def __init__(self, task: _Task) -> None:
         self.task = task
-        self.done: list[Result] = []
+        self.finished: list[Progress] = []
+        self.networks: list[Network] = []
         self.records: list[EpochRecord] = []
         self.run: Run | None = None
 
+    def next_progress(self) -> Progress | None:
+        """Return the beginning of the run after the finished ones, or None when all are done."""
+        settings, last = self.task.settings, self.finished[-1] if self.finished else None
+        # What was trained without validation was trained on all documents already.
+        if last is not None and last.validates and settings.refit:
+            return Progress(settings, last.number, last.best_epoch, validates=False, refit=True)
+        number = 0 if last is None else last.number + 1
+        if number == settings.n_models:
+            return None
+        validates, limit = self.task.n_held_out > 0, settings.max_epochs
+        if not validates and settings.validation_fraction > 0:
+            limit = min(limit, EPOCHS_WITHOUT_VALIDATION)
+        return Progress(settings, number, limit, validates)
+
     def current_run(self) -> Run | None:
-        """Return the run to go on with, or None when all are done."""
-        if self.run is None:
-            last = self.done[-1] if self.done else None
-            # What was trained without validation was trained on all documents already.
-            if last is not None and last.validated and self.task.settings.refit:
-                self.run = Run(self.task, len(self.done) - 1, last.epochs)
-            elif len(self.done) < self.task.settings.n_models:
-                self.run = Run(self.task, len(self.done))
+        """Return the run to continue, or None when all are done."""
+        if self.run is None and (progress := self.next_progress()) is not None:
+            return self.begin(progress)
+        return self.run
+
+    def begin(self, progress: Progress) -> Run:
+        """Make a run the current one."""
+        self.run = Run(self.task, progress)
         return self.run
 
     def finish_run(self, run: Run) -> None:
-        """Keep what the current run has come to, in the place of what it repeats if it is a refit."""
-        if run.refit:
-            self.done.pop()
-        self.done.append(run.result())
+        """Keep the network of the current run; that of a refit replaces the one before."""
+        self.networks[run.progress.number :] = [run.result()]
+        self.finished.append(run.progress)
         self.run = None
 
     def outcome(self, interrupted: bool) -> TrainedNetwork:
         """Return the networks side by side, as one whose logits are the mean of theirs."""
-        unfinished = self.current_run()
-        if unfinished is not None and unfinished.epoch and not unfinished.refit:
-            self.done.append(unfinished.result())
-        validated = any(record.validation_loss is not None for record in self.records)
+        unfinished = self.run is not None or self.next_progress() is not None
+        if self.run is not None and not self.run.progress.refit:
+            self.finish_run(self.run)
+        tables, class_weights, biases = zip(*self.networks, strict=True)
+        n_held_out = self.task.n_held_out
         return TrainedNetwork(
-            np.hstack([result.word_table for result in self.done]),
-            np.vstack([result.class_weights for result in self.done]) / np.float32(len(self.done)),
-            np.mean([result.bias for result in self.done], axis=0, dtype=np.float32),
-            History(
-                tuple(self.records),
-                validated,
-                interrupted and unfinished is not None,
-                len(_held_out(self.task, self.task.settings.seed)) if validated else 0,
-            ),
-            tuple(result.epochs for result in self.done),
+            np.hstack(tables),
+            np.vstack(class_weights, dtype=np.float32) / np.float32(len(self.networks)),
+            np.mean(biases, axis=0, dtype=np.float32),
+            History(tuple(self.records), n_held_out > 0, interrupted and unfinished, n_held_out),
+            tuple({progress.number: progress.best_epoch for progress in self.finished}.values()),
         )
 
 
-def _held_out(task: _Task, seed: int) -> npt.NDArray[np.int64]:
+def _held_out(targets: npt.NDArray[Any], fraction: float, seed: int) -> Rows:
     """Choose the documents for validation: of each class its share, but never its last document."""
-    targets, fraction = task.targets, task.settings.validation_fraction
     if fraction == 0 or len(targets) < MIN_DOCUMENTS_TO_SPLIT:
         return np.empty(0, np.int64)
-    wanted = min(max(1, round(len(targets) * fraction)), len(targets) - 1)
+    size = min(max(1, round(len(targets) * fraction)), len(targets) - 1)
     order = np.random.default_rng(seed).permutation(len(targets))
     if targets.ndim == 2:
-        return order[:wanted]
+        return order[:size]
     counts = np.bincount(targets)
-    shares = wanted * counts / len(targets)
+    shares = size * counts / len(targets)
     take = np.floor(shares).astype(np.int64)
     # What rounding down left over goes to the classes that lost most by it.
     by_loss = np.argsort(take - shares, kind="stable")
-    take[by_loss[counts[by_loss] > take[by_loss] + 1][: wanted - take.sum()]] += 1
+    take[by_loss[counts[by_loss] > take[by_loss] + 1][: size - take.sum()]] += 1
     return np.concatenate([order[targets[order] == c][:n] for c, n in enumerate(take)])
 
 
 @contextmanager
 def _deferred_interrupt() -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C into an event, so that no epoch is left half done; the second one is as ever."""
+    """Turn the first Ctrl-C into an event, so that no epoch is left half done; the second one acts as usual."""
     event = threading.Event()
     usual = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or usual is not signal.default_int_handler:
@@ -441,7 +419,7 @@ def _deferred_interrupt() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, usual)
 
 
-def _tell(callbacks: Sequence[Callback], record: EpochRecord, model: WGCN) -> bool:
+def _notify(callbacks: Sequence[Callback], record: EpochRecord, model: WGCN) -> bool:
     """Call the callbacks; return whether one of them ended the training."""
     try:
         for callback in callbacks:

@@ -13,11 +13,12 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from wgcn.errors import InputError, needs
+from wgcn.errors import InputError
 from wgcn.files import write_file
 from wgcn_paper.experiments.cells import Cell, environment, make_cell, validate_cell
 from wgcn_paper.experiments.runner import Workers
 from wgcn_paper.experiments.table import Options, Row, Table
+from wgcn_paper.methods.baseline import MissingPackageError
 
 __all__ = ["search"]
 
@@ -45,8 +46,10 @@ def search(
     -------
     path of the file
     """
-    with needs("A search for settings"):
+    try:
         import optuna
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("optuna", "A search for settings") from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     log = _Log(folder / f"{table.name}-search.json", table.name)
     studies = [

@@ -59,12 +59,10 @@ _registered: dict[str, type[Baseline]] = {}
 
 
 class MissingPackageError(WGCNError, ImportError):
-    """A package that a method needs is not installed."""
+    """A package that an experiment needs is not installed."""
 
-    def __init__(self, package: str, method: str) -> None:
-        super().__init__(
-            f"The method {method} needs the package '{package}'. From a checkout of wgcn: pip install ./paper"
-        )
+    def __init__(self, package: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the package '{package}'. From a checkout of wgcn: pip install ./paper")
 
 
 class Fit(NamedTuple):
@@ -145,7 +143,7 @@ def method_class(name: str) -> type[Baseline]:
     try:
         found: type[Baseline] = getattr(import_module(module), attribute)
     except ImportError as error:
-        raise MissingPackageError((error.name or "a package").split(".")[0], name) from error
+        raise MissingPackageError((error.name or "a package").split(".")[0], f"The method {name}") from error
     return found
 
 
@@ -154,7 +152,7 @@ def check_packages(names: Iterable[str]) -> None:
     for name in dict.fromkeys(names):
         for package in method_class(name).packages:
             if find_spec(package) is None:
-                raise MissingPackageError(package, name)
+                raise MissingPackageError(package, f"The method {name}")
 
 
 def make_baseline(
