@@ -1,4 +1,4 @@
-"""The command line: one command a file. `main` is what the `wgcn` script runs."""
+"""The command line: one command per file. `main` is what the `wgcn` script runs."""
 
 import sys
 import warnings

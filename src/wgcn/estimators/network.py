@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -184,32 +185,12 @@ class WGCNNetworkClassifier(MatrixClassifier):
             raise InputError("resume needs a checkpoint: give the file to go on from.")
 
     def _network(self) -> NetworkSettings:
-        return NetworkSettings(
-            self.hidden,
-            self.order,
-            self.word_activation,
-            self.residual,
-            self.word_dropout,
-            self.document_dropout,
-            self.word_features,
-            self.centred,
-        )
+        return NetworkSettings(**{field.name: getattr(self, field.name) for field in fields(NetworkSettings)})
 
     def _training(self) -> TrainingSettings:
-        return TrainingSettings(
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            max_epochs=self.max_epochs,
-            patience=self.patience,
-            stopping=self.stopping,
-            batch_size=self.batch_size,
-            label_smoothing=self.label_smoothing,
-            validation_fraction=self.validation_fraction,
-            refit=self.refit,
-            n_models=self.n_models,
-            seed=self.random_state,
-            device=self.device,
-        )
+        own = self.get_params(deep=False)
+        settings = {field.name: own[field.name] for field in fields(TrainingSettings) if field.name in own}
+        return TrainingSettings(**settings, seed=self.random_state)
 
     def _train(self, data: TrainingData) -> None:
         with needs("The network"):
@@ -227,9 +208,8 @@ class WGCNNetworkClassifier(MatrixClassifier):
             resume=self.resume,
         )
         prior = np.average(targets, axis=0, weights=data.weight).astype(np.float32)
-        scorer = Scorer(
-            trained.word_table, trained.class_weights, trained.bias, prior, multilabel=data.labels.multilabel
-        )
+        weights = (trained.word_table, trained.class_weights, trained.bias)
+        scorer = Scorer(*weights, prior, multilabel=data.labels.multilabel)
         self.scorer_ = scorer if data.class_prior is None else scorer.with_prior(data.class_prior)
         self._keep_history(trained)
 
