@@ -6,17 +6,8 @@ from typing import Annotated
 
 import typer
 
+from wgcn.cli import options
 from wgcn.cli.console import say, working
-from wgcn.cli.options import (
-    Header,
-    MinCount,
-    StopWords,
-    TextColumn,
-    TextFiles,
-    TokenizerName,
-    Window,
-    read_stop_words,
-)
 from wgcn.errors import InputError
 
 __all__ = ["embed"]
@@ -26,7 +17,7 @@ _FITTING = ("save", "components", "tokenizer", "stop_words", "ngrams", "min_coun
 
 def embed(
     context: typer.Context,
-    files: TextFiles,
+    files: options.TextFiles,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE.npy", help="Array to write, with one row per text.")
     ],
@@ -34,14 +25,14 @@ def embed(
         Path | None, typer.Option("--model", "-m", metavar="DIR", help="Use an embedder that --save wrote; fit none.")
     ] = None,
     save: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to keep the fitted embedder in.")] = None,
-    text_column: TextColumn = None,
-    header: Header = True,
+    text_column: options.TextColumn = None,
+    header: options.Header = True,
     components: Annotated[int, typer.Option(min=2, metavar="N", help="Columns, an even number.")] = 200,
-    tokenizer: TokenizerName = "words",
-    stop_words: StopWords = None,
+    tokenizer: options.TokenizerName = "words",
+    stop_words: options.StopWords = None,
     ngrams: Annotated[int, typer.Option(min=1, metavar="N", help="Longest phrase, in words.")] = 1,
-    min_count: MinCount = None,
-    window: Window = 20,
+    min_count: options.MinCount = None,
+    window: options.Window = 20,
     graph_weight: Annotated[
         float, typer.Option(min=0.0, metavar="X", help="Weight of a word's neighbours beside the word.")
     ] = 2.0,
@@ -66,7 +57,7 @@ def embed(
     check_target(output)
     if save is not None:
         check_target(save, "embedder")
-    words = read_stop_words(stop_words) or None
+    words = options.read_stop_words(stop_words) or None
     texts = chain.from_iterable([read_texts(path, text_column=text_column, header=header) for path in files])
     if model is not None:
         fitted = EmbeddingModel.load(model)

@@ -9,19 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import Progress
 
+from wgcn.cli import options
 from wgcn.cli.console import say, steps, working
-from wgcn.cli.options import (
-    Header,
-    LabelColumn,
-    LabelSeparator,
-    MinCount,
-    StopWords,
-    TextColumn,
-    TokenizerName,
-    Window,
-    read_class_shares,
-    read_stop_words,
-)
 from wgcn.errors import InputError, interrupts_raised
 
 if TYPE_CHECKING:
@@ -45,17 +34,17 @@ def fit(
     unlabeled: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="More texts, without labels. Repeatable.")
     ] = None,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = "label",
-    label_separator: LabelSeparator = None,
-    header: Header = True,
-    tokenizer: TokenizerName = "words",
-    stop_words: StopWords = None,
+    text_column: options.TextColumn = None,
+    label_column: options.LabelColumn = "label",
+    label_separator: options.LabelSeparator = None,
+    header: options.Header = True,
+    tokenizer: options.TokenizerName = "words",
+    stop_words: options.StopWords = None,
     ngrams: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Longest phrase, in words. Default: 2; 1 with --network.")
     ] = None,
-    min_count: MinCount = None,
-    window: Window = 20,
+    min_count: options.MinCount = None,
+    window: options.Window = 20,
     alpha: Annotated[float, _model(min=0.0, metavar="X", help="Weight of the word graph; 0 is no graph.")] = 0.5,
     c: Annotated[float, _model("--C", metavar="X", help="Larger fits the training texts more closely.")] = 0.5,
     tune: Annotated[bool, _model("--tune", help="Choose alpha, C and others by cross-validation (2 minutes).")] = False,
@@ -79,14 +68,14 @@ def fit(
 
     texts_as = {
         "tokenizer": tokenizer,
-        "stop_words": read_stop_words(stop_words) or None,
+        "stop_words": options.read_stop_words(stop_words) or None,
         "min_count": min_count,
         "window": window,
         "ngram_range": (1, ngrams or (1 if network else 2)),
     }
     classes_as = {
         "class_weight": "balanced" if balanced else None,
-        "class_prior": read_class_shares(class_prior),
+        "class_prior": options.read_class_shares(class_prior),
     }
     # Everything that can be found wrong is found before the texts are read.
     if network:

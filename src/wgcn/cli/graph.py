@@ -107,7 +107,7 @@ def neighbours(
             for neighbour in near:
                 typer.echo(f"{word}\t{neighbour.word}\t{neighbour.weight:.4f}\t{neighbour.count}")
             continue
-        table = Table("neighbour", box=None, title=f"{word}", title_justify="left", title_style="bold")
+        table = Table("neighbour", box=None, title=word, title_justify="left", title_style="bold")
         table.add_column(str(graph.settings["weight"]), justify="right")
         table.add_column("occurs", justify="right")
         for neighbour in near:

@@ -102,18 +102,7 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Iterable[str], y: Any = None) -> WGCNEmbedder:
-        """Learn where words are.
-
-        Parameters
-        ----------
-        X : iterable of str
-            Texts.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
+        """Learn the vectors of the words from texts, without labels: `y` is ignored."""
         self._fit(X)
         return self
 
