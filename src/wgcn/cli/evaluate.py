@@ -70,7 +70,8 @@ def evaluate(
 
 def _known_only(rows: list[tuple[str, Any]], names: list[str], skip_unknown: bool) -> list[tuple[str, Any]]:
     labels = [label if isinstance(label, list) else [label] for _, label in rows]
-    unknown = Counter(chain.from_iterable(labels)) - Counter(dict.fromkeys(names, len(rows)))
+    known = set(names)
+    unknown = Counter(label for label in chain.from_iterable(labels) if label not in known)
     if unknown and not skip_unknown:
         listed = ", ".join(f"{label!r} ({count:,})" for label, count in unknown.most_common(5))
         raise InputError(

@@ -175,33 +175,34 @@ class WGCNNetworkClassifier(MatrixClassifier):
         return self._fit(X, y, sample_weight, word_graph, document_graph, callbacks=callbacks)
 
     def _check_settings(self) -> None:
-        self._network()
+        _, training = self._settings()
         with needs("The network"):
             from wgcn.device import find_device
-        find_device(self._training().device)
+        find_device(training.device)
         if self.checkpoint is not None:
             check_target(self.checkpoint)
         elif self.resume:
             raise InputError("resume needs a checkpoint: give the file to go on from.")
 
-    def _network(self) -> NetworkSettings:
-        return NetworkSettings(**{field.name: getattr(self, field.name) for field in fields(NetworkSettings)})
-
-    def _training(self) -> TrainingSettings:
-        own = self.get_params(deep=False)
-        settings = {field.name: own[field.name] for field in fields(TrainingSettings) if field.name in own}
-        return TrainingSettings(**settings, seed=self.random_state)
+    def _settings(self) -> tuple[NetworkSettings, TrainingSettings]:
+        own = {**self.get_params(deep=False), "seed": self.random_state}
+        network, training = (
+            {field.name: own[field.name] for field in fields(kind) if field.name in own}
+            for kind in (NetworkSettings, TrainingSettings)
+        )
+        return NetworkSettings(**network), TrainingSettings(**training)
 
     def _train(self, data: TrainingData) -> None:
         with needs("The network"):
             from wgcn.network.training import train
+        network, training = self._settings()
         targets = data.labels.targets
         trained = train(
             self.word_graph_.adjacency,
             data.terms,
             targets if data.labels.multilabel else targets.argmax(axis=1),
-            network=self._network(),
-            settings=self._training(),
+            network=network,
+            settings=training,
             sample_weight=data.weight,
             callbacks=data.callbacks,
             checkpoint=self.checkpoint,
