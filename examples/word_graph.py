@@ -22,7 +22,7 @@ def main() -> None:
     counts = WindowCounts.from_corpus(first, window=20).merge(WindowCounts.from_corpus(second, window=20))
     print(counts)
 
-    # Counts to a graph: normalised PMI, at most 50 neighbours a word unless the other word insists.
+    # Counts to a graph: normalised PMI, the 50 strongest edges per word, from either end.
     graph = WordGraph.from_counts(counts, weight="npmi", rules=EdgeRules(top_k=50))
     print(graph)
     for word in ("matrix", "random", "string"):

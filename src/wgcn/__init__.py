@@ -8,15 +8,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wgcn.estimators.embedder import WGCNEmbedder
-    from wgcn.estimators.matrix import WGCNClassifier
-    from wgcn.estimators.network import WGCNNetworkClassifier
-    from wgcn.estimators.text import WGCNTextClassifier
-    from wgcn.graph import EdgeRules, WindowCounts, WordGraph
-    from wgcn.inference.embedding import EmbeddingModel
-    from wgcn.inference.model import TextModel
-    from wgcn.text.corpus import Corpus
-    from wgcn.text.vocabulary import Vocabulary, VocabularyRules
+    from wgcn.estimators.embedder import WGCNEmbedder as WGCNEmbedder
+    from wgcn.estimators.matrix import WGCNClassifier as WGCNClassifier
+    from wgcn.estimators.network import WGCNNetworkClassifier as WGCNNetworkClassifier
+    from wgcn.estimators.text import WGCNTextClassifier as WGCNTextClassifier
+    from wgcn.graph import EdgeRules as EdgeRules
+    from wgcn.graph import WindowCounts as WindowCounts
+    from wgcn.graph import WordGraph as WordGraph
+    from wgcn.inference.embedding import EmbeddingModel as EmbeddingModel
+    from wgcn.inference.model import TextModel as TextModel
+    from wgcn.text.corpus import Corpus as Corpus
+    from wgcn.text.vocabulary import Vocabulary as Vocabulary
+    from wgcn.text.vocabulary import VocabularyRules as VocabularyRules
 
 __version__ = "0.2.0"
 
@@ -35,21 +38,7 @@ _HOMES = {
     "WordGraph": "wgcn.graph",
 }
 
-__all__ = [
-    "Corpus",
-    "EdgeRules",
-    "EmbeddingModel",
-    "TextModel",
-    "Vocabulary",
-    "VocabularyRules",
-    "WGCNClassifier",
-    "WGCNEmbedder",
-    "WGCNNetworkClassifier",
-    "WGCNTextClassifier",
-    "WindowCounts",
-    "WordGraph",
-    "__version__",
-]
+__all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

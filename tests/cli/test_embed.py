@@ -53,7 +53,6 @@ def test_options_reach_the_embedder(run: Run, corpus: Path, tmp_path: Path) -> N
         "--ngrams": (2, "ngram_range", "(1, 2)"),
         "--min-count": (1, "min_count", 1),
         "--window": (5, "window", 5),
-        "--weight": ("npmi", "weight", "npmi"),
         "--graph-weight": (1.5, "graph_weight", 1.5),
     }
     arguments = [part for option, (value, _, _) in options.items() for part in (option, value)]
@@ -74,17 +73,16 @@ def test_help_says_the_defaults_of_the_estimator(run: Run, monkeypatch: pytest.M
     lines = {match[1]: line for line in plain.splitlines() if (match := re.search(r"--([a-z-]+)", line))}
     expected = WGCNEmbedder().get_params()
     names = {"components": "n_components"}
-    for option in ("components", "tokenizer", "window", "weight", "graph-weight"):
-        assert f"Default: {expected[names.get(option, option.replace('-', '_'))]}." in lines[option]
-    assert f"Default: {expected['ngram_range'][1]}." in lines["ngrams"]
+    for option in ("components", "tokenizer", "window", "graph-weight"):
+        assert f"[default: {expected[names.get(option, option.replace('-', '_'))]}]" in lines[option]
+    assert f"[default: {expected['ngram_range'][1]}]" in lines["ngrams"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--output", "v.csv"], "--output must end in .npy, got v.csv"),
-        (["--output", "v.npy", "--window", 1], "--window must be at least 2 tokens, got 1"),
-        (["--output", "v.npy", "--window", 5, "--window", 5], "--window has 5 more than once"),
+        (["--output", "v.npy", "--window", 1], "'--window'"),
         (["--output", "v.npy", "--components", 3], "n_components must be an even number of at least 2, got 3"),
         (["--output", "v.npy", "--model", "e", "--window", 5], "The embedder in e is fitted already"),
         (["--output", "v.npy", "--model", "e", "--save", "f"], "The embedder in e is fitted already"),

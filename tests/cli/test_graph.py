@@ -104,7 +104,6 @@ def test_several_files_are_one_corpus(run: Run, texts: Path) -> None:
         ("\n\n", [], "no word in the 2 documents"),
         ("the of\n", ["--stop-words", "english", "--min-count", "1"], "2 are stop words"),
         ("a b\n", ["--min-count", "9"], "(min_count)"),
-        ("a b\n", ["--window", "1"], "--window must be at least 2"),
         ("a b\n", ["--text-column", "body"], "no column 'body'"),
         ("a b\n", ["--stop-words", "nowhere.txt"], "stop words cannot be read"),
         ("PK\x03\x04", [], "looks like a zip"),

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wgcn import cli
+from wgcn import TextModel, cli
 
 Run = Callable[..., tuple[int, str, str]]
 
 TEXTS = ["red wine", "white wine", "fast car", "slow car"] * 3
 LABELS = ["drink", "drink", "drive", "drive"] * 3
-NETWORK = ["--hidden", 4, "--device", "cpu", "--epochs", 6]
+NETWORK = ["--network", "--epochs", 6]
 
 
 @pytest.fixture(autouse=True)
@@ -67,30 +67,27 @@ class Pressing:
             press()
 
 
-@pytest.mark.parametrize("kind", ["--network", "--average"])
-def test_ctrl_c_in_the_network_writes_no_model(
-    run: Run, folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_in_the_network_writes_no_model(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = contents(folder)
-    fit = ["fit", folder / "train.csv", "-m", folder / "model", kind, *NETWORK]
+    fit = ["fit", folder / "train.csv", "-m", folder / "model", *NETWORK]
     monkeypatch.setattr("wgcn.network.callbacks.ProgressBar", Pressing)
     code, out, err = run(*fit)
     assert (code, out) == (130, "")
     assert err.splitlines()[1:] == [
         f"Interrupted. Nothing was written to {folder / 'model'}. To be able to go on after an interruption, give "
-        "--checkpoint FILE, and then --resume."
+        "--checkpoint FILE."
     ]
     assert contents(folder) == before
     state = folder / "state"
     code, out, err = run(*fit, "--checkpoint", state)
     assert (code, out) == (130, "")
     assert err.splitlines()[1:] == [
-        f"Interrupted. Nothing was written to {folder / 'model'}. The same command with --resume goes on from {state}."
+        f"Interrupted. Nothing was written to {folder / 'model'}. The same command goes on from {state}."
     ]
     assert contents(folder).keys() - before.keys() == {"state"}
     assert {name: content for name, content in contents(folder).items() if name != "state"} == before
     monkeypatch.undo()
-    assert run(*fit, "--checkpoint", state, "--resume")[0] == 0
+    assert run(*fit, "--checkpoint", state)[0] == 0
     assert run(*fit[:3], folder / "whole", *fit[4:])[0] == 0
     whole, resumed = ((folder / name / "model.safetensors").read_bytes() for name in ("whole", "model"))
     assert whole == resumed
@@ -133,18 +130,24 @@ def test_ctrl_c_while_a_folder_is_written_leaves_the_old_one(
     assert run(*WORK[command][0])[:2] == (130, "")
     monkeypatch.undo()
     assert contents(folder) == before
-    # The old folder has stepped aside, and the new one is not yet in its place.
-    replace = Path.replace
-
-    def press_before_the_second(path: Path, target: Path) -> Path:
-        if ".previous" not in str(target) and ".previous" not in str(path):
-            press()
-        return replace(path, target)
-
+    # The new files are complete, but do not count yet.
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(Path, "replace", press_before_the_second)
+    monkeypatch.setattr(Path, "rename", press)
     assert run(*WORK[command][0])[:2] == (130, "")
     assert contents(folder) == before
+
+
+def test_ctrl_c_after_a_folder_is_written_is_made_good_by_the_next_save(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", press)
+        assert run("fit", "train.csv", "-m", "model", "--ngrams", 1)[:2] == (130, "")
+    assert TextModel.load("model").ngram_range == (1, 1)
+    assert run(*WORK["fit"][0])[0] == 0
+    assert TextModel.load("model").ngram_range == (1, 2)
+    assert not (folder / "model" / ".wgcn-pending").exists()
 
 
 def test_ctrl_c_while_an_array_is_written_leaves_the_old_one(

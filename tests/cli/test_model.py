@@ -3,16 +3,17 @@
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
-from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier
+from wgcn import TextModel, WGCNTextClassifier
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -38,7 +39,7 @@ def test_fit_says_what_it_made_and_where(run: Run, train: Path) -> None:
     code, out, err = run("fit", train, "--model", train.parent / "m")
     assert code == 0
     assert "classes   2\nwords     6\nn-grams   4\n" in out
-    assert "12 texts, 12 of them with a label" in err
+    assert "12 texts, 12 of them labelled" in err
     assert f"wgcn predict {train.parent / 'm'}" in err
     assert sorted(file.name for file in (train.parent / "m").iterdir()) == [
         "README.md",
@@ -64,7 +65,7 @@ def test_a_label_that_is_empty_or_missing_is_none_and_the_word_nan_is_a_class(
         pq.write_table(pa.table({"text": ["red wine"] * 6, "label": labels}), path)
     code, _, err = run("fit", path, "--model", tmp_path / "m")
     assert code == 0
-    assert f"Read {8 if kind == 'jsonl' else 6} texts, 4 of them with a label" in err
+    assert f"Read {8 if kind == 'jsonl' else 6} texts, 4 of them labelled" in err
     assert TextModel.load(tmp_path / "m").classes.tolist() == ["drive", "nan"]
 
 
@@ -87,68 +88,58 @@ def test_predict_reads_a_pipe_and_answers_a_label_a_line(model: Path) -> None:
     assert "1 have no known word" in result.stderr
 
 
-def test_options_left_out_have_the_defaults_of_the_estimators(run: Run, train: Path) -> None:
-    assert run("fit", train, "--model", train.parent / "m")[0] == 0
-    expected = {**WGCNClassifier().get_params(), **WGCNTextClassifier().get_params()}
-    settings = TextModel.load(train.parent / "m").settings
-    names = ("tokenizer", "min_count", "stop_words", "window", "weight", "alpha", "naive_bayes", "teacher", "C")
-    assert {name: settings[name] for name in names} == {name: expected[name] for name in names}
+def test_options_left_out_have_the_defaults_of_the_estimator(model: Path) -> None:
+    expected, settings = WGCNTextClassifier().get_params(), TextModel.load(model).settings
+    for name in ("tokenizer", "min_count", "stop_words", "window", "alpha", "naive_bayes", "C", "class_weight"):
+        assert settings[name] == expected[name]
     assert settings["ngram_range"] == str(expected["ngram_range"])
 
 
-def test_help_of_fit_says_the_defaults_of_the_estimators(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "400")
+def test_help_of_fit_is_short_and_has_the_defaults_of_the_estimator(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     code, out, _ = run("fit", "--help")
     assert code == 0
-    lines = {line.split()[1]: line for line in out.splitlines() if line.startswith(("│ --", "│    --"))}
-    expected = {**WGCNClassifier().get_params(), **WGCNTextClassifier().get_params()}
-    graph = ("window", "weight", "threshold", "min_pairs", "smoothing")
-    for name in ("tokenizer", *graph, "alpha", "naive_bayes", "teacher", "self_training", "C"):
-        assert f"[default: {expected[name]}]" in lines["--" + name.replace("_", "-")]
-    assert f"Default: {expected['ngram_range'][1]}, or 1 with --network" in lines["--ngrams"]
-    assert "(the extra 'vectors')" in lines["--vectors"]
+    assert len(out.splitlines()) <= 80
+    monkeypatch.setenv("COLUMNS", "400")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", run("fit", "--help")[1])
+    lines = {match[1]: line for line in plain.splitlines() if (match := re.match(r"│ \*? *--([A-Za-z-]+)", line))}
+    assert len(lines) - 1 <= 20  # --help beside them
+    expected = WGCNTextClassifier().get_params()
+    for name in ("tokenizer", "window", "alpha", "C"):
+        assert f"[default: {expected[name]}]" in lines[name]
+    assert f"Default: {expected['ngram_range'][1]}; 1 with --network" in lines["ngrams"]
+
+
+def test_help_loads_nothing_heavy() -> None:
+    script = "import sys; sys.argv = ['wgcn', 'fit', '--help']\nfrom wgcn.cli import main\ntry: main()\n"
+    script += "except SystemExit: print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert not set(done.stdout.splitlines()[-1].split()) & {"numpy", "scipy", "sklearn", "numba", "torch"}
 
 
 @pytest.mark.parametrize(
     ("options", "settings"),
     [
-        ([], {"ngram_range": "(1, 2)", "ngram_edges": None}),
-        (["--ngrams", 1], {"ngram_range": "(1, 1)"}),
-        (["--ngrams", 3], {"ngram_range": "(1, 3)"}),
-        (["--naive-bayes", 0], {"naive_bayes": 0.0}),
-        (["--naive-bayes", 1], {"naive_bayes": 1.0}),
-        (["--teacher", 0], {"teacher": 0.0}),
-        (["--self-training", 0], {"self_training": 0.0}),
-        (["--alpha", 0.25, "--C", 2], {"alpha": 0.25, "C": 2.0}),
-        (["--window", 2], {"window": 2}),
-        (["--top-k", 3], {"top_k": 3}),
-        (["--weight", "npmi", "--threshold", 0.3], {"weight": "npmi", "threshold": 0.3}),
-        (["--min-pairs", 3], {"min_pairs": 3}),
-        (["--smoothing", 0.5], {"smoothing": 0.5}),
-        (["--ngram-edges"], {"ngram_edges": True}),
-        (["--no-ngram-edges"], {"ngram_edges": False}),
-        (["--window", 50, "--window", 2], {"window": [2, 50]}),
-        (["--learn-alpha", "shared"], {"learn_alpha": "shared", "alpha": 0.5}),
-        (["--learn-alpha", "word", "--alpha", 1], {"learn_alpha": "word", "alpha": 1.0}),
+        (["--ngrams", 3, "--alpha", 0.25, "--C", 2], {"ngram_range": (1, 3), "alpha": 0.25, "C": 2.0}),
+        (
+            ["--ngrams", 1, "--window", 2, "--balanced"],
+            {"ngram_range": (1, 1), "window": 2, "class_weight": "balanced"},
+        ),
+        (["--min-count", 3, "--tokenizer", "text_gcn"], {"min_count": 3, "tokenizer": "text_gcn"}),
+        (["--class-prior", "uniform"], {"class_prior": "uniform"}),
     ],
 )
-def test_options_reach_the_model(run: Run, train: Path, options: list[object], settings: dict[str, object]) -> None:
+def test_options_reach_the_model(run: Run, train: Path, options: list[object], settings: dict[str, Any]) -> None:
     with train.open("a") as file:
         file.write("drive,fast slow red car\n,white wine\n,slow red car\n")
     assert run("fit", train, "--model", train.parent / "m", *options)[0] == 0
     model = TextModel.load(train.parent / "m")
-    assert {name: model.settings[name] for name in settings} == settings
-    values = {
-        name: model.settings[name] for name in ("alpha", "learn_alpha", "naive_bayes", "teacher", "self_training", "C")
-    }
-    names = ("window", "weight", "threshold", "min_pairs", "top_k", "smoothing", "ngram_edges")
-    rules = {name: model.settings[name] for name in names}
-    estimator = WGCNTextClassifier(ngram_range=model.ngram_range, **rules, classifier=WGCNClassifier(**values))
-    texts, labels = [*TEXTS, "fast slow red car"], [*LABELS, "drive"]
-    estimator.fit(texts, labels, unlabeled=["white wine", "slow red car"])
+    texts, labels = [*TEXTS, "fast slow red car", "white wine", "slow red car"], [*LABELS, "drive", None, None]
+    estimator = WGCNTextClassifier(**settings).fit(texts, labels)
+    for name, value in settings.items():
+        assert model.settings[name] == (str(value) if isinstance(value, tuple) else value)
     assert model.vocabulary == estimator.model_.vocabulary
     np.testing.assert_allclose(model.scores(texts), estimator.model_.scores(texts), rtol=1e-4, atol=1e-5)
-    assert sum(" " in word for word in model.vocabulary) == {1: 0, 2: 6, 3: 7}[model.ngram_range[1]]
 
 
 def test_shares_of_classes_are_those_of_texts_without_a_word(run: Run, train: Path) -> None:
@@ -161,30 +152,12 @@ def test_shares_of_classes_are_those_of_texts_without_a_word(run: Run, train: Pa
     assert "'drive'" in err
 
 
-def test_a_file_of_word_vectors_is_used_and_named_on_the_card(run: Run, train: Path) -> None:
-    vectors = train.parent / "vectors.txt"
-    vectors.write_text("wine 1 0\ncar 0 1\nbeer 1 0\n")
-    with train.open("a") as file:
-        file.write(",beer\n,a beer\n")
-    assert run("fit", train, "--model", train.parent / "m", "--vectors", vectors)[0] == 0
-    model = TextModel.load(train.parent / "m")
-    assert model.predict(["beer"]).tolist() == ["drink"]
-    assert model.settings["vectors"] == "vectors.txt"
-    code, _, err = run("fit", train, "--model", train.parent / "n", "--vectors", train.parent / "none.txt")
-    assert code == 2
-    assert "none.txt" in err
-    assert not (train.parent / "n").exists()
-
-
 @pytest.mark.parametrize(
     "options",
     [
         ["--ngrams", 0],
-        ["--naive-bayes", 1.1],
-        ["--naive-bayes", -0.1],
-        ["--teacher", -1],
         ["--alpha", -1],
-        ["--learn-alpha", "each"],
+        ["--window", 1],
         ["--class-prior", "half"],
         ["--class-prior", "=0.5"],
         ["--class-prior", "drink=much"],
@@ -214,6 +187,31 @@ def test_predict_writes_a_file_whole(run: Run, model: Path, train: Path) -> None
     output = train.parent / "labels.txt"
     assert run("predict", model, train, "--output", output)[:2] == (0, "")
     assert output.read_text().splitlines() == LABELS
+
+
+def test_predict_writes_csv_with_a_header(run: Run, model: Path, train: Path) -> None:
+    output = train.parent / "labels.csv"
+    assert run("predict", model, train, "--output", output)[:2] == (0, "")
+    assert output.read_text().splitlines() == ["label", *LABELS]
+    assert run("predict", model, train, "--proba", "--output", output)[:2] == (0, "")
+    with output.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["label", "drink", "drive"]
+    assert [row["label"] for row in rows] == LABELS
+    expected = TextModel.load(model).predict_proba(TEXTS)
+    assert np.array_equal([[float(row["drink"]), float(row["drive"])] for row in rows], expected)
+
+
+def test_a_csv_of_labels_with_commas_line_breaks_and_none(run: Run, tmp_path: Path) -> None:
+    rows = [("red, dry", "red wine"), ("two\nlines", "fast car")] * 4
+    with (tmp_path / "train.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("label", "text"), *rows])
+    (tmp_path / "new.txt").write_text("red wine\nfast car\n")
+    assert run("fit", tmp_path / "train.csv", "-m", tmp_path / "m", "--label-separator", ";")[0] == 0
+    assert run("predict", tmp_path / "m", tmp_path / "new.txt")[1].splitlines() == ["red, dry", "two lines"]
+    assert run("predict", tmp_path / "m", tmp_path / "new.txt", "-o", tmp_path / "new.csv")[0] == 0
+    with (tmp_path / "new.csv").open(newline="") as file:
+        assert [row["label"] for row in csv.DictReader(file)] == ["red, dry", "two\nlines"]
 
 
 def test_predict_leaves_no_half_file(run: Run, model: Path, tmp_path: Path) -> None:
@@ -271,35 +269,9 @@ def test_empty_labels_and_a_second_file_are_unlabelled(run: Run, tmp_path: Path)
     arguments = ["--model", tmp_path / "m", "--unlabeled", tmp_path / "more.csv"]
     code, _, err = run("fit", tmp_path / "train.csv", *arguments)
     assert code == 0
-    assert "3 texts, 2 of them with a label" in err
+    assert "3 texts, 2 of them labelled" in err
     report = TextModel.load(tmp_path / "m").report
     assert (report["n_documents"], report["n_labelled"]) == (4, 2)
-
-
-def test_texts_from_elsewhere_shape_vocabulary_and_graph_alone(run: Run, tmp_path: Path) -> None:
-    rows = [("drink", "wine"), ("drive", "car"), ("", "wine merlot")]
-    (tmp_path / "train.csv").write_text("label,text\n" + "".join(f"{label},{text}\n" for label, text in rows))
-    elsewhere = [["wine merlot shiraz", "a shiraz"], ["sedan car", "sedan car", "car"]]
-    options: list[object] = []
-    for i, texts in enumerate(elsewhere):
-        (tmp_path / f"{i}.txt").write_text("\n".join(texts) + "\n")
-        options += ["--background", tmp_path / f"{i}.txt"]
-    assert run("fit", tmp_path / "train.csv", "--model", tmp_path / "m", *options)[0] == 0
-    model = TextModel.load(tmp_path / "m")
-    assert (model.report["n_documents"], model.report["n_labelled"], model.report["n_background"]) == (3, 2, 5)
-    assert "more texts, for vocabulary and word graph alone | 5 |" in (tmp_path / "m/README.md").read_text()
-    expected = WGCNTextClassifier().fit(
-        [text for _, text in rows], ["drink", "drive", None], background=chain.from_iterable(elsewhere)
-    )
-    assert model.vocabulary == expected.model_.vocabulary
-    np.testing.assert_allclose(
-        model.scores(["sedan", "shiraz"]), expected.model_.scores(["sedan", "shiraz"]), rtol=1e-5
-    )
-    assert model.predict(["sedan", "shiraz"]).tolist() == ["drive", "drink"]
-    code, _, err = run("fit", tmp_path / "train.csv", "--model", tmp_path / "n", "--background", tmp_path / "no.txt")
-    assert code == 2
-    assert "no.txt" in err
-    assert not (tmp_path / "n").exists()
 
 
 def test_several_labels_a_text(run: Run, tmp_path: Path) -> None:
@@ -321,12 +293,7 @@ def test_several_labels_a_text(run: Run, tmp_path: Path) -> None:
         ("label,text\na,\nb,!\n", [], "no word in the 2 documents"),
         ("class,text\na,x\nb,y\n", [], "no column 'label'"),
         ("label,body\na,x\nb,y\n", [], "no column 'text'"),
-        ("label,text\na,x\nb,y\n", ["--window", "1"], "--window must be at least 2 tokens, got 1"),
-        ("label,text\na,x\nb,y\n", ["--window", "5", "--window", "0"], "--window must be at least 2 tokens, got 0"),
-        ("label,text\na,x\nb,y\n", ["--window", "5", "--window", "5"], "--window has 5 more than once"),
         ("label,text\na,x\nb,y\n", ["--window", "5,50"], "--window"),
-        ("label,text\na,x\nb,y\n", ["--window", ""], "--window"),
-        ("label,text\na,x\nb,y\n", ["--window", "5", "--window", "9", "--weight", "cosine"], "one window at most"),
         ("label,text\na,x\nb,y\n", ["--C", "0"], "C must be above 0"),
     ],
 )
@@ -350,61 +317,37 @@ def test_a_damaged_model_is_one_message(run: Run, model: Path, train: Path, file
     assert err.startswith("Error: ")
 
 
-def test_the_network_can_be_fitted_interrupted_and_resumed(run: Run, train: Path) -> None:
+def test_the_network_can_be_fitted_and_resumed(run: Run, train: Path) -> None:
+    pytest.importorskip("torch", reason="the network needs torch")
     folder = train.parent
-    arguments = ["--network", "--hidden", 4, "--device", "cpu"]
-    assert run("fit", train, "--model", folder / "whole", *arguments, "--epochs", 12)[0] == 0
+    arguments = ["--network", "--epochs", 6]
+    assert run("fit", train, "--model", folder / "whole", *arguments)[0] == 0
     whole = TextModel.load(folder / "whole")
-    assert whole.scorer.word_embeddings.shape[1] == 4
+    assert whole.scorer.word_embeddings.shape[1] == 250
     assert whole.ngram_range == (1, 1)
-    kept = ["--checkpoint", folder / "state"]
-    assert run("fit", train, "--model", folder / "kept", *arguments, "--epochs", 12, *kept)[0] == 0
-    assert run("fit", train, "--model", folder / "again", *arguments, "--epochs", 12, *kept, "--resume")[0] == 0
+    assert whole.settings["model"] == "network"
+    for name in ("kept", "again"):
+        assert run("fit", train, "--model", folder / name, *arguments, "--checkpoint", folder / "state")[0] == 0
     tables = [(folder / name / "model.safetensors").read_bytes() for name in ("whole", "kept", "again")]
     assert tables[0] == tables[1] == tables[2]
-    code, _, err = run("fit", train, "--model", folder / "other", *arguments, "--epochs", 9, "--resume")
-    assert code == 2
-    assert "resume needs a checkpoint" in err
 
 
 def test_ngrams_count_in_the_network(run: Run, train: Path) -> None:
-    arguments = ["--network", "--hidden", 4, "--device", "cpu", "--epochs", 2, "--ngrams", 2]
+    pytest.importorskip("torch", reason="the network needs torch")
+    arguments = ["--network", "--epochs", 2, "--ngrams", 2]
     assert run("fit", train, "--model", train.parent / "m", *arguments)[0] == 0
     model = TextModel.load(train.parent / "m")
     assert model.ngram_range == (1, 2)
     assert model.vocabulary.are_ngrams.sum() == 4
-    assert np.abs(model.scorer.word_embeddings).max(axis=1).min() > 0
-
-
-def test_the_average_of_both_models_can_be_fitted(run: Run, train: Path) -> None:
-    arguments = ["--average", "--hidden", 4, "--device", "cpu", "--epochs", 2]
-    code, out, _ = run("fit", train, "--model", train.parent / "m", *arguments)
-    assert code == 0
-    assert "accuracy" not in out  # too few texts to hold any out
-    model = TextModel.load(train.parent / "m")
-    assert model.settings["model"] == "average"
-    assert model.ngram_range == (1, 2)
-    assert model.scorer.word_embeddings.shape[1] == 4 + 2 * 2
-    assert model.predict(TEXTS).tolist() == LABELS
-    train.write_text(train.read_text() + "".join(f"{row}\n" for row in train.read_text().splitlines()[1:] * 30))
-    assert "by the linear model alone" in run("fit", train, "--model", train.parent / "m", *arguments)[1]
-
-
-def test_the_average_is_not_asked_for_with_the_network_alone(run: Run, train: Path) -> None:
-    code, out, err = run("fit", train, "--model", train.parent / "m", "--average", "--network")
-    assert (code, out) == (2, "")
-    assert "give one of the two" in err
-    assert not (train.parent / "m").exists()
 
 
 def test_fit_chooses_settings(run: Run, train: Path) -> None:
-    code, out, err = run("fit", train, "--model", train.parent / "m", "--tune", "--tune-seconds", 1000)
+    code, out, err = run("fit", train, "--model", train.parent / "m", "--tune")
     assert code == 0
     assert err.count("\n") == 2
     assert "settings  C 0.5, alpha 0.5, naive_bayes 0.5\n" in out
-    assert "chosen    100.00% in cross-validation, 100.00% with those given at first; 25 trials, " in out
+    assert "chosen    100.00% in cross-validation, 100.00% by default; 25 trials, " in out
     model = TextModel.load(train.parent / "m")
-    assert model.settings["tune"] is True
     assert (
         "| settings chosen | C 0.5, alpha 0.5, naive_bayes 0.5: 100.00%" in (train.parent / "m/README.md").read_text()
     )
@@ -423,13 +366,6 @@ def test_ctrl_c_while_settings_are_chosen_leaves_nothing(
     assert [entry.name for entry in train.parent.iterdir()] == ["train.csv"]
 
 
-def test_the_network_cannot_be_tuned(run: Run, train: Path) -> None:
-    code, out, err = run("fit", train, "--model", train.parent / "m", "--tune", "--network")
-    assert (code, out) == (2, "")
-    assert "tune is for the linear model" in err
-    assert not (train.parent / "m").exists()
-
-
 def test_extend_adds_words_and_says_how_many(run: Run, model: Path, tmp_path: Path) -> None:
     (tmp_path / "more.csv").write_text("body\nmerlot is red wine\nturbo for a fast car\n")
     (tmp_path / "other.csv").write_text("body\na white merlot\nturbo car\n")
@@ -444,23 +380,11 @@ def test_extend_adds_words_and_says_how_many(run: Run, model: Path, tmp_path: Pa
     assert "| 3 from 4 texts |" in run("info", larger)[1]
 
 
-def test_extend_by_spelling_and_with_nothing(run: Run, model: Path, tmp_path: Path) -> None:
+def test_extend_with_nothing_to_add(run: Run, model: Path, tmp_path: Path) -> None:
     (tmp_path / "more.txt").write_text("red wine\n")
-    for how in ("graph", "spelling"):
-        code, out, _ = run("extend", model, tmp_path / "more.txt", "--how", how, "--output", tmp_path / how)
-        assert (code, out) == (0, "words added  0: the texts have none that can be added\n")
-        assert TextModel.load(tmp_path / how).vocabulary == TextModel.load(model).vocabulary
-
-
-def test_extend_by_vectors(run: Run, model: Path, tmp_path: Path) -> None:
-    (tmp_path / "more.txt").write_text("merlot\nturbo\n")
-    sides = {"wine": [1, 0, 0], "red": [1, 0, 0], "car": [0, 1, 0], "fast": [0, 1, 0]}
-    given = {"merlot": [1, 0, 0], "turbo": [0, 1, 0], **sides}
-    (tmp_path / "vectors.txt").write_text("".join(f"{word} {' '.join(map(str, v))}\n" for word, v in given.items()))
-    how = ("--how", "vectors", "--vectors", tmp_path / "vectors.txt")
-    code, out, _ = run("extend", model, tmp_path / "more.txt", *how, "-o", tmp_path / "larger")
-    assert (code, out) == (0, "words added  2 from 2 texts\n")
-    assert TextModel.load(tmp_path / "larger").predict(["merlot", "turbo"]).tolist() == ["drink", "drive"]
+    code, out, _ = run("extend", model, tmp_path / "more.txt", "--output", tmp_path / "same")
+    assert (code, out) == (0, "words added  0: the texts have none that can be added\n")
+    assert TextModel.load(tmp_path / "same").vocabulary == TextModel.load(model).vocabulary
 
 
 def test_extend_says_what_it_cannot_use(run: Run, model: Path, tmp_path: Path) -> None:
@@ -468,9 +392,6 @@ def test_extend_says_what_it_cannot_use(run: Run, model: Path, tmp_path: Path) -
     for arguments, message in (
         ((model, tmp_path / "none.txt", "-o", tmp_path / "m"), "none.txt"),
         ((tmp_path / "none", tmp_path / "more.txt", "-o", tmp_path / "m"), "no model folder"),
-        ((model, tmp_path / "more.txt", "--how", "magic", "-o", tmp_path / "m"), "magic"),
-        ((model, tmp_path / "more.txt", "--how", "vectors", "-o", tmp_path / "m"), "needs vectors"),
-        ((model, tmp_path / "more.txt", "--vectors", "distilled", "-o", tmp_path / "m"), "vectors are for"),
     ):
         code, _, err = run("extend", *arguments)
         assert code == 2

@@ -7,7 +7,7 @@ import pytest
 
 from wgcn import TextModel, WGCNEmbedder, WGCNTextClassifier
 from wgcn.estimators.preparation import Preparation
-from wgcn.inference.model import Scorer
+from wgcn.inference.scorer import Scorer
 from wgcn.text.corpus import Corpus
 
 Run = Callable[..., tuple[int, str, str]]
@@ -36,8 +36,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(Scorer, "scores", too_late)
     monkeypatch.setattr(TextModel, "extend", too_late)
     monkeypatch.setattr(Corpus, "from_texts", too_late)
-    monkeypatch.setattr("wgcn_paper.datasets.docs_corpus", too_late)
-    monkeypatch.setattr("wgcn_paper.experiments.reproduce.reproduce", too_late)
+    monkeypatch.setattr("wgcn.text.docs_corpus.docs_corpus", too_late)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -47,7 +46,7 @@ def contents(folder: Path) -> dict[str, bytes | None]:
 
 
 FIT = ["fit", "train.csv"]
-NETWORK = [*FIT, "--model", "new", "--network", "--device", "cpu"]
+NETWORK = [*FIT, "--model", "new", "--network"]
 
 
 @pytest.mark.parametrize(
@@ -59,10 +58,9 @@ NETWORK = [*FIT, "--model", "new", "--network", "--device", "cpu"]
         ([*FIT, "--model", "graph"], "holds 'wgcn-graph', which 'wgcn-model' must not replace"),
         ([*NETWORK, "--checkpoint", "others"], "others is a folder"),
         ([*NETWORK, "--checkpoint", "file/state"], "file/state cannot be written"),
-        ([*NETWORK, "--resume"], "resume needs a checkpoint"),
-        ([*FIT, "--model", "new", "--network", "--device", "abacus"], "abacus"),
-        ([*NETWORK, "--vectors", "train.csv"], "vectors are for the linear model"),
-        ([*FIT, "--model", "new", "--tune", "--tune-seconds", 0], "tune_seconds must be above 0"),
+        ([*NETWORK, "--tune"], "--tune is for the linear model"),
+        ([*FIT, "--model", "new", "--epochs", 3], "give --network too"),
+        ([*FIT, "--model", "new", "--checkpoint", "state"], "give --network too"),
         ([*FIT, "--model", "new", "--C", 0], "C must be above 0"),
         ([*FIT, "--model", "new", "--class-prior", "drink=1", "--class-prior", "sleep=1"], "'sleep'"),
         ([*FIT, "--model", "new", "--class-prior", "drink=1"], "'drive'"),

@@ -28,8 +28,8 @@ for command in (fit, predict, evaluate, extend, info, embed, demo.demo):
 app.add_typer(graph.app, name="graph")
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(given: bool) -> None:
+    if given:
         typer.echo(f"wgcn {__version__}")
         raise typer.Exit
 

@@ -16,7 +16,7 @@ _err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def say(message: str) -> None:
-    """Tell the user what happens, beside the results."""
+    """Print a message beside the results."""
     _err.print(escape(message))
 
 

@@ -1,4 +1,4 @@
-"""wgcn demo: train on a corpus that every machine has, and show what comes of it."""
+"""wgcn demo: train on text that every installation has, and show what the model can do."""
 
 from __future__ import annotations
 
@@ -10,125 +10,109 @@ import typer
 from wgcn.cli.console import out, say, working
 
 if TYPE_CHECKING:
-    from wgcn.estimators.text import WGCNTextClassifier
+    from wgcn.estimators.matrix import WGCNClassifier
+    from wgcn.estimators.preparation import Prepared
     from wgcn.text.docs_corpus import DocsCorpus
 
 __all__ = ["demo"]
 
-WORDS = ("eigenvalues", "fourier", "kurtosis", "cluster", "polynomial", "sparse")
-SENTENCE = "Compute the eigenvalues and eigenvectors of a symmetric matrix."
-FEW = 0.05
+WORDS = ("filter", "distribution", "distance", "sparse", "eigenvalues")
+SENTENCE = "Filter a signal with a Butterworth low-pass filter."
+MIN_COUNT = 20  # of the neighbours that are shown: rarer words are mostly names of functions
+LABELLED = 20  # one text in so many keeps its label in the second row
 
 
 def demo(
     sentence: Annotated[str, typer.Argument(help="A sentence to classify.")] = SENTENCE,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where to put what is made.")] = Path(
-        "demo"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for model and pictures.")
+    ] = Path("demo"),
 ) -> None:
     """Train on the documentation of numpy, scipy and scikit-learn, and show what comes of it.
 
     Real text, no download: a document is a docstring, its class the sub-package. Example: wgcn demo "Sort an array."
     """
-    from wgcn.graph.pictures import check_picture, plot_neighbourhood
+    from wgcn.graph.pictures import check_picture, plot_confusion, plot_neighbourhood
     from wgcn.inference.folder import check_target
-    from wgcn.text.docs_corpus import docs_corpus
+    from wgcn.text import docs_corpus
 
-    for kind in ("model", "graph"):
-        check_target(output / kind, kind)
-    for picture in (f"{WORDS[0]}.png", "confusion.png"):
-        check_picture(output / picture)
-    say("Collecting the documentation of numpy, scipy and scikit-learn (a few seconds the first time) ...")
-    docs = docs_corpus()
-    say(
-        f"{len(docs.texts):,} documents in {len(set(docs.labels))} classes: {len(docs.train):,} to train on, "
-        f"{len(docs.test):,} to test on; {docs.document_graph.nnz:,} links between them.\n"
+    folders, picture, confusion = (
+        (output / "model", output / "graph"),
+        output / f"{WORDS[0]}.png",
+        output / "errors.png",
     )
-    model = _compare(docs)
-    model.save(output / "model")
-    model.word_graph_.save(output / "graph")
-    plot_neighbourhood(model.word_graph_, WORDS[0], output / f"{WORDS[0]}.png")
-    _draw_confusion(docs, model, output / "confusion.png")
+    for folder in folders:
+        check_target(folder, folder.name)
+    for path in (picture, confusion):
+        check_picture(path)
+    say("Collecting the documentation of numpy, scipy and scikit-learn (a few seconds the first time) ...")
+    docs = docs_corpus.docs_corpus()
+    say(
+        f"{len(docs):,} documents in {len(docs.classes)} classes: {len(docs.train):,} to train on, "
+        f"{len(docs.test):,} to test on.\n"
+    )
+    prepared, classifier = _compare(docs)
+    model, graph = prepared.text_model(classifier, {}), classifier.word_graph_
+    model.save(folders[0])
+    graph.save(folders[1])
+    words = [word for word in WORDS if word in graph.vocabulary]
+    if words:
+        plot_neighbourhood(graph, words[0], picture, min_count=MIN_COUNT)
+    truth = model.classes.searchsorted(docs.labels[docs.test])
+    guess = model.scorer.decide(model.scores(docs.texts[i] for i in docs.test))
+    plot_confusion(truth, guess, model.classes.tolist(), confusion)
 
-    out.print("\nWords that stand near each other:")
-    for word in WORDS:
-        if word in model.word_graph_.vocabulary:
-            near = "  ".join(neighbour.word for neighbour in model.word_graph_.neighbours(word, 7))
-            out.print(f"  {word:<12} {near}", markup=False)
-    out.print(f'\n"{sentence}"', markup=False)
+    out.print("\nNeighbours in the word graph:")
+    for word in words:
+        near = "  ".join(neighbour.word for neighbour in graph.neighbours(word, 6, min_count=MIN_COUNT))
+        out.print(f"  {word:<14}{near}", markup=False)
+    out.print(f'\n"{sentence}" is about:', markup=False)
     likely = model.predict_proba([sentence])[0]
     for i in likely.argsort()[::-1][:3]:
-        out.print(f"  {model.classes_[i]:<24} {likely[i]:6.1%}", markup=False)
+        out.print(f"  {model.classes[i]:<24} {likely[i]:6.1%}", markup=False)
     out.print(
-        f"\nThe model is in {output / 'model'}, the word graph in {output / 'graph'}; pictures: "
-        f"{output / WORDS[0]}.png and {output / 'confusion.png'}.\n"
-        f'Classify another sentence:  echo "Sort an array." | wgcn predict {output / "model"} --proba\n'
-        f"Ask for another word:       wgcn graph neighbours {output / 'graph'} variance",
+        f"\nPictures: {picture} (the neighbours of '{WORDS[0]}') and {confusion} (what is taken for what).\n\n"
+        "Try next:\n"
+        f'  wgcn demo "Draw random samples from a normal distribution."\n'
+        f'  echo "Sort an array." | wgcn predict {folders[0]} --proba\n'
+        f"  wgcn graph neighbours {folders[1]} variance\n"
+        f"  wgcn fit YOUR.csv --text-column TEXT --label-column LABEL --model my-model",
         markup=False,
     )
 
 
-def _compare(docs: DocsCorpus) -> WGCNTextClassifier:
+def _compare(docs: DocsCorpus) -> tuple[Prepared, WGCNClassifier]:
     """Print test accuracies beside those of a linear SVM on the same documents; return the model with all labels."""
     import numpy as np
 
-    texts = np.array(docs.texts, dtype=object)
-    train, test = texts[docs.train].tolist(), texts[docs.test].tolist()
-    labels, truth = docs.labels[docs.train], docs.labels[docs.test]
-    few = _few(labels)
-    out.print(f"{'accuracy on the test documents':<46}{'tf-idf + LinearSVC':>20}{'wgcn':>8}")
+    from wgcn.estimators.matrix import WGCNClassifier
+    from wgcn.estimators.preparation import Preparation
 
-    def show(name: str, svm: float, ours: float) -> None:
-        out.print(f"{name:<46}{svm:>20.1%}{ours:>8.1%}")
-
-    with working("Training on all labels"):
-        model = _classifier().fit(train, labels)
-    show(f"all {len(labels):,} labels", _svm(train, labels, test, truth), float(np.mean(model.predict(test) == truth)))
-    with working("Training on few labels"):
-        some = labels.astype(object)
-        some[~few] = None
-        semi = _classifier().fit(train, some)
-    svm = _svm([text for text, has in zip(train, few, strict=True) if has], labels[few], test, truth)
-    show(f"{few.sum():,} labels, the other texts without", svm, float(np.mean(semi.predict(test) == truth)))
-    with working("Training on the links"):
-        links = docs.document_graph[docs.train][:, docs.train]
-        linked = _classifier().fit(train, some, document_graph=links)
-    show("the same, word graph from See Also links", svm, float(np.mean(linked.predict(test) == truth)))
-    return model
-
-
-def _classifier() -> WGCNTextClassifier:
-    from wgcn.estimators.text import WGCNTextClassifier
-
-    return WGCNTextClassifier()
-
-
-def _few(labels: Any) -> Any:
-    """Choose a share of the documents of each class, at least one, evenly over the class."""
-    import numpy as np
-
+    train, test = ([docs.texts[i] for i in part] for part in (docs.train, docs.test))
+    labels, truth = docs.labels[docs.train].astype(object), docs.labels[docs.test]
     few = np.zeros(len(labels), bool)
-    for name in np.unique(labels):
-        places = np.flatnonzero(labels == name)
-        few[places[:: max(round(1 / FEW), 1)]] = True
-    return few
+    for name in docs.classes:
+        few[np.flatnonzero(labels == name)[::LABELLED]] = True
+    with working("Counting words"):
+        prepared = Preparation().prepare(train)
+    out.print(f"{'accuracy on the test documents':<46}{'tf-idf + LinearSVC':>20}{'wgcn':>8}")
+    fitted = []
+    for name, kept in (("all", np.ones(len(labels), bool)), (f"{1 / LABELLED:.0%} of the", few)):
+        given = labels.copy()
+        given[~kept] = None
+        with working(f"Training on {name} labels"):
+            classifier = WGCNClassifier().fit(prepared.document_terms, given, word_graph=prepared.word_graph)
+            right = np.mean(prepared.text_model(classifier, {}).predict(test) == truth)
+            svm = _svm_accuracy([text for text, has in zip(train, kept, strict=True) if has], labels[kept], test, truth)
+        out.print(f"{f'{name} labels ({kept.sum():,} of {len(kept):,} texts)':<46}{svm:>20.1%}{right:>8.1%}")
+        fitted.append(classifier)
+    return prepared, fitted[0]
 
 
-def _svm(train: list[str], labels: Any, test: list[str], truth: Any) -> float:
+def _svm_accuracy(train: list[str], labels: Any, test: list[str], truth: Any) -> float:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import LinearSVC
 
     svm = make_pipeline(TfidfVectorizer(sublinear_tf=True), LinearSVC(random_state=0))
-    return float(svm.fit(train, labels).score(test, truth))
-
-
-def _draw_confusion(docs: DocsCorpus, model: WGCNTextClassifier, path: Path) -> None:
-    import numpy as np
-
-    from wgcn.graph.pictures import plot_confusion
-
-    names = model.classes_.tolist()
-    truth = np.searchsorted(model.classes_, docs.labels[docs.test])
-    guess = np.searchsorted(model.classes_, model.predict([docs.texts[i] for i in docs.test]))
-    plot_confusion(truth, guess, names, path)
+    return float(svm.fit(train, labels.astype(str)).score(test, truth))

@@ -1,6 +1,7 @@
 """wgcn evaluate and wgcn info: how good a model is, and what it is."""
 
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,49 +43,42 @@ def evaluate(
         check_picture(picture)
     model = TextModel.load(folder)
     if picture is not None and model.scorer.multilabel:
-        raise InputError("A confusion matrix is for models that give one label a text. Leave out --picture.")
+        raise InputError("A confusion matrix is for models that give one label per text. Leave out --picture.")
     names = [str(name) for name in model.classes.tolist()]
-    rows = [
-        row for row in read_labelled(test, text_column, label_column, header, label_separator) if row[1] is not None
-    ]
+    found = read_labelled(test, text_column, label_column, header, label_separator)
+    rows = [row for row in found if row[1] is not None]
     if model.scorer.multilabel != (label_separator is not None):
-        expected = "several labels a text: give --label-separator" if model.scorer.multilabel else "one label a text"
-        raise InputError(f"The model gives {expected}.")
+        expected = "several labels per text: give" if model.scorer.multilabel else "one label per text: leave out"
+        raise InputError(f"The model gives {expected} --label-separator.")
     rows = _known_only(rows, names, skip_unknown)
-    texts = [text for text, _ in rows]
-    index = {name: i for i, name in enumerate(names)}
-    truth: Any
-    if model.scorer.multilabel:
-        truth = np.zeros((len(rows), len(names)), int)
-        for i, (_, labels) in enumerate(rows):
-            truth[i, [index[label] for label in labels]] = 1
-        guess = model.predict(texts)
-    else:
-        truth = np.array([index[label] for _, label in rows])
-        guess = model.scores(texts).argmax(axis=1)
+    guess = model.scorer.decide(model.scores(text for text, _ in rows))
+    truth = np.zeros_like(guess)
+    for i, (_, label) in enumerate(rows):
+        if model.scorer.multilabel:
+            truth[i, [names.index(each) for each in label]] = 1
+        else:
+            truth[i] = names.index(label)
+    every = range(len(names))
     typer.echo(f"texts     {len(rows):,}")
     typer.echo(f"accuracy  {accuracy_score(truth, guess):.2%}")
-    typer.echo(f"macro F1  {f1_score(truth, guess, average='macro', zero_division=0, labels=range(len(names))):.2%}")
-    typer.echo("")
-    table = classification_report(truth, guess, labels=range(len(names)), target_names=names, digits=3, zero_division=0)
-    typer.echo(table)
+    typer.echo(f"macro F1  {f1_score(truth, guess, average='macro', zero_division=0, labels=every):.2%}\n")
+    typer.echo(classification_report(truth, guess, labels=every, target_names=names, digits=3, zero_division=0))
     if picture is not None:
         plot_confusion(truth, guess, names, picture)
         say(f"The confusion matrix is in {picture}.")
 
 
 def _known_only(rows: list[tuple[str, Any]], names: list[str], skip_unknown: bool) -> list[tuple[str, Any]]:
-    def labels_of(row: tuple[str, Any]) -> list[str]:
-        return row[1] if isinstance(row[1], list) else [row[1]]
-
-    unknown = Counter(label for row in rows for label in labels_of(row) if label not in set(names))
+    labels = [label if isinstance(label, list) else [label] for _, label in rows]
+    known = set(names)
+    unknown = Counter(label for label in chain.from_iterable(labels) if label not in known)
     if unknown and not skip_unknown:
         listed = ", ".join(f"{label!r} ({count:,})" for label, count in unknown.most_common(5))
         raise InputError(
             f"{len(unknown)} labels were not in training: {listed}. Fit a model with texts of these classes, or leave "
             "such texts out with --skip-unknown."
         )
-    kept = [row for row in rows if not any(label in unknown for label in labels_of(row))]
+    kept = [row for row, own in zip(rows, labels, strict=True) if not unknown.keys() & own]
     if len(kept) < len(rows):
         say(f"Left out {len(rows) - len(kept):,} texts whose label is not in the model.")
     if not kept:

@@ -1,4 +1,4 @@
-"""wgcn extend: words that training did not see, from texts without labels."""
+"""wgcn extend: add words that training did not see, from unlabelled texts."""
 
 from itertools import chain
 from pathlib import Path
@@ -7,16 +7,14 @@ from typing import Annotated
 import typer
 
 from wgcn.cli.console import say, working
-from wgcn.cli.options import Header, ModelFolder, TextColumn
+from wgcn.cli.options import Header, ModelFolder, TextColumn, TextFiles
 
 __all__ = ["extend"]
 
 
 def extend(
     folder: ModelFolder,
-    texts: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Texts that have the words; they need no labels.")
-    ],
+    texts: TextFiles,
     *,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write the new model to.")],
     min_count: Annotated[int, typer.Option(min=1, help="Add words that occur at least this often in the texts.")] = 2,

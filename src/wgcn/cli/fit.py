@@ -1,97 +1,62 @@
 """wgcn fit: train a text classifier and save it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import Progress
 
+from wgcn.cli import options
 from wgcn.cli.console import say, steps, working
-from wgcn.cli.options import (
-    Header,
-    LabelColumn,
-    LabelSeparator,
-    StopWords,
-    TextColumn,
-    read_class_shares,
-    read_stop_words,
-)
 from wgcn.errors import InputError, interrupts_raised
 
 if TYPE_CHECKING:
+    from wgcn.estimators.network import WGCNNetworkClassifier
+    from wgcn.estimators.preparation import Preparation
+    from wgcn.estimators.text import WGCNTextClassifier
     from wgcn.inference.model import TextModel
     from wgcn.linear.tuning import Trial
 
 __all__ = ["fit", "read_labelled"]
 
-_MODEL, _NETWORK = "Model", "The paper's network"  # parts of the help
+Train = Callable[[list[str], list[Any], Iterator[str]], "TextModel"]
+_model = partial(typer.Option, rich_help_panel="Model")
+_network = partial(typer.Option, rich_help_panel="The paper's network")
 
 
 def fit(
-    train: Annotated[
-        Path, typer.Argument(metavar="TRAIN", help="Labelled texts: .csv, .tsv, .jsonl, .parquet, or .gz.")
-    ],
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Labelled texts: .csv, .tsv, .jsonl or .parquet.")],
     model: Annotated[Path, typer.Option("--model", "-m", metavar="DIR", help="Folder to write the model to.")],
     *,
     unlabeled: Annotated[
-        list[Path] | None,
-        typer.Option("--unlabeled", metavar="FILE", help="More texts, without labels, to learn from. Repeatable."),
+        list[Path] | None, typer.Option(metavar="FILE", help="More texts, without labels. Repeatable.")
     ] = None,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = "label",
-    label_separator: LabelSeparator = None,
-    header: Header = True,
-    tokenizer: Annotated[
-        Literal["words", "text_gcn"], typer.Option(help="'words' for any language; 'text_gcn' as in the literature.")
-    ] = "words",
-    stop_words: StopWords = None,
+    text_column: options.TextColumn = None,
+    label_column: options.LabelColumn = "label",
+    label_separator: options.LabelSeparator = None,
+    header: options.Header = True,
+    tokenizer: options.TokenizerName = "words",
+    stop_words: options.StopWords = None,
     ngrams: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Longest word n-gram. Default: 2; 1 with --network.")
+        int | None, typer.Option(min=1, metavar="N", help="Longest phrase, in words. Default: 2; 1 with --network.")
     ] = None,
-    min_count: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Keep words and n-grams that occur at least so often.")
-    ] = None,
-    window: Annotated[
-        int, typer.Option(min=2, metavar="TOKENS", help="Window of the word graph.", rich_help_panel=_MODEL)
-    ] = 20,
-    alpha: Annotated[
-        float, typer.Option(min=0.0, help="Weight of the word graph; 0: no graph.", rich_help_panel=_MODEL)
-    ] = 0.5,
-    c: Annotated[
-        float, typer.Option("--C", help="Larger fits the training texts closer.", rich_help_panel=_MODEL)
-    ] = 0.5,
-    tune: Annotated[
-        bool,
-        typer.Option("--tune", help="Choose such settings by cross-validation, in 2 minutes.", rich_help_panel=_MODEL),
-    ] = False,
-    balanced: Annotated[
-        bool, typer.Option("--balanced", help="Give every class the same weight.", rich_help_panel=_MODEL)
-    ] = False,
+    min_count: options.MinCount = None,
+    window: options.Window = 20,
+    alpha: Annotated[float, _model(min=0.0, metavar="X", help="Weight of the word graph; 0 is no graph.")] = 0.5,
+    c: Annotated[float, _model("--C", metavar="X", help="Larger fits the training texts more closely.")] = 0.5,
+    tune: Annotated[bool, _model("--tune", help="Choose alpha, C and others by cross-validation (2 minutes).")] = False,
+    balanced: Annotated[bool, _model("--balanced", help="Give every class the same weight in training.")] = False,
     class_prior: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="LABEL=SHARE",
-            help="Share of a class among the texts to be predicted. Repeat it for each class, or say 'uniform' once.",
-            rich_help_panel=_MODEL,
-        ),
+        _model(metavar="LABEL=SHARE", help="Expected share of a class in new texts. Repeatable; or 'uniform'."),
     ] = None,
-    network: Annotated[
-        bool,
-        typer.Option("--network", help="Train the paper's network, with torch, instead.", rich_help_panel=_NETWORK),
-    ] = False,
-    epochs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Most epochs. Default: 800.", rich_help_panel=_NETWORK)
-    ] = None,
+    network: Annotated[bool, _network("--network", help="Train the paper's neural network instead (torch).")] = False,
+    epochs: Annotated[int | None, _network(min=1, metavar="N", help="Most epochs. Default: 800.")] = None,
     checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Keep the state of the training in this file, and go on from it if it is there.",
-            rich_help_panel=_NETWORK,
-        ),
+        Path | None, _network(metavar="FILE", help="Save the training state here, and resume from it.")
     ] = None,
 ) -> None:
     """Train a classifier on labelled texts.
@@ -101,145 +66,132 @@ def fit(
     from wgcn.inference.folder import check_target
     from wgcn.text.read import read_texts
 
-    text_settings = {
+    texts_as = {
         "tokenizer": tokenizer,
-        "stop_words": read_stop_words(stop_words) or None,
+        "stop_words": options.read_stop_words(stop_words) or None,
         "min_count": min_count,
         "window": window,
+        "ngram_range": (1, ngrams or (1 if network else 2)),
     }
-    model_settings = {
+    classes_as = {
         "class_weight": "balanced" if balanced else None,
-        "class_prior": read_class_shares(class_prior),
+        "class_prior": options.read_class_shares(class_prior),
     }
     # Everything that can be found wrong is found before the texts are read.
-    trainer: _LinearTrainer | _NetworkTrainer
     if network:
         if tune:
             raise InputError("--tune is for the linear model: leave out --tune or --network.")
-        trainer = _NetworkTrainer(
-            {**text_settings, "ngram_range": (1, ngrams or 1)}, model_settings, epochs or 800, checkpoint
-        )
+        trainer = _network_trainer(texts_as, classes_as, epochs or 800, checkpoint)
     else:
         if epochs is not None or checkpoint is not None:
             raise InputError("--epochs and --checkpoint are for the paper's network: give --network too.")
-        settings = {**text_settings, **model_settings, "ngram_range": (1, ngrams or 2), "alpha": alpha, "C": c}
-        trainer = _LinearTrainer(settings, tune)
+        trainer = _linear_trainer({**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune})
     check_target(model, "model")
     more = [read_texts(path, text_column=text_column, header=header) for path in unlabeled or []]
-    texts, labels = [], []
-    for text, label in read_labelled(train, text_column, label_column, header, label_separator):
-        texts.append(text)
-        labels.append(label)
-    say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them labelled.")
+    rows = list(read_labelled(train, text_column, label_column, header, label_separator))
+    texts, labels = [text for text, _ in rows], [label for _, label in rows]
+    say(f"Read {len(rows):,} texts, {sum(label is not None for label in labels):,} of them labelled.")
     try:
         with interrupts_raised():
-            fitted = trainer.fit(texts, labels, chain.from_iterable(more))
+            fitted = trainer(texts, labels, chain.from_iterable(more))
     except KeyboardInterrupt:
-        say(f"Interrupted. Nothing was written to {model}.{trainer.resume_advice()}")
+        say(f"Interrupted. Nothing was written to {model}.{_resume_advice(checkpoint) if network else ''}")
         raise
     fitted.save(model)
     _print_report(fitted)
     say(f"The model is in {model}. Use it: wgcn predict {model} FILE")
 
 
-class _LinearTrainer:
-    """Fits `WGCNTextClassifier`, and shows trials of tuning."""
+def _linear_trainer(settings: dict[str, Any]) -> Train:
+    from wgcn.estimators.text import WGCNTextClassifier
 
-    def __init__(self, settings: dict[str, Any], tune: bool) -> None:
-        from wgcn.estimators.text import WGCNTextClassifier
-
-        self._estimator, self._tune = WGCNTextClassifier(**settings, tune=tune), tune
-        self._estimator.check_parameters()
-
-    def fit(self, texts: list[str], labels: list[Any], unlabeled: Iterator[str]) -> "TextModel":
-        with self._progress() as callbacks:
-            if self._tune:
-                from wgcn.linear.tuning import Tuning
-
-                self._estimator.set_params(tune=Tuning(callbacks=callbacks))
-            self._estimator.fit(texts, labels, unlabeled=unlabeled)
-        return self._estimator.model_
-
-    def resume_advice(self) -> str:
-        return ""
-
-    @contextmanager
-    def _progress(self) -> Iterator[list[Any]]:
-        if self._tune:
-            with steps() as bars:
-                yield [_Trials(bars)]
-        else:
-            with working("Fitting"):
-                yield []
+    estimator = WGCNTextClassifier(**settings)
+    estimator.check_parameters()
+    return partial(_train_linear, estimator)
 
 
-class _NetworkTrainer:
-    """Fits `WGCNNetworkClassifier`, and shows its epochs."""
+def _train_linear(
+    estimator: "WGCNTextClassifier", texts: list[str], labels: list[Any], unlabeled: Iterator[str]
+) -> "TextModel":
+    if not estimator.tune:
+        with working("Fitting"):
+            return estimator.fit(texts, labels, unlabeled=unlabeled).model_
+    from wgcn.linear.tuning import Tuning
 
-    def __init__(
-        self, text_settings: dict[str, Any], settings: dict[str, Any], epochs: int, checkpoint: Path | None
-    ) -> None:
-        from wgcn.estimators.network import WGCNNetworkClassifier
-        from wgcn.estimators.preparation import Preparation
-
-        self._preparation, self._epochs, self._checkpoint = Preparation(**text_settings), epochs, checkpoint
-        self._settings = {**text_settings, "model": "network", "max_epochs": epochs}
-        self._classifier = WGCNNetworkClassifier(
-            **settings, max_epochs=epochs, refit=True, checkpoint=checkpoint, resume=checkpoint is not None
-        )
-        self._classifier.check_parameters()
-
-    def fit(self, texts: list[str], labels: list[Any], unlabeled: Iterator[str]) -> "TextModel":
-        from wgcn.network.callbacks import ProgressBar
-
-        with working("Counting words"):
-            prepared = self._preparation.prepare(chain(texts, unlabeled))
-        with ProgressBar(self._epochs) as bar:
-            self._classifier.fit(
-                prepared.document_terms[: len(texts)], labels, word_graph=prepared.word_graph, callbacks=[bar]
-            )
-        seconds = sum(record["seconds"] for record in self._classifier.history_)
-        return prepared.text_model(self._classifier, self._settings, seconds)
-
-    def resume_advice(self) -> str:
-        if self._checkpoint is not None and self._checkpoint.exists():
-            return f" The same command goes on from {self._checkpoint}."
-        return " To be able to go on after an interruption, give --checkpoint FILE."
+    with steps() as bars:
+        estimator.set_params(tune=Tuning(callbacks=[_Trials(bars)]))
+        return estimator.fit(texts, labels, unlabeled=unlabeled).model_
 
 
 class _Trials:
     """A bar that counts the trials of --tune."""
 
     def __init__(self, bars: Progress) -> None:
-        self._bars, self._task = bars, bars.add_task("Fitting", total=None, note="")
+        self._bars, self._task = bars, bars.add_task("Choosing settings", total=None, note="")
 
     def on_trial(self, trial: "Trial") -> None:
         """Show how many trials there were, and the best accuracy so far."""
         note = f"{trial.number} of at most {trial.n_trials} trials, best {trial.best_accuracy:.2%}"
-        self._bars.update(
-            self._task, description="Choosing settings", completed=trial.number, total=trial.n_trials, note=note
-        )
+        self._bars.update(self._task, completed=trial.number, total=trial.n_trials, note=note)
+
+
+def _network_trainer(
+    texts_as: dict[str, Any], classes_as: dict[str, Any], epochs: int, checkpoint: Path | None
+) -> Train:
+    from wgcn.estimators.network import WGCNNetworkClassifier
+    from wgcn.estimators.preparation import Preparation
+
+    preparation, resume = Preparation(**texts_as), checkpoint is not None
+    classifier = WGCNNetworkClassifier(
+        **classes_as, max_epochs=epochs, refit=True, checkpoint=checkpoint, resume=resume
+    )
+    classifier.check_parameters()
+    return partial(_train_network, preparation, classifier, {**texts_as, "model": "network", "max_epochs": epochs})
+
+
+def _train_network(
+    preparation: "Preparation",
+    classifier: "WGCNNetworkClassifier",
+    settings: dict[str, Any],
+    texts: list[str],
+    labels: list[Any],
+    unlabeled: Iterator[str],
+) -> "TextModel":
+    from wgcn.network.callbacks import ProgressBar
+
+    with working("Counting words"):
+        prepared = preparation.prepare(chain(texts, unlabeled))
+    terms, graph = prepared.document_terms[: len(texts)], prepared.word_graph
+    with ProgressBar(classifier.max_epochs) as bar:
+        classifier.fit(terms, labels, word_graph=graph, callbacks=[bar])
+    return prepared.text_model(classifier, settings, sum(record["seconds"] for record in classifier.history_))
+
+
+def _resume_advice(checkpoint: Path | None) -> str:
+    if checkpoint is not None and checkpoint.exists():
+        return f" The same command goes on from {checkpoint}."
+    return " To be able to go on after an interruption, give --checkpoint FILE."
 
 
 def _print_report(model: "TextModel") -> None:
     """Print what was fitted, one figure per line."""
     report, n_ngrams = model.report, int(model.vocabulary.are_ngrams.sum())
-    typer.echo(f"classes   {len(model.classes):,}")
-    typer.echo(f"words     {len(model.vocabulary) - n_ngrams:,}")
+    rows = {"classes": f"{len(model.classes):,}", "words": f"{len(model.vocabulary) - n_ngrams:,}"}
     if n_ngrams:
-        typer.echo(f"n-grams   {n_ngrams:,}")
-    typer.echo(f"edges     {report['n_edges']:,}")
+        rows["n-grams"] = f"{n_ngrams:,}"
+    rows["edges"] = f"{report['n_edges']:,}"
     tuned = report.get("tuned")
     if tuned is not None and tuned["accuracy"] is not None:
-        chosen = ", ".join(f"{name} {value:g}" for name, value in sorted(tuned["settings"].items()))
-        typer.echo(f"settings  {chosen}")
-        typer.echo(
-            f"chosen    {tuned['accuracy']:.2%} in cross-validation, {tuned['default_accuracy']:.2%} by default; "
+        rows["settings"] = ", ".join(f"{name} {value:g}" for name, value in sorted(tuned["settings"].items()))
+        rows["chosen"] = (
+            f"{tuned['accuracy']:.2%} in cross-validation, {tuned['default_accuracy']:.2%} by default; "
             f"{tuned['n_trials']} trials, {tuned['seconds']:.1f} s"
         )
     if report["held_out_accuracy"] is not None:
-        typer.echo(f"accuracy  {report['held_out_accuracy']:.2%} of {report['n_held_out']:,} held-out texts")
-    typer.echo(f"seconds   {report['seconds']:.1f}")
+        rows["accuracy"] = f"{report['held_out_accuracy']:.2%} of {report['n_held_out']:,} held-out texts"
+    rows["seconds"] = f"{report['seconds']:.1f}"
+    for name, value in rows.items():
+        typer.echo(f"{name:<9} {value}")
 
 
 def read_labelled(
@@ -248,8 +200,7 @@ def read_labelled(
     """Read texts with their labels: a str, a list of str if there is a separator, or None for an empty label."""
     from wgcn.text.read import read_rows
 
-    rows = read_rows(path, [label_column, text_column or "text"], header=header)
-    for label, text in rows:
+    for label, text in read_rows(path, [label_column, text_column or "text"], header=header):
         if not label or not label.strip():
             yield text or "", None
         elif separator is not None:

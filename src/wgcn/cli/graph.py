@@ -1,5 +1,6 @@
 """wgcn graph: build a word graph, look at it, draw it."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -7,10 +8,9 @@ import typer
 from rich.table import Table
 
 from wgcn.cli.console import out, say, steps
-from wgcn.cli.options import Header, StopWords, TextColumn, read_stop_words
-from wgcn.errors import InputError
+from wgcn.cli.options import Header, StopWords, TextColumn, TextFiles, TokenizerName, Window, read_stop_words
 
-__all__ = ["app", "build_graph", "show_info"]
+__all__ = ["app"]
 
 app = typer.Typer(help="Build a graph of words from text, and look at it.", no_args_is_help=True)
 
@@ -18,87 +18,51 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a graph t
 Word = Annotated[str, typer.Argument(help="A word of the graph, as its tokenizer writes it: usually in lower case.")]
 MinNeighbour = Annotated[
     int | None,
-    typer.Option(help="Leave out rarer words. Default: a fiftieth of the word's own frequency; 0 for all words."),
+    typer.Option(metavar="N", help="Leave out rarer words. Default: a fiftieth of the word's own frequency."),
 ]
 
 
 @app.command()
 def build(
-    corpus: Annotated[
-        list[Path],
-        typer.Argument(metavar="CORPUS...", help="Files with text: .txt, .csv, .tsv, .jsonl or .parquet, also .gz."),
-    ],
+    files: TextFiles,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write the graph to.")],
     text_column: TextColumn = None,
     header: Header = True,
-    tokenizer: Annotated[
-        Literal["words", "text_gcn"], typer.Option(help="'words' for any language; 'text_gcn' as in the literature.")
-    ] = "words",
+    tokenizer: TokenizerName = "words",
     stop_words: StopWords = None,
     min_count: Annotated[int, typer.Option(min=1, help="Keep words that occur at least this often.")] = 2,
     min_df: Annotated[int, typer.Option(min=1, help="Keep words in at least this many documents.")] = 1,
     max_df: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Keep words in at most this share of the documents.")
     ] = 1.0,
-    max_words: Annotated[int | None, typer.Option(min=1, help="Keep so many of the most frequent words.")] = None,
-    window: Annotated[int, typer.Option(help="Tokens in a sliding window, at least 2.")] = 20,
+    max_words: Annotated[int | None, typer.Option(min=1, help="Keep only the N most frequent words.")] = None,
+    window: Window = 20,
     weight: Annotated[
         Literal["npmi", "pmi", "count", "cosine", "product"],
         typer.Option(help="Edge weight: npmi, pmi or count over windows; cosine (tf-idf) or product over documents."),
     ] = "npmi",
     threshold: Annotated[float, typer.Option(help="Keep edges with a weight above this.")] = 0.0,
-    min_pairs: Annotated[int, typer.Option(min=1, help="Keep pairs that share at least so many windows.")] = 1,
-    top_k: Annotated[
-        int | None, typer.Option(min=1, help="Keep only the k strongest edges a word (from either end).")
-    ] = None,
+    min_pairs: Annotated[int, typer.Option(min=1, help="Keep pairs that share at least this many windows.")] = 1,
+    top_k: Annotated[int | None, typer.Option(min=1, help="Keep only the k strongest edges per word.")] = None,
     diagonal: Annotated[Literal["self", "one", "none"], typer.Option(help="Weight of a word with itself.")] = "self",
-    normalize: Annotated[
-        bool, typer.Option("--normalize/--no-normalize", help="Symmetric normalisation of the graph.")
-    ] = True,
+    normalize: Annotated[bool, typer.Option(help="Symmetric normalisation of the graph.")] = True,
 ) -> None:
     """Build the word graph of a corpus.
 
     Example: wgcn graph build posts.csv --text-column body --output posts-graph
     """
-    from wgcn.graph import EdgeRules
+    from wgcn.graph import EdgeRules, WordGraph
     from wgcn.inference.folder import check_target
+    from wgcn.text.corpus import Corpus
     from wgcn.text.read import read_texts
     from wgcn.text.vocabulary import VocabularyRules
 
     # Settings are checked before the files are opened, and the files before any work is done.
-    rules = VocabularyRules(
-        min_count=min_count,
-        min_df=min_df,
-        max_df=max_df,
-        max_size=max_words,
-        stop_words=read_stop_words(stop_words),
-    )
+    words = read_stop_words(stop_words)
+    rules = VocabularyRules(min_count=min_count, min_df=min_df, max_df=max_df, max_size=max_words, stop_words=words)
     edge_rules = EdgeRules(threshold, min_pairs, top_k, diagonal)
-    if window < 2:
-        raise InputError(f"--window must be at least 2 tokens, got {window}: a pair of words needs two places.")
     check_target(output, "graph")
-    texts = [read_texts(path, text_column=text_column, header=header) for path in corpus]
-    graph = build_graph(
-        (text for part in texts for text in part),
-        tokenizer=tokenizer,
-        rules=rules,
-        window=window,
-        weight=weight,
-        edge_rules=edge_rules,
-        normalized=normalize,
-    )
-    graph.save(output)
-    show_info(graph.info())
-    say(f"The graph is in {output}. Look at it: wgcn graph neighbours {output} WORD")
-
-
-def build_graph(
-    texts: Any, *, tokenizer: str, rules: Any, window: int, weight: Any, edge_rules: Any, normalized: bool = True
-) -> Any:
-    """Build a graph from texts, with progress bars on a terminal."""
-    from wgcn.graph import WordGraph
-    from wgcn.text.corpus import Corpus
-
+    texts = [read_texts(path, text_column=text_column, header=header) for path in files]
     with steps() as progress:
         reading = progress.add_task("Reading text", total=None, note="")
 
@@ -106,7 +70,7 @@ def build_graph(
             progress.advance(reading, n)
             progress.update(reading, note=f"{progress.tasks[0].completed:,.0f} documents")
 
-        corpus = Corpus.from_texts(texts, tokenizer=tokenizer, rules=rules, progress=read)
+        corpus = Corpus.from_texts(chain.from_iterable(texts), tokenizer=tokenizer, rules=rules, progress=read)
         progress.update(reading, total=1, completed=1)
         counting = progress.add_task("Counting pairs", total=1.0, note=f"{corpus.n_tokens:,} tokens")
         graph = WordGraph.from_corpus(
@@ -114,11 +78,13 @@ def build_graph(
             window=window,
             weight=weight,
             rules=edge_rules,
-            normalized=normalized,
+            normalized=normalize,
             progress=lambda share: progress.advance(counting, share),
         )
     say(f"Read {len(corpus):,} documents: {corpus.n_tokens:,} tokens of {len(corpus.vocabulary):,} words kept.")
-    return graph
+    graph.save(output)
+    _print_info(graph.info())
+    say(f"The graph is in {output}. Look at it: wgcn graph neighbours {output} WORD")
 
 
 @app.command()
@@ -141,7 +107,7 @@ def neighbours(
             for neighbour in near:
                 typer.echo(f"{word}\t{neighbour.word}\t{neighbour.weight:.4f}\t{neighbour.count}")
             continue
-        table = Table("neighbour", box=None, title=f"{word}", title_justify="left", title_style="bold")
+        table = Table("neighbour", box=None, title=word, title_justify="left", title_style="bold")
         table.add_column(str(graph.settings["weight"]), justify="right")
         table.add_column("occurs", justify="right")
         for neighbour in near:
@@ -159,7 +125,7 @@ def info(folder: Folder) -> None:
     """
     from wgcn.graph import WordGraph
 
-    show_info(WordGraph.load(folder).info())
+    _print_info(WordGraph.load(folder).info())
 
 
 @app.command()
@@ -167,8 +133,7 @@ def plot(
     folder: Folder,
     word: Word,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Picture: .png, .svg or .pdf. Default: WORD.png"),
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="A .png, .svg or .pdf. Default: WORD.png")
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Neighbours of the word.")] = 12,
     further: Annotated[int, typer.Option(min=0, help="Neighbours of each neighbour.")] = 3,
@@ -188,14 +153,14 @@ def plot(
     say(f"The picture is in {output}.")
 
 
-def show_info(info: Any) -> None:
-    """Print the size and the settings of a graph, one a line."""
+def _print_info(info: Any) -> None:
+    """Print the size and the settings of a graph, one per line."""
     rows = {
         "words": f"{info.nodes:,}",
         "edges": f"{info.edges:,}",
         "density": f"{info.density:.4%}",
         "isolated words": f"{info.isolated:,}",
-        "neighbours a word": f"{info.mean_neighbours:,.1f} on average, {info.median_neighbours:,.0f} median, "
+        "neighbours per word": f"{info.mean_neighbours:,.1f} on average, {info.median_neighbours:,.0f} median, "
         f"{info.max_neighbours:,} most",
         **{name: str(value) for name, value in info.settings.items() if value is not None},
     }

@@ -7,31 +7,28 @@ import typer
 
 from wgcn.errors import InputError
 
-__all__ = [
-    "Header",
-    "LabelColumn",
-    "LabelSeparator",
-    "ModelFolder",
-    "StopWords",
-    "TextColumn",
-    "read_class_shares",
-    "read_stop_words",
-]
-
-TextColumn = Annotated[
-    str | None, typer.Option(help="Column with the text: its name, or its position from 0. Default: 'text'.")
-]
-LabelColumn = Annotated[str, typer.Option(help="Column with the label: its name, or its position from 0.")]
-LabelSeparator = Annotated[
-    str | None, typer.Option(metavar="CHAR", help="A document may have several labels, separated by this.")
-]
-Header = Annotated[
-    bool, typer.Option("--header/--no-header", help="Whether .csv and .tsv files begin with column names.")
-]
-StopWords = Annotated[
-    str | None, typer.Option(metavar="FILE|english", help="Words to drop: a file, one a line, or 'english'.")
+TextFiles = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE...", help="Files with text: .txt, .csv, .tsv, .jsonl or .parquet, also .gz."),
 ]
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a model that 'wgcn fit' wrote.")]
+TextColumn = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Column with the text: name, or position from 0. Default: text.")
+]
+LabelColumn = Annotated[str, typer.Option(metavar="NAME", help="Column with the label: name, or position from 0.")]
+LabelSeparator = Annotated[
+    str | None, typer.Option(metavar="CHAR", help="Texts may have several labels, separated by this.")
+]
+Header = Annotated[bool, typer.Option("--header/--no-header", help="Whether .csv and .tsv begin with column names.")]
+TokenizerName = Annotated[
+    Literal["words", "text_gcn"],
+    typer.Option(metavar="NAME", help="'words' for any language, 'text_gcn' as in earlier papers."),
+]
+StopWords = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Words to ignore: a file with one per line, or 'english'.")
+]
+MinCount = Annotated[int | None, typer.Option(min=1, metavar="N", help="Ignore words that occur less often than this.")]
+Window = Annotated[int, typer.Option(min=2, metavar="N", help="Words at most this far apart are joined in the graph.")]
 
 
 def read_class_shares(given: list[str] | None) -> dict[str, float] | Literal["uniform"] | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,20 +26,20 @@ __all__ = ["predict"]
 def predict(
     folder: ModelFolder,
     texts: Annotated[
-        str, typer.Argument(metavar="[FILE|-]", help="Texts to classify; - or nothing: standard input, one a line.")
+        str, typer.Argument(metavar="[FILE|-]", help="Texts to classify; - or nothing: standard input, one per line.")
     ] = "-",
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Also print the probability of every class, tab-separated with a header.")
-    ] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Also print the probability of every class.")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file, whole or not at all.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to a file; .csv: with a header and commas."),
     ] = None,
     text_column: TextColumn = None,
     header: Header = True,
 ) -> None:
     """Classify texts, however many: they are read and answered in batches.
 
-    Prints a label a text; several labels are separated by a comma. Example: wgcn predict my-model new.csv --proba
+    Prints one label per text; several labels are separated by a comma. With --proba, columns are separated by tabs and
+    have a header. Example: wgcn predict my-model new.csv --proba --output labels.csv
     """
     from wgcn.inference.folder import check_target
     from wgcn.inference.model import TextModel
@@ -48,17 +50,18 @@ def predict(
         check_target(output)
     model = TextModel.load(folder)
     source = _standard_input() if texts == "-" else read_texts(texts, text_column=text_column, header=header)
-    # Somebody who types wants an answer after every line.
-    size = 1 if texts == "-" and sys.stdin.isatty() else 1 << 20
+    size = 1 if texts == "-" and sys.stdin.isatty() else 1 << 20  # on a terminal, answer after every line
     n_tokens = n_unknown = n_texts = n_empty = 0
     classes = [str(name) for name in model.classes.tolist()]
+    form = _csv_lines if output is not None and output.suffix.lower() == ".csv" else _plain_lines
     with _destination(output) as write:
         if proba:
-            write("\t".join(["label", *map(_plain, classes)]) + "\n")
+            write(form([["label", *classes]]))
+        elif form is _csv_lines:
+            write(form([["label"]]))
         for batch in in_batches(source, size):
             terms = model.terms(batch)
-            scores = model.scorer.scores(*terms[:3])
-            write("".join(f"{line}\n" for line in _lines(model, scores, classes, proba)))
+            write(form(_rows(model, model.scorer.scores(*terms[:3]), classes, proba)))
             n_texts += len(batch)
             n_tokens += terms.n_tokens
             n_unknown += terms.n_unknown
@@ -69,21 +72,24 @@ def predict(
     say(f"{n_texts:,} texts. {unknown}{empty}.")
 
 
-def _lines(model: TextModel, scores: npt.NDArray[Any], classes: list[str], proba: bool) -> Iterator[str]:
-    if model.scorer.multilabel:
-        labels = [",".join(classes[i] for i in (row > 0).nonzero()[0]) for row in scores]
-    else:
-        labels = [classes[i] for i in scores.argmax(axis=1)]
-    if not proba:
-        yield from map(_plain, labels)
-        return
-    for label, row in zip(labels, model.scorer.probabilities(scores).tolist(), strict=True):
-        yield "\t".join([_plain(label), *map(repr, row)])
+def _rows(model: TextModel, scores: npt.NDArray[Any], classes: list[str], proba: bool) -> Iterator[list[str]]:
+    """Yield the label of each text, and, if asked for, the probabilities of the classes."""
+    likely = model.scorer.probabilities(scores).tolist() if proba else [()] * len(scores)
+    for decided, probabilities in zip(model.scorer.decide(scores), likely, strict=True):
+        chosen = decided.nonzero()[0] if model.scorer.multilabel else [decided]
+        yield [",".join(classes[i] for i in chosen), *map(repr, probabilities)]
 
 
-def _plain(label: str) -> str:
-    """Keep a label on its line and in its column."""
-    return label.replace("\t", " ").replace("\n", " ").replace("\r", " ")
+def _plain_lines(rows: Iterable[list[str]]) -> str:
+    """Return rows separated by tabs; each label stays on its line and in its column."""
+    blank = str.maketrans("\t\n\r", "   ")
+    return "".join("\t".join(value.translate(blank) for value in row) + "\n" for row in rows)
+
+
+def _csv_lines(rows: Iterable[list[str]]) -> str:
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer, lineterminator="\n").writerows(rows)
+    return buffer.getvalue()
 
 
 def _standard_input() -> Iterator[str]:
@@ -94,12 +100,7 @@ def _standard_input() -> Iterator[str]:
 @contextmanager
 def _destination(output: Path | None) -> Iterator[Callable[[str], object]]:
     if output is None:
-
-        def write(text: str) -> None:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-
-        yield write
+        yield lambda text: print(text, end="", flush=True)
         return
     from wgcn.files import open_whole
 

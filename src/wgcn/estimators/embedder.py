@@ -42,8 +42,8 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_components : int, default=200
-        Columns, an even number: half of them tell what words are, half what their neighbours are. There are fewer if
-        there are fewer texts or words than half of it.
+        Columns, an even number: half of them for the words, half for their neighbours. There are fewer if there are
+        fewer texts or words than half of it.
     tokenizer : {"words", "text_gcn"} or callable, default="words"
     ngram_range : (int, int), default=(1, 1)
         Shortest and longest word n-gram. Those of two words and more have no edges in the word graph, unless there are
@@ -102,18 +102,7 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Iterable[str], y: Any = None) -> WGCNEmbedder:
-        """Learn where words are.
-
-        Parameters
-        ----------
-        X : iterable of str
-            Texts.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
+        """Learn the vectors of the words from texts, without labels: `y` is ignored."""
         self._fit(X)
         return self
 
@@ -129,7 +118,7 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
             raise InputError(f"n_components must be an even number of at least 2, got {self.n_components}.")
         if not 0 <= self.graph_weight < np.inf:
             raise InputError(f"graph_weight must be 0 or above, got {self.graph_weight}.")
-        prepared = self._preparation().prepare(checked_texts(texts, "X"))
+        prepared = Preparation.of(self).prepare(checked_texts(texts, "X"))
         assert prepared.word_graph is not None
         space = find_space(
             prepared.document_terms,
@@ -139,33 +128,25 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
             random_state=self.random_state,
         )
         self.word_graph_ = prepared.word_graph
+        report = {
+            "n_documents": prepared.document_terms.shape[0],
+            "n_edges": prepared.word_graph.info().edges,
+            "seconds": round(time.perf_counter() - started, 2),
+            "date": date.today().isoformat(),
+            "version": __version__,
+        }
+        words = np.ascontiguousarray(space.words, np.float32)
         self.model_ = EmbeddingModel(
             self.tokenizer,
             self.ngram_range,
             prepared.vocabulary,
             prepared.weighting,
-            np.ascontiguousarray(space.words, np.float32),
+            words,
             plain_settings(self.get_params(deep=False)),
-            {
-                "n_documents": prepared.document_terms.shape[0],
-                "n_edges": prepared.word_graph.info().edges,
-                "seconds": round(time.perf_counter() - started, 2),
-                "date": date.today().isoformat(),
-                "version": __version__,
-            },
+            report,
             tuple(self.stop_words or ()),
         )
         return prepared
-
-    def _preparation(self) -> Preparation:
-        return Preparation(
-            tokenizer=self.tokenizer,
-            ngram_range=self.ngram_range,
-            min_count=self.min_count,
-            stop_words=self.stop_words,
-            window=self.window,
-            n_jobs=self.n_jobs,
-        )
 
     @property
     def word_embeddings_(self) -> npt.NDArray[np.float32]:
@@ -194,9 +175,6 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
     def save(self, path: str | Path) -> str:
         """Write the fitted embedder to a folder; `EmbeddingModel.load` reads it. Return its digest."""
         return self._fitted.save(path)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -19,6 +19,7 @@ from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.estimators.labels import (
     Labels,
+    check_class_weight,
     check_total_weight,
     checked_weights,
     class_weighted,
@@ -66,20 +67,13 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     class_prior: dict[Any, float] | Literal["uniform"] | None
 
     def check_parameters(self, y: Any = None) -> None:
-        """Raise an InputError if a parameter cannot be used, or does not fit the labels. `fit` does so first.
-
-        Parameters
-        ----------
-        y : sequence, optional
-            Labels, as for `fit`.
-        """
+        """Raise an InputError if a parameter cannot be used, or does not fit the labels `y`. `fit` does so first."""
         self._check(None if y is None else read_labels(y))
 
     def _check(self, labels: Labels | None) -> None:
         check_numbers(self, whole=["top_k"])
         EdgeRules(top_k=self.top_k)
-        if not (self.class_weight in (None, "balanced") or isinstance(self.class_weight, dict)):
-            raise InputError(f"class_weight must be None, 'balanced' or a dict, got {self.class_weight!r}.")
+        check_class_weight(self.class_weight)
         self._check_settings()
         if labels is not None:
             read_class_prior(self.class_prior, labels)
@@ -104,7 +98,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         word_vectors: npt.NDArray[Any] | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> Self:
-        terms = csr_array(validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64]))
+        terms = self._rows(X, reset=True)
         if y is None:
             raise InputError("requires y to be passed, but the target y is None")
         labels = read_labels(y)
@@ -113,8 +107,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         weight = checked_weights(sample_weight, terms.shape[0])
         if unlabeled is not None and unlabeled.shape[1] != terms.shape[1]:
             raise InputError(f"unlabeled has {unlabeled.shape[1]:,} columns, but X has {terms.shape[1]:,}.")
-        if word_vectors is not None:
-            word_vectors = _checked_vectors(word_vectors, terms.shape[1])
+        vectors = None if word_vectors is None else _checked_vectors(word_vectors, terms.shape[1])
         class_prior = read_class_prior(self.class_prior, labels)
         own_weight = class_weighted(weight[labels.labelled], self.class_weight, labels)
         check_total_weight(own_weight)
@@ -124,7 +117,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
             others = csr_array(vstack([others, csr_array(unlabeled).astype(terms.dtype, copy=False)]))
         self.tuned_ = None
         own = terms[labels.labelled]
-        self._train(TrainingData(own, labels, own_weight, others, class_prior, word_vectors, callbacks))
+        self._train(TrainingData(own, labels, own_weight, others, class_prior, vectors, callbacks))
         self.n_iter_ = max(len(self.history_), 1)
         self.classes_ = labels.classes
         self.n_labelled_ = int(labels.labelled.sum())
@@ -159,22 +152,25 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         """H_vm of eq. 5, one row per word."""
         return self.scorer_.word_embeddings
 
-    def _rows(self, X: Any) -> csr_array:
-        check_is_fitted(self)
+    def _rows(self, X: Any, reset: bool = False) -> csr_array:
         types = [np.float32, np.float64]
-        return csr_array(validate_data(self, X, accept_sparse="csr", dtype=types, reset=False))
+        return csr_array(validate_data(self, X, accept_sparse="csr", dtype=types, reset=reset))
+
+    @property
+    def _fitted(self) -> Scorer:
+        check_is_fitted(self)
+        return self.scorer_
 
     def _scores(self, X: Any) -> npt.NDArray[Any]:
-        rows = self._rows(X)
-        return self.scorer_.scores_of(rows)
+        return self._fitted.scores_of(self._rows(X))
 
     def decision_function(self, X: Any) -> npt.NDArray[Any]:
         """Return scores of shape (n_documents, n_classes), or (n_documents,) for two classes."""
-        return self.scorer_.margins(self._scores(X))
+        return self._fitted.margins(self._scores(X))
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Return probabilities of shape (n_documents, n_classes)."""
-        return self.scorer_.probabilities(self._scores(X))
+        return self._fitted.probabilities(self._scores(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return one label per document; for a multi-label model a 0/1 matrix of shape (n_documents, n_classes).
@@ -185,7 +181,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
             Document-term matrix, weighted as the one that was fitted. For documents that come with citations, give
             what `wgcn.graph.citations.attach_citations` makes of it.
         """
-        return self.scorer_.labels(self._scores(X), self.classes_)
+        return self._fitted.labels(self._scores(X), self.classes_)
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the accuracy on the labelled documents; with several labels, the share that is wholly right.
@@ -193,19 +189,14 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         Unlabelled documents do not count, so that folds of a cross-validation may have some. scikit-learn itself cannot
         stratify labels with None or NaN among them: use -1 and integers, or give a splitter such as ``KFold`` as `cv`.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_documents, n_features)
-        y : sequence
-            Labels as for `fit`.
-        sample_weight : array of shape (n_documents,), optional
+        Labels are as for `fit`, and `sample_weight` has the shape (n_documents,).
         """
         return labelled_accuracy(y, self.predict(X), self.classes_, sample_weight)
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Return document embeddings H_dm (eq. 5) of shape (n_documents, n_embedding)."""
-        rows = self._rows(X)
-        return self.scorer_.embed(rows.data, rows.indices, rows.indptr)
+        scorer, rows = self._fitted, self._rows(X)
+        return scorer.embed(rows.data, rows.indices, rows.indptr)
 
     @property
     def _n_features_out(self) -> int:
@@ -230,7 +221,7 @@ class WGCNClassifier(MatrixClassifier):
     alpha : float, default=0.5
         Weight of the word graph beside the words themselves; 0 leaves the graph out.
     naive_bayes : float, default=0.5
-        How much freer words are that the classes use differently, from 0 to 1.
+        How much less words are penalised that the classes use differently, from 0 to 1.
     C : float, default=0.5
         Weight of the loss beside the L2 penalty: larger fits the training documents closer.
     teacher : float, default=2.0
@@ -367,15 +358,9 @@ class WGCNClassifier(MatrixClassifier):
         )
 
     def _train(self, data: TrainingData) -> None:
-        task = LinearTask(
-            data.terms,
-            data.labels.targets,
-            data.labels.multilabel,
-            data.weight,
-            data.unlabelled,
-            self.word_graph_.adjacency,
-            data.word_vectors,
-        )
+        targets, multilabel = data.labels.targets, data.labels.multilabel
+        graph, vectors = self.word_graph_.adjacency, data.word_vectors
+        task = LinearTask(data.terms, targets, multilabel, data.weight, data.unlabelled, graph, vectors)
         trained = train_linear(task, replace(self._training(), class_prior=data.class_prior))
         self.scorer_, self.history_, self.tuned_ = trained.scorer, trained.history, trained.tuned
         self.held_out_accuracy_, self.n_held_out_ = trained.held_out_accuracy, trained.n_held_out

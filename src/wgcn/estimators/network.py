@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -174,62 +175,42 @@ class WGCNNetworkClassifier(MatrixClassifier):
         return self._fit(X, y, sample_weight, word_graph, document_graph, callbacks=callbacks)
 
     def _check_settings(self) -> None:
-        self._network()
+        _, training = self._settings()
         with needs("The network"):
             from wgcn.device import find_device
-        find_device(self._training().device)
+        find_device(training.device)
         if self.checkpoint is not None:
             check_target(self.checkpoint)
         elif self.resume:
             raise InputError("resume needs a checkpoint: give the file to go on from.")
 
-    def _network(self) -> NetworkSettings:
-        return NetworkSettings(
-            self.hidden,
-            self.order,
-            self.word_activation,
-            self.residual,
-            self.word_dropout,
-            self.document_dropout,
-            self.word_features,
-            self.centred,
+    def _settings(self) -> tuple[NetworkSettings, TrainingSettings]:
+        own = {**self.get_params(deep=False), "seed": self.random_state}
+        network, training = (
+            {field.name: own[field.name] for field in fields(kind) if field.name in own}
+            for kind in (NetworkSettings, TrainingSettings)
         )
-
-    def _training(self) -> TrainingSettings:
-        return TrainingSettings(
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            max_epochs=self.max_epochs,
-            patience=self.patience,
-            stopping=self.stopping,
-            batch_size=self.batch_size,
-            label_smoothing=self.label_smoothing,
-            validation_fraction=self.validation_fraction,
-            refit=self.refit,
-            n_models=self.n_models,
-            seed=self.random_state,
-            device=self.device,
-        )
+        return NetworkSettings(**network), TrainingSettings(**training)
 
     def _train(self, data: TrainingData) -> None:
         with needs("The network"):
             from wgcn.network.training import train
+        network, training = self._settings()
         targets = data.labels.targets
         trained = train(
             self.word_graph_.adjacency,
             data.terms,
             targets if data.labels.multilabel else targets.argmax(axis=1),
-            network=self._network(),
-            settings=self._training(),
+            network=network,
+            settings=training,
             sample_weight=data.weight,
             callbacks=data.callbacks,
             checkpoint=self.checkpoint,
             resume=self.resume,
         )
         prior = np.average(targets, axis=0, weights=data.weight).astype(np.float32)
-        scorer = Scorer(
-            trained.word_table, trained.class_weights, trained.bias, prior, multilabel=data.labels.multilabel
-        )
+        weights = (trained.word_table, trained.class_weights, trained.bias)
+        scorer = Scorer(*weights, prior, multilabel=data.labels.multilabel)
         self.scorer_ = scorer if data.class_prior is None else scorer.with_prior(data.class_prior)
         self._keep_history(trained)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -32,48 +32,26 @@ if TYPE_CHECKING:
 __all__ = ["Counted", "Preparation", "Prepared", "plain_settings"]
 
 _MANY_WORDS = 100_000
+_CITATION_EDGES = 100  # per word, of a graph of citations: it is dense otherwise
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """How texts are prepared.
-
-    Parameters
-    ----------
-    tokenizer, ngram_range, min_count, stop_words, window
-        As in `WGCNTextClassifier`.
-    sublinear : bool
-        Whether a word that occurs n times counts 1 + log(n).
-    norm : {"l2", "l1"}
-        Whether the weights of a document have the length 1, or sum to 1.
-    weight : {"pmi", "npmi", "count", "cosine", "product"}
-        Edge weight of the word graph.
-    threshold : float
-        Keep edges whose weight is above this.
-    min_pairs : int
-        Keep pairs of words that share at least so many windows.
-    top_k : int, optional
-        Keep only the k strongest edges per word.
-    ngram_edges : bool
-        Whether n-grams of two words and more have edges as words have.
-    n_jobs : int, optional
-    """
+    """How texts are prepared: `WGCNTextClassifier` describes the first settings, and `EdgeRules` those of edges."""
 
     tokenizer: str | Tokenizer = "words"
     ngram_range: tuple[int, int] = (1, 2)
     min_count: int | None = None
     stop_words: Collection[str] | None = None
     window: int = 20
-    sublinear: bool = True
-    norm: Norm = "l2"
-    weight: Weight = "pmi"
+    sublinear: bool = True  # a word that occurs n times counts 1 + log(n)
+    norm: Norm = "l2"  # of the weights of a document
+    weight: Weight = "pmi"  # of the edges
     threshold: float = 0.0
     min_pairs: int = 2
     top_k: int | None = None
-    ngram_edges: bool = False
+    ngram_edges: bool = False  # whether n-grams of two words and more have edges too
     n_jobs: int | None = None
-    rules: EdgeRules = field(init=False, repr=False)
-    vocabulary_rules: VocabularyRules = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_numbers(self, real=["threshold"], whole=["min_count", "min_pairs", "top_k", "window"])
@@ -87,32 +65,27 @@ class Preparation:
             raise InputError(f"Unknown weight {self.weight!r}. Use one of {', '.join(WEIGHTS)}.")
         TermWeighting(np.empty(0, np.float32), norm=self.norm)
         n_threads(self.n_jobs)
-        rules = EdgeRules(self.threshold, self.min_pairs, self.top_k)
-        object.__setattr__(self, "rules", rules)
-        words = VocabularyRules(
-            min_count=1 if self.min_count is None else self.min_count,
-            min_ngram_count=2 if self.min_count is None else self.min_count,
-            stop_words=self.stop_words or (),
-        )
-        object.__setattr__(self, "vocabulary_rules", words)
+        self._edge_rules()
+        self._vocabulary_rules()
 
-    def prepare(
-        self,
-        texts: Iterable[str],
-        *,
-        background: Iterable[str] = (),
-        with_graph: bool = True,
-    ) -> Prepared:
-        """Do what needs no labels.
+    def _edge_rules(self) -> EdgeRules:
+        return EdgeRules(self.threshold, self.min_pairs, self.top_k)
 
-        Parameters
-        ----------
-        texts : iterable of str
-            Those to be labelled first, then all others.
-        background : iterable of str
-            Texts from elsewhere, for vocabulary, idf and word graph alone.
-        with_graph : bool
-            Whether to build the word graph.
+    def _vocabulary_rules(self) -> VocabularyRules:
+        words, ngrams = (1, 2) if self.min_count is None else (self.min_count, self.min_count)
+        return VocabularyRules(min_count=words, min_ngram_count=ngrams, stop_words=self.stop_words or ())
+
+    @classmethod
+    def of(cls, estimator: Any) -> Preparation:
+        """Return the preparation that the parameters of an estimator for texts describe."""
+        names = ("tokenizer", "ngram_range", "min_count", "stop_words", "window", "n_jobs")
+        return cls(**{name: getattr(estimator, name) for name in names})
+
+    def prepare(self, texts: Iterable[str], *, background: Iterable[str] = (), with_graph: bool = True) -> Prepared:
+        """Do what needs no labels, for texts of which the labelled come first.
+
+        `background` are texts from elsewhere, for vocabulary, idf and word graph alone. The word graph is left out if
+        it is made from citations.
         """
         started = time.perf_counter()
         own = Counted(checked_texts(texts))
@@ -128,12 +101,9 @@ class Preparation:
         return Prepared(self, corpus.vocabulary, weighting, terms, graph, len(corpus) - own.n, seconds)
 
     def _corpus(self, texts: Iterable[str]) -> Corpus:
+        rules, n_jobs = self._vocabulary_rules(), self.n_jobs
         corpus = Corpus.from_texts(
-            texts,
-            tokenizer=self.tokenizer,
-            ngram_range=self.ngram_range,
-            rules=self.vocabulary_rules,
-            n_jobs=self.n_jobs,
+            texts, tokenizer=self.tokenizer, ngram_range=self.ngram_range, rules=rules, n_jobs=n_jobs
         )
         words = corpus.vocabulary
         if self.min_count is None and np.sum(~words.are_ngrams) > _MANY_WORDS:
@@ -142,9 +112,8 @@ class Preparation:
 
     def _graph(self, corpus: Corpus) -> WordGraph:
         nodes = corpus.with_words(self.nodes(corpus.vocabulary))
-        graph = WordGraph.from_corpus(
-            nodes, window=self.window, weight=self.weight, rules=self.rules, n_jobs=self.n_jobs
-        )
+        rules, n_jobs = self._edge_rules(), self.n_jobs
+        graph = WordGraph.from_corpus(nodes, window=self.window, weight=self.weight, rules=rules, n_jobs=n_jobs)
         return graph.among(corpus.vocabulary)
 
     def nodes(self, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
@@ -192,14 +161,7 @@ class Prepared:
     def text_model(self, classifier: MatrixClassifier, settings: dict[str, Any], seconds: float = 0.0) -> TextModel:
         """Return a model of texts from a classifier that was fitted to the first rows of `document_terms`.
 
-        Parameters
-        ----------
-        classifier : WGCNClassifier or WGCNNetworkClassifier
-            Fitted.
-        settings : dict
-            For the model card.
-        seconds : float
-            That fitting took after the preparation.
+        Settings and seconds, what fitting took after the preparation, are for the model card.
         """
         preparation = self.preparation
         report = {
@@ -225,9 +187,6 @@ class Prepared:
             report,
             tuple(preparation.stop_words or ()),
         )
-
-
-_CITATION_EDGES = 100  # per word, of a graph of citations: it is dense otherwise
 
 
 def plain_settings(parameters: dict[str, Any]) -> dict[str, Any]:

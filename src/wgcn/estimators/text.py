@@ -15,9 +15,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from wgcn.errors import InputError
-from wgcn.estimators.labels import labelled_accuracy
+from wgcn.estimators.labels import checked_weights, labelled_accuracy
 from wgcn.estimators.matrix import WGCNClassifier
-from wgcn.estimators.preparation import Counted, Preparation, Prepared
+from wgcn.estimators.preparation import Counted, Preparation
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
 from wgcn.linear.tuning import Tuned, Tuning
@@ -26,7 +26,6 @@ from wgcn.text.tokenize import Tokenizer
 
 __all__ = ["WGCNTextClassifier"]
 
-_PREPARATION = ("tokenizer", "ngram_range", "min_count", "stop_words", "window", "n_jobs")
 _CLASSIFIER = ("alpha", "naive_bayes", "C", "class_weight", "class_prior", "tune", "n_jobs")
 
 
@@ -51,7 +50,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     alpha : float, default=0.5
         Weight of the word graph beside the words themselves; 0 leaves the graph out.
     naive_bayes : float, default=0.5
-        How much freer words are that the classes use differently, from 0 to 1.
+        How much less words are penalised that the classes use differently, from 0 to 1.
     C : float, default=0.5
         Weight of the loss beside the L2 penalty: larger fits the training texts closer.
     class_weight : dict, "balanced" or None, default=None
@@ -152,39 +151,24 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         """
         n_labels = _n_labels(y)
         self.check_parameters(y)
-        classifier, preparation = self._classifier(), self._preparation()
+        classifier, preparation = self._classifier(), Preparation.of(self)
         own = Counted(checked_texts(X, "X"))
         _check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
-        if sample_weight is not None and np.shape(sample_weight) not in ((), (n_labels,)):
-            raise InputError(
-                f"sample_weight has the shape {np.shape(sample_weight)}; expected ({n_labels},), one weight per text."
-            )
+        checked_weights(sample_weight, n_labels)
         prepared = preparation.prepare(
             chain(own, checked_texts(unlabeled, "unlabeled")),
             background=checked_texts(background, "background"),
             with_graph=document_graph is None,
         )
         _check_lengths(own.n, n_labels)
-        found = None if vectors is None else prepared.word_vectors(vectors)
-        return self._fit_prepared(prepared, classifier, y, sample_weight, document_graph, found)
-
-    def _fit_prepared(
-        self,
-        prepared: Prepared,
-        classifier: WGCNClassifier,
-        y: Any,
-        sample_weight: npt.ArrayLike | None = None,
-        document_graph: csr_array | None = None,
-        word_vectors: npt.NDArray[np.float32] | None = None,
-    ) -> WGCNTextClassifier:
-        started, n_labels = time.perf_counter(), _n_labels(y)
+        started = time.perf_counter()
         self.classifier_ = classifier.fit(
             prepared.document_terms[:n_labels],
             y,
             sample_weight,
             word_graph=prepared.word_graph if document_graph is None else prepared.citation_graph(document_graph),
             unlabeled=prepared.document_terms[n_labels:],
-            word_vectors=word_vectors,
+            word_vectors=None if vectors is None else prepared.word_vectors(vectors),
         )
         self.word_graph_ = classifier.word_graph_
         settings = self.get_params(deep=False)
@@ -195,18 +179,9 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def check_parameters(self, y: Any = None) -> None:
-        """Raise an InputError if a parameter cannot be used. `fit` does so before all else.
-
-        Parameters
-        ----------
-        y : sequence, optional
-            Labels, as for `fit`: whether `class_prior` and `class_weight` fit them is then checked too.
-        """
-        self._preparation()
+        """Raise an InputError if a parameter cannot be used, or does not fit the labels `y`. `fit` does so first."""
+        Preparation.of(self)
         self._classifier().check_parameters(y)
-
-    def _preparation(self) -> Preparation:
-        return Preparation(**{name: getattr(self, name) for name in _PREPARATION})
 
     def _classifier(self) -> WGCNClassifier:
         return WGCNClassifier(**{name: getattr(self, name) for name in _CLASSIFIER})
@@ -294,27 +269,24 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         hops: int = 1,
     ) -> npt.NDArray[Any]:
         """Return document embeddings H_dm (eq. 5) of shape (n_texts, n_classes); for citations see `predict`."""
-        rows = self._attached(X, document_graph, documents, hops)
-        if rows is None:
+        if document_graph is None and documents is None:
             return self._fitted.transform(checked_texts(X, "X"))
+        rows = self._attached(X, document_graph, documents, hops)
         return self._fitted.scorer.embed(rows.data, rows.indices, rows.indptr)
 
     def _scores(
         self, X: Iterable[str], document_graph: csr_array | None, documents: Iterable[str] | None, hops: int
     ) -> npt.NDArray[Any]:
-        rows = self._attached(X, document_graph, documents, hops)
-        if rows is None:
+        if document_graph is None and documents is None:
             return self._fitted.scores(checked_texts(X, "X"))
-        return self._fitted.scorer.scores_of(rows)
+        return self._fitted.scorer.scores_of(self._attached(X, document_graph, documents, hops))
 
     def _attached(
         self, X: Iterable[str], document_graph: csr_array | None, documents: Iterable[str] | None, hops: int
-    ) -> csr_array | None:
-        """Return the rows of texts, averaged with what they cite; None for texts that come without citations."""
+    ) -> csr_array:
+        """Return the rows of texts, averaged with those of what they cite."""
         if document_graph is None:
-            if documents is not None:
-                raise InputError("documents are given, but no document_graph that says which of them X cites.")
-            return None
+            raise InputError("documents are given, but no document_graph that says which of them X cites.")
         known = None if documents is None else self._terms(checked_texts(documents, "documents"))
         return attach_citations(self._terms(checked_texts(X, "X")), document_graph, known, hops=hops)
 
@@ -338,15 +310,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         return extended
 
     def score(self, X: Iterable[str], y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """Return the accuracy on the labelled texts: see `WGCNClassifier.score`.
-
-        Parameters
-        ----------
-        X : iterable of str
-        y : sequence
-            Labels as for `fit`; unlabelled texts do not count.
-        sample_weight : array of shape (n_texts,), optional
-        """
+        """Return the accuracy on the labelled texts: see `WGCNClassifier.score`."""
         return labelled_accuracy(y, self.predict(X), self.classes_, sample_weight)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
@@ -356,9 +320,6 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: str | Path) -> str:
         """Write the fitted model to a folder; `TextModel.load` reads it. Return its digest."""
         return self._fitted.save(path)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -71,8 +71,8 @@ class Scorer:
         return decided if self.multilabel else classes[decided]
 
     def margins(self, scores: Floats) -> Floats:
-        """Return scores in the form of scikit-learn: for two classes only those of the second."""
-        return scores[:, 1] if scores.shape[1] == 2 and not self.multilabel else scores
+        """Return scores as scikit-learn has them: for two classes one column, above 0 for the second class."""
+        return (scores[:, 1] - scores[:, 0]) / 2 if scores.shape[1] == 2 and not self.multilabel else scores
 
     def are_right(self, scores: Floats, targets: Floats) -> npt.NDArray[np.bool_]:
         """Return for which documents the decision is right, if multilabel for all classes.
