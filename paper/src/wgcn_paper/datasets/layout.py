@@ -19,13 +19,14 @@ import os
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array, load_npz, save_npz
 
 from wgcn.cache import cache_folder
-from wgcn.errors import InputError, needs
+from wgcn.errors import InputError
 from wgcn.files import write_file
 from wgcn.inference.folder import check_csr
 from wgcn.text.read import read_rows
@@ -40,9 +41,6 @@ from wgcn_paper.datasets.registry import (
     TextSet,
     known_set,
 )
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 __all__ = [
     "FILES",
@@ -205,9 +203,6 @@ def _read_text_set(name: str, path: Path) -> Dataset:
 
 
 def _read_citation_set(name: str, path: Path) -> Dataset:
-    with needs("A citation network"):
-        from scipy.sparse import load_npz
-
     labels = _integers(path / "labels.npy", _load_arrays(path / "labels.npy", _load_npy))
     features = _csr(path / "features.npz", _load_arrays(path / "features.npz", load_npz))
     graph = _csr(path / "adjacency.npz", _load_arrays(path / "adjacency.npz", load_npz))
@@ -270,8 +265,6 @@ def _integers(path: Path, array: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 
 
 def _csr(path: Path, matrix: Any) -> csr_array:
-    from scipy.sparse import csr_array
-
     if matrix.format != "csr" or matrix.dtype.kind not in "biuf":
         raise InputError(f"{path} holds {matrix.format} of {matrix.dtype}; expected csr of numbers. {_DAMAGED}")
     try:
@@ -379,8 +372,6 @@ def write_text_set(path: Path, dataset: Dataset) -> None:
 
 def write_citation_set(path: Path, dataset: Dataset) -> None:
     """Write a citation set into a folder that is there."""
-    from scipy.sparse import save_npz
-
     save_npz(path / "features.npz", dataset.features)
     save_npz(path / "adjacency.npz", dataset.document_graph)
     np.save(path / "labels.npy", dataset.labels, allow_pickle=False)

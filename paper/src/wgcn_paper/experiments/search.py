@@ -13,11 +13,12 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from wgcn.errors import InputError, needs
+from wgcn.errors import InputError
 from wgcn.files import write_file
 from wgcn_paper.experiments.cells import Cell, environment, make_cell, validate_cell
 from wgcn_paper.experiments.runner import Workers
 from wgcn_paper.experiments.table import Options, Row, Table
+from wgcn_paper.packages import packages_for
 
 __all__ = ["search"]
 
@@ -45,7 +46,7 @@ def search(
     -------
     path of the file
     """
-    with needs("A search for settings"):
+    with packages_for("A search for settings"):
         import optuna
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     log = _Log(folder / f"{table.name}-search.json", table.name)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError, WGCNError
+from wgcn.errors import InputError
+from wgcn_paper.packages import MissingPackageError, packages_for
 
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Baseline",
     "Fit",
-    "MissingPackageError",
     "array_digest",
     "check_packages",
     "hold_out",
@@ -56,15 +56,6 @@ _METHODS: dict[str, tuple[str, str]] = {
 
 # Methods from outside the package.
 _registered: dict[str, type[Baseline]] = {}
-
-
-class MissingPackageError(WGCNError, ImportError):
-    """A package that a method needs is not installed."""
-
-    def __init__(self, package: str, method: str) -> None:
-        super().__init__(
-            f"The method {method} needs the package '{package}'. From a checkout of wgcn: pip install ./paper"
-        )
 
 
 class Fit(NamedTuple):
@@ -142,10 +133,8 @@ def method_class(name: str) -> type[Baseline]:
     if name not in _METHODS:
         raise InputError(f"There is no method {name!r}. There are: {', '.join(method_names())}.")
     module, attribute = _METHODS[name]
-    try:
+    with packages_for(f"The method {name}"):
         found: type[Baseline] = getattr(import_module(module), attribute)
-    except ImportError as error:
-        raise MissingPackageError((error.name or "a package").split(".")[0], name) from error
     return found
 
 
@@ -154,7 +143,7 @@ def check_packages(names: Iterable[str]) -> None:
     for name in dict.fromkeys(names):
         for package in method_class(name).packages:
             if find_spec(package) is None:
-                raise MissingPackageError(package, name)
+                raise MissingPackageError(package, f"The method {name}")
 
 
 def make_baseline(

