@@ -133,7 +133,7 @@ def damaged() -> dict[str, bytes]:
 def test_a_damaged_file_is_one_error_and_is_left_as_it_is(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "accuracy.json"
     path.write_bytes(damaged()[kind])
-    with pytest.raises(StoreError, match=r"accuracy.json is damaged or no result file.*Move it away"):
+    with pytest.raises(StoreError, match=r"accuracy.json is damaged or not a result file.*Move it away"):
         ResultFile(tmp_path, "accuracy")
     assert path.read_bytes() == damaged()[kind]
     # Another table does not need it.

@@ -154,7 +154,7 @@ def test_a_folder_that_is_no_encoder_is_one_message(
 ) -> None:
     (copied / "model.safetensors").write_bytes(b"not weights")
     encoder._loaded.cache_clear()
-    with pytest.raises(InputError, match="holds no encoder that can be loaded"):
+    with pytest.raises(InputError, match="has no encoder that can be loaded"):
         load_encoder("cpu")
     monkeypatch.setenv("WGCN_ENCODER", str(tmp_path / "none"))
     with pytest.raises(InputError, match=r"which has no model\.safetensors"):
@@ -258,7 +258,7 @@ def test_a_damaged_cache_is_made_anew(calls: list[list[str]], own_cache: Path, d
         # Not ours to take away.
         with pytest.warns(WGCNWarning) as warned:
             np.testing.assert_array_equal(encode_cached(["cat", "dog"], "words"), expected)
-        assert "What was encoded is not kept" in str(warned[-1].message)
+        assert "The encoded vectors are not cached" in str(warned[-1].message)
         return
     with pytest.warns(WGCNWarning, match="is damaged"):
         np.testing.assert_array_equal(encode_cached(["cat", "dog"], "words"), expected)
@@ -271,7 +271,7 @@ def test_a_cache_that_cannot_be_written_is_a_warning(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("WGCN_CACHE", str(tmp_path / "file"))
-    with pytest.warns(WGCNWarning, match="What was encoded is not kept"):
+    with pytest.warns(WGCNWarning, match="The encoded vectors are not cached"):
         assert encode_cached(["cat"], "words").shape == (1, SIZE)
 
 

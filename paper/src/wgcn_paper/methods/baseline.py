@@ -32,7 +32,7 @@ __all__ = [
     "register_method",
 ]
 
-# Name of a method, and its module and class, which are imported on demand since some need torch.
+# Module and class of each method, imported on demand because some need torch.
 _METHODS: dict[str, tuple[str, str]] = {
     "wgcn": ("wgcn_paper.methods.wgcn", "NetworkMethod"),
     "wgcn-linear": ("wgcn_paper.methods.wgcn", "LinearMethod"),
@@ -59,7 +59,7 @@ _registered: dict[str, type[Baseline]] = {}
 
 
 class Fit(NamedTuple):
-    """What fitting reports."""
+    """The report of a fit."""
 
     epochs: int | None = None  # None for methods without epochs
     validation_accuracy: float | None = None  # on held-out training documents
@@ -84,9 +84,9 @@ class Baseline(ABC):
     protocols: ClassVar[tuple[str, ...]] = ("corpus", "inductive", "few-label", "unseen")
     why_not: ClassVar[str] = ""  # for a method that cannot run under all protocols: why
     seeded: ClassVar[bool] = True  # whether another seed gives another model
-    packages: ClassVar[tuple[str, ...]] = ()  # imported only in `fit`, so that the class is there without them
+    packages: ClassVar[tuple[str, ...]] = ()  # imported only in `fit`, so that the class can be imported without them
     defaults: ClassVar[Mapping[str, Any]] = {}
-    earlier: ClassVar[Mapping[str, Any]] = {}  # values of results from before a setting, where not the default
+    earlier: ClassVar[Mapping[str, Any]] = {}  # values in results from before a setting existed, where not the default
 
     def __init__(self, settings: Mapping[str, Any] | None = None, seed: int = 0, device: str = "auto") -> None:
         given = dict(settings or {})
@@ -100,7 +100,7 @@ class Baseline(ABC):
 
     @abstractmethod
     def fit(self, task: Task) -> Fit:
-        """Learn from a task."""
+        """Fit on a task."""
 
     @abstractmethod
     def predict(self, query: Query) -> npt.NDArray[Any]:
@@ -186,7 +186,10 @@ def in_fixed_order(task: Task) -> tuple[Task, npt.NDArray[np.int64]]:
 
 
 def hold_out(codes: npt.NDArray[np.int64], fraction: float, seed: int) -> npt.NDArray[np.bool_]:
-    """Draw a share of the documents with labels, but never the last one of a class."""
+    """Draw a share of the labelled documents, but never the last one of a class.
+
+    The committed runs depend on these draws, which scikit-learn's splitters would not give.
+    """
     order = np.random.default_rng(seed).permutation(np.flatnonzero(codes >= 0))
     left = np.bincount(codes[order])
     held_out = np.zeros(len(codes), bool)
