@@ -146,7 +146,7 @@ def test_the_file_is_whole_at_every_moment(tmp_path: Path) -> None:
     ended = threading.Event()
 
     def write() -> None:
-        for seed in range(1, 40):
+        for seed in range(1, 15):
             file.add([made(seed)])
         ended.set()
 
@@ -157,7 +157,7 @@ def test_the_file_is_whole_at_every_moment(tmp_path: Path) -> None:
         seen.append(len(json.loads(path.read_bytes())["runs"]))
     thread.join()
     assert seen == sorted(seen)
-    assert len(ResultFile(tmp_path, "accuracy").runs(made(seed).cell for seed in range(40))) == 40
+    assert len(ResultFile(tmp_path, "accuracy").runs(made(seed).cell for seed in range(15))) == 15
     assert [file.name for file in tmp_path.iterdir()] == ["accuracy.json"]
 
 

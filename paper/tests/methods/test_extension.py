@@ -271,7 +271,7 @@ def test_a_missing_file_is_an_error(model: TextModel) -> None:
 # Both
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     st.lists(st.lists(st.sampled_from([STEMS[0], f"{STEMS[0]}er", f"{STEMS[1]}ing", "zzz"]), max_size=4), max_size=4)
 )
@@ -308,7 +308,7 @@ def test_a_loaded_model_is_extended_alike(
     np.testing.assert_allclose(again.scorer.word_embeddings, here.scorer.word_embeddings, rtol=1e-5, atol=1e-7)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.lists(st.text(max_size=30), max_size=5))
 @pytest.mark.parametrize("how", ["spelling", "vectors"])
 def test_no_text_breaks_it(spelt: TextModel, vectors: str, how: Any, texts: list[str]) -> None:
