@@ -4,11 +4,13 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from wgcn.cli import main
@@ -26,9 +28,6 @@ LABELS = ["drink", "drive"] * len(WINE)
 MORE = ["a claret is red wine with cheese", "the claret and the bread", "a sedan is a slow car with seats"] * 2
 NEW = ["claret with figs", "a sedan with brakes"]
 MAILS = ["cheap pills now", "buy cheap pills", "lunch on monday", "notes of the meeting on monday"] * 3
-
-# What is shown without being run here: it needs a sentence encoder.
-SHOWN_ONLY = ("--vectors encoder", "--vectors distilled")
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -67,6 +66,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def encode(texts: Sequence[str], kind: str) -> NDArray[np.float32]:
+    """A stub of the sentence encoder, which takes long."""
+    return np.array([[len(text), "wine" in text] for text in texts], np.float32)
+
+
 def names() -> dict[str, Any]:
     """What the Python blocks take as given."""
     links = csr_array(np.eye(len(NEW), len(TEXTS), dtype=np.float32))
@@ -83,10 +87,12 @@ def names() -> dict[str, Any]:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem)
-def test_python_blocks_of_a_page_run_one_after_another(page: Path) -> None:
+def test_python_blocks_of_a_page_run_one_after_another(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = "\n".join(blocks(page, "python"))
     if "wgcn_paper" in shown:
         pytest.importorskip("wgcn_paper")
+    if "distilled_vectors" in shown:
+        monkeypatch.setattr("wgcn_paper.vectors.encoder.encode_cached", encode)
     if "load_dataset" in shown and not os.environ.get("WGCN_DATA"):
         pytest.skip("needs the benchmark data: set WGCN_DATA to its folder")
     exec(compile(shown, str(page), "exec"), names())
@@ -100,8 +106,6 @@ def test_commands_of_a_page_run_one_after_another(
     shown = commands(page)
     assert shown
     for line in shown:
-        if any(part in line for part in SHOWN_ONLY):
-            continue
         monkeypatch.setattr(sys, "argv", shlex.split(line, comments=True))
         with pytest.raises(SystemExit) as end:
             main()

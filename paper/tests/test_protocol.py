@@ -173,12 +173,12 @@ def test_every_share_survives_writing_and_reading(share: int) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is no protocol"),
-        ("transductive", "is no protocol"),
-        ("corpus ", "is no protocol"),
-        ("few-label:", "is no protocol"),
-        ("few-label:-1", "is no protocol"),
-        ("few-label:nan%", "is no protocol"),
+        ("", "is not a protocol"),
+        ("transductive", "is not a protocol"),
+        ("corpus ", "is not a protocol"),
+        ("few-label:", "is not a protocol"),
+        ("few-label:-1", "is not a protocol"),
+        ("few-label:nan%", "is not a protocol"),
         ("few-label:1.2.3%", "'1.2.3' is not a number"),
         ("few-label:1.5", "'1.5' is not a number"),
         ("few-label", "takes a share or a number"),

@@ -1,4 +1,4 @@
-"""How much memory a process needed."""
+"""Peak memory of a process."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _STATUS = Path("/proc/self/status")
 
 
 def peak_memory() -> int | None:
-    """Return the highest memory of this process so far, in bytes; None where the system does not tell (Windows).
+    """Return the peak memory of this process so far, in bytes; None where the system does not report it (Windows).
 
-    On Linux it is the highest since the last "5" in /proc/self/clear_refs, if there was one.
+    On Linux, it is the peak since the last "5" was written to /proc/self/clear_refs.
     """
     with suppress(OSError, StopIteration):
         lines = _STATUS.read_text().splitlines()

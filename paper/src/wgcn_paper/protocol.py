@@ -1,15 +1,15 @@
 """Protocols: what fitting may see of a data set.
 
-- ``corpus``: the text of all documents, test documents too, but the labels of the training documents alone. The paper's
-  published code works so, and most of the literature on graphs of text.
-- ``inductive``: the training documents alone. What a user has.
-- ``few-label``: as inductive, but with the labels of a share (or a number a class) of the training documents; the
-  others are there as text without labels.
-- ``unseen``: a share (or a number a class) of the training documents alone, text and labels. The other training texts
-  are set apart, for methods that can add words later, and only those test documents are asked for that have a word
-  which fitting did not see.
+- ``corpus``: the text of all documents, including test documents, but only the labels of the training documents. The
+  paper's published code and most of the literature on text graphs do this.
+- ``inductive``: the training documents only, as in practice.
+- ``few-label``: as inductive, but with the labels of a share (or a number per class) of the training documents; the
+  others are unlabelled.
+- ``unseen``: only a share (or a number per class) of the training documents, text and labels. The other training texts
+  are a pool for methods that can add words later, and only test documents with a word that fitting did not see are
+  predicted.
 
-Figures of different protocols are never comparable, so every result carries its own.
+Figures of different protocols are not comparable, so every result names its protocol.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ __all__ = ["Protocol", "Query", "Task"]
 
 Name = Literal["corpus", "inductive", "few-label", "unseen"]
 
-# Those that draw documents by a seed.
+# Protocols that draw documents with a seed.
 _DRAWN = ("few-label", "unseen")
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """All that fitting is given. The labels of test documents are in no task, their text only under ``corpus``.
+    """Everything that fitting is given. It never has labels of test documents, and their text only under ``corpus``.
 
     Parameters
     ----------
     texts : tuple of str or None
-        Documents that may be seen, those of the training part first.
+        Documents that fitting may see, training documents first.
     features : csr_array of shape (documents, words) or None
         The same for a data set that comes as features.
     labels : object array of shape (documents,)
-        A label a document, None where it is not given.
+        One label per document, None for unlabelled ones.
     validation : int64 array
-        Documents whose labels may choose settings but not train, if the data set names such.
+        Documents whose labels may choose settings but not train, if the data set has such.
     document_graph : csr_array of shape (documents, documents) or None
         Citations between these documents.
     pool : tuple of str
-        Under ``unseen``, the texts of the other training documents: not for fitting, but for what a method may do after
-        it. Else empty.
+        Under ``unseen``, the texts of the other training documents: not for fitting, but for extending a fitted model.
+        Empty otherwise.
     """
 
     texts: tuple[str, ...] | None
@@ -69,7 +69,7 @@ class Task:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the documents, without labels: what is prepared from them can be shared under it."""
+        """SHA-256 of the documents, without labels: the key under which preparations are shared."""
         digest = hashlib.sha256()
         for text in self.texts or ():
             content = text.encode()
@@ -83,7 +83,7 @@ class Task:
         return digest.hexdigest()
 
     def documents(self, places: npt.NDArray[np.int64]) -> Query:
-        """Return some of the documents as if they came for prediction."""
+        """Return some of the documents as a query."""
         return Query(
             None if self.texts is None else tuple(self.texts[i] for i in places),
             None if self.features is None else self.features[places],
@@ -101,9 +101,9 @@ class Query:
     texts : tuple of str or None
     features : csr_array of shape (documents, words) or None
     document_graph : csr_array of shape (documents, documents of the task) or None
-        Their citations of documents that fitting saw; only methods that say so look at it.
+        Their citations of documents that fitting saw, for the methods that use them.
     places : int64 array or None
-        Where they stand among the documents of the task, if that saw them.
+        Their places among the documents of the task, if it has them.
     """
 
     texts: tuple[str, ...] | None
@@ -134,9 +134,9 @@ class Protocol:
     ----------
     name : {"corpus", "inductive", "few-label", "unseen"}
     fraction : float, optional
-        For few-label and unseen: the share of labels, at least one a class.
+        For few-label and unseen: the share of labels, at least one per class.
     per_class : int, optional
-        For few-label and unseen: the number of labels a class, instead of a share.
+        For few-label and unseen: the number of labels per class, instead of a share.
 
     Examples
     --------
@@ -163,15 +163,15 @@ class Protocol:
         if self.fraction is not None and not 0 < self.fraction <= 1:
             raise InputError(f"The share of labels must be above 0 and at most 1, got {self.fraction}.")
         if self.per_class is not None and self.per_class < 1:
-            raise InputError(f"The number of labels a class must be at least 1, got {self.per_class}.")
+            raise InputError(f"The number of labels per class must be at least 1, got {self.per_class}.")
 
     @classmethod
     def parse(cls, text: str) -> Protocol:
-        """Read what `str` writes: corpus, inductive, few-label:5%, few-label:10 or unseen:5%."""
+        """Parse the output of `str`: corpus, inductive, few-label:5%, few-label:10 or unseen:5%."""
         match = re.fullmatch(r"(corpus|inductive|few-label|unseen)(?::([0-9.]{1,20})(%?))?", text)
         if not match:
             raise InputError(
-                f"{text!r} is no protocol. Use corpus, inductive, few-label:5%, few-label:10 or unseen:5%."
+                f"{text!r} is not a protocol. Use corpus, inductive, few-label:5%, few-label:10 or unseen:5%."
             )
         name: Any
         name, number, percent = match.groups()
@@ -180,7 +180,7 @@ class Protocol:
         try:
             value = float(number) / 100 if percent else int(number)
         except ValueError as error:
-            raise InputError(f"{text!r} is no protocol: {number!r} is not a number of labels.") from error
+            raise InputError(f"{text!r} is not a protocol: {number!r} is not a number of labels.") from error
         return cls(name, value) if percent else cls(name, per_class=int(value))
 
     def __str__(self) -> str:
@@ -190,11 +190,11 @@ class Protocol:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether another seed gives another task."""
+        """Whether the task depends on the seed."""
         return self.name in _DRAWN and self.fraction != 1.0
 
     def seen(self, dataset: Dataset, seed: int = 0) -> npt.NDArray[np.int64]:
-        """Return the documents that fitting may see, those of the training part first."""
+        """Return the documents that fitting may see, training documents first."""
         others = np.setdiff1d(np.arange(len(dataset)), dataset.train)
         if self.name != "corpus":
             others = np.setdiff1d(others, dataset.test)
@@ -207,17 +207,17 @@ class Protocol:
         return self._keep(dataset.labels[dataset.train], seed)
 
     def tested(self, dataset: Dataset, seed: int = 0) -> npt.NDArray[np.int64]:
-        """Return the documents to be predicted: the test documents, under unseen those with a word that is new."""
+        """Return the documents to be predicted: the test documents, under unseen only those with an unseen word."""
         if self.name != "unseen":
             return dataset.test
         if dataset.texts is None:
-            raise InputError(f"{dataset.name} has no texts, so that no word of them can be unseen. Use few-label.")
+            raise InputError(f"{dataset.name} has no texts, so there are no unseen words. Use few-label.")
         known = {word for i in self.seen(dataset, seed) for word in words(dataset.texts[i])}
         new = [i for i in dataset.test if not known.issuperset(words(dataset.texts[i]))]
         return np.array(new, np.int64)
 
     def task(self, dataset: Dataset, seed: int = 0) -> Task:
-        """Return what fitting is given; under few-label and unseen the seed draws the documents with labels."""
+        """Return what fitting is given; under few-label and unseen the seed draws the labelled documents."""
         seen, fitted = self.seen(dataset, seed), self._fitted(dataset, seed)
         labels = np.full(len(seen), None, object)
         train = dataset.labels[dataset.train[fitted]]
@@ -239,7 +239,7 @@ class Protocol:
         )
 
     def query(self, dataset: Dataset, seed: int = 0) -> Query:
-        """Return the documents that `tested` names, with their citations of documents that fitting saw."""
+        """Return the documents of `tested`, with their citations of documents that fitting saw."""
         graph, seen, tested = dataset.document_graph, self.seen(dataset, seed), self.tested(dataset, seed)
         place = np.full(len(dataset), -1)
         place[seen] = np.arange(len(seen))
@@ -251,7 +251,11 @@ class Protocol:
         )
 
     def _keep(self, labels: npt.NDArray[Any], seed: int) -> npt.NDArray[np.int64]:
-        """Draw documents: of each class its share, at least one; what rounding leaves goes to the next in line."""
+        """Draw documents: the share of each class, at least one; the largest remainders are rounded up.
+
+        The committed runs depend on these draws, which scikit-learn's splitters would not give: they refuse classes
+        with a single document.
+        """
         order = np.random.default_rng(seed).permutation(len(labels))
         _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         if self.per_class is not None:

@@ -1,12 +1,14 @@
 """Ctrl-C in an experiment: status 130, and the finished runs are kept."""
 
 import signal
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from wgcn.errors import InterruptWarning
 from wgcn_paper.datasets import Dataset, layout
 from wgcn_paper.experiments import cells
 
@@ -24,6 +26,11 @@ def _heed_interrupts() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+def interrupted(*_: object, **__: object) -> None:
+    """A training that Ctrl-C ends."""
+    warnings.warn("interrupted", InterruptWarning, stacklevel=2)
+
+
 def test_ctrl_c_in_reproduce_keeps_the_finished_runs(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = Dataset("r8", tuple(TEXTS), None, np.array(LABELS), np.arange(8), np.arange(8, 12))
     (tmp_path / "data/text/r8").mkdir(parents=True)
@@ -34,11 +41,11 @@ def test_ctrl_c_in_reproduce_keeps_the_finished_runs(run: Run, tmp_path: Path, m
         'title = "Small"\ndatasets = ["r8"]\nprotocols = ["inductive"]\n[[row]]\nname = "SVC"\nmethod = "linear-svc"\n'
         '[[row]]\nname = "network"\nmethod = "wgcn"\nsettings = {stop_words = false, min_count = 1}\n'
     )
-    monkeypatch.setattr("wgcn.network.training._notify", lambda *_: True)
+    monkeypatch.setattr("wgcn.estimators.network.WGCNNetworkClassifier.fit", interrupted)
     command = ["reproduce", "accuracy", "--settings", tmp_path / "small.toml", "-o", tmp_path / "results", "--seeds", 1]
     code, out, err = run(*command, "--device", "cpu")
     cells._dataset.cache_clear()
     assert (code, out) == (130, "")
-    assert err == "Interrupted. The finished runs are saved: the same command goes on from there.\n"
+    assert err == "Interrupted. The finished runs are saved; repeat the command to continue.\n"
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["accuracy.json"]
     assert (tmp_path / "results/accuracy.json").read_text().count('"method"') == 1

@@ -138,7 +138,7 @@ def test_a_table_narrowed_to_some_models_needs_no_packages_of_others(
     command = ["reproduce", "citations", "--settings", small, "-o", tmp_path / "out", "--datasets", "mr"]
     assert run(*command, "--models", "linear-svc")[0] == 0
     before = done(tmp_path / "out")
-    assert "The method fasttext needs the package 'fasttext'" in error(run(*command))
+    assert "The method fasttext needs the package 'fasttext-wheel'" in error(run(*command))
     assert done(tmp_path / "out") == before
 
 
@@ -148,7 +148,10 @@ def test_a_table_narrowed_to_some_models_needs_no_packages_of_others(
         (["figure"], "There is no table 'figure'. There are: datasets, accuracy"),
         (["accuracy", "--datasets", "r9"], "There is no data set 'r9' in this table. There are: 20ng"),
         (["accuracy", "--rows", "BERT"], "There is no row 'BERT' in this table. There are: WGCN"),
-        (["accuracy", "--protocol", "open"], "There is no protocol 'open' in this table. There are: corpus, inductive"),
+        (
+            ["accuracy", "--protocol", "open"],
+            "There is no protocol 'open' in this table. There are: corpus, inductive",
+        ),
         (["accuracy", "--models", "text-gcn,bert"], "There is no method 'bert'. There are: wgcn, wgcn-linear"),
         (["all", "--models", "bert"], "There is no method 'bert'. There are: wgcn, wgcn-linear"),
         (["accuracy", "--models", "wgcn, sgc"], "There is no model 'sgc' in this table. There are: wgcn, wgcn-linear"),
@@ -287,7 +290,7 @@ def test_word_vectors_of_a_file_take_the_place_of_distilled_ones(
 
 def test_a_file_that_holds_no_word_vectors_is_one_message(run: Run, small: Path, tmp_path: Path) -> None:
     err = error(run("reproduce", "accuracy", "--settings", small, "--word-vectors", small))
-    assert "small.toml, line 2 has a value that is no number" in err
+    assert "small.toml, line 2 has a value that is not a number" in err
     err = error(run("reproduce", "accuracy", "--settings", small, "--word-vectors", tmp_path / "nowhere.vec"))
     assert "nowhere.vec cannot be read" in err
     assert not (tmp_path / "results").exists()
@@ -297,5 +300,5 @@ def test_a_damaged_result_file_is_one_message(run: Run, small: Path, tmp_path: P
     (tmp_path / "out").mkdir()
     (tmp_path / "out/accuracy.json").write_text("{")
     err = error(run("reproduce", "accuracy", "--settings", small, "-o", tmp_path / "out"))
-    assert "accuracy.json is damaged or no result file" in err
+    assert "accuracy.json is damaged or not a result file" in err
     assert (tmp_path / "out/accuracy.json").read_text() == "{"

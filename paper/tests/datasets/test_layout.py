@@ -252,7 +252,7 @@ def test_texts_that_unpack_to_too_much_are_refused(folder, monkeypatch):
         load_dataset("r8")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from(["features.npz", "adjacency.npz", "labels.npy", "split.npz"]),
     st.integers(0, 10**6),

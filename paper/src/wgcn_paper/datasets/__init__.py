@@ -1,4 +1,4 @@
-"""Labelled documents to learn from: one source a file, all as a :class:`Dataset`."""
+"""Data sets: one source per file, all as a :class:`Dataset`."""
 
 from wgcn_paper.datasets.dataset import Dataset
 from wgcn_paper.datasets.docs import docs_corpus

@@ -26,11 +26,11 @@ class Dataset:
     name : str
         Name of the data set.
     texts : tuple of str or None
-        One text a document; None for a data set that comes as features.
+        One text per document; None for a data set of features.
     features : csr_array of shape (documents, words) or None
-        The documents by words, for a data set that comes as features.
+        Documents by words, for a data set of features.
     labels : array of shape (documents,)
-        One label a document. Where labels are integers, -1 says that the document has none.
+        One label per document. Among integers, -1 marks an unlabelled document.
     train, test : int64 array
         Indices of the training and of the test documents. They share no document and may leave some out.
     document_graph : csr_array of shape (documents, documents) or None
@@ -62,7 +62,7 @@ class Dataset:
         if self.texts is None and self.features is None:
             raise InputError(f"The data set '{self.name}' has neither texts nor features; give at least one.")
         if self.labels.ndim != 1:
-            raise InputError(f"The labels of '{self.name}' have {self.labels.ndim} dimensions; give one a document.")
+            raise InputError(f"The labels of '{self.name}' have {self.labels.ndim} dimensions; give one label each.")
         self._check_lengths()
         parts = {"train": self.train, "test": self.test}
         if self.validation is not None:
@@ -100,11 +100,11 @@ class Dataset:
                 f"outside the document indices 0 to {len(self) - 1}."
             )
         if np.unique(indices).size != indices.size:
-            raise InputError(f"'{part}' of '{self.name}' holds a document more than once.")
+            raise InputError(f"'{part}' of '{self.name}' has a document more than once.")
 
     @property
     def classes(self) -> npt.NDArray[Any]:
-        """The different labels, sorted; the integer -1 is none."""
+        """The classes, sorted; without the integer -1."""
         classes = np.unique(self.labels)
         return classes[classes != -1] if np.issubdtype(classes.dtype, np.integer) else classes
 

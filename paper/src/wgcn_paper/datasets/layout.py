@@ -1,13 +1,13 @@
-"""Where the benchmark sets lie, and how their files are read and written.
+"""Where the benchmark sets are, and how their files are read and written.
 
-A data folder has one layout, whoever filled it:
+Layout of a data folder:
 
-- ``text/<name>/train.tsv.gz`` and ``test.tsv.gz``: UTF-8, one document a line, label, tab, text;
+- ``text/<name>/train.tsv.gz`` and ``test.tsv.gz``: UTF-8, one document per line: label, tab, text;
 - ``citation/<name>/features.npz`` and ``adjacency.npz`` (scipy sparse), ``labels.npy`` (-1: no label) and
   ``split.npz`` (``train_idx``, ``val_idx``, ``test_idx``);
-- ``stopwords_english.txt``: one word a line.
+- ``stopwords_english.txt``: one word per line.
 
-Reading executes nothing. A file that is damaged or does not fit the others raises one
+Reading executes nothing. A file that is damaged or does not match the others raises an
 :class:`~wgcn.errors.InputError` that names it.
 """
 
@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.cache import cache_folder
-from wgcn.errors import InputError, needs
+from wgcn.errors import InputError
 from wgcn.files import write_file
 from wgcn.inference.folder import check_csr
 from wgcn.text.read import read_rows
@@ -76,15 +76,15 @@ STOP_WORDS_FILE = "stopwords_english.txt"
 MAX_CHARACTERS = 2**29
 MAX_ARRAY_BYTES = 2**30
 _MAX_STOP_WORDS_BYTES = 2**20
-_DAMAGED = "It is damaged or was not written for this. Fetch it again."
+_DAMAGED = "It is damaged or of another kind. Download it again."
 
 
 def load_dataset(name: str) -> Dataset:
     """Return a benchmark set.
 
     It is looked for in the folder that the environment variable ``WGCN_DATA`` names, then in ``data`` in
-    :func:`wgcn.cache.cache_folder`, where ``wgcn-paper data prepare`` puts it. What is found is taken as it is: only
-    ``wgcn-paper data prepare`` compares the content with what was published.
+    :func:`wgcn.cache.cache_folder`, where ``wgcn-paper data prepare`` puts it. Its content is not verified: only
+    ``wgcn-paper data prepare`` compares it with the published content.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def load_dataset(name: str) -> Dataset:
 
 
 def stop_words() -> frozenset[str]:
-    """Return the 179 English stop words that the published cleaning of the text sets takes out.
+    """Return the 179 English stop words that the published cleaning of the text sets removes.
 
     They are looked for where :func:`load_dataset` looks, in ``stopwords_english.txt``.
 
@@ -140,7 +140,7 @@ def prepared_folder() -> Path | None:
 
 
 def set_path(folder: Path, known: TextSet | CitationSet) -> Path:
-    """Return where a set lies in a data folder."""
+    """Return the path of a set in a data folder."""
     return folder / known.kind / known.name
 
 
@@ -205,8 +205,7 @@ def _read_text_set(name: str, path: Path) -> Dataset:
 
 
 def _read_citation_set(name: str, path: Path) -> Dataset:
-    with needs("A citation network"):
-        from scipy.sparse import load_npz
+    from scipy.sparse import load_npz
 
     labels = _integers(path / "labels.npy", _load_arrays(path / "labels.npy", _load_npy))
     features = _csr(path / "features.npz", _load_arrays(path / "features.npz", load_npz))
@@ -242,7 +241,7 @@ def _load_split(path: Path) -> dict[str, Any]:
 
 
 def _load_arrays(path: Path, load: Any) -> Any:
-    """Load a file of arrays without ever unpickling, after a look at the size that it claims."""
+    """Load a file of arrays without unpickling, after a check of the size that it claims."""
     try:
         size = path.stat().st_size
         if path.suffix == ".npz":
@@ -253,7 +252,7 @@ def _load_arrays(path: Path, load: Any) -> Any:
         return load(path)
     except InputError:
         raise
-    except Exception as error:  # There is no end of ways to damage a file, and one answer to all of them.
+    except Exception as error:  # whatever the damage, the message is the same
         raise InputError(f"{path} cannot be read ({_first_line(error)}). {_DAMAGED}") from error
 
 
@@ -335,7 +334,7 @@ def words_digest(words: Iterable[str]) -> str:
 
 
 def check_content(dataset: Dataset, origin: str) -> None:
-    """Raise an error unless a set has the content that was published; `origin` says where it is from."""
+    """Raise an error unless a set has the content that was published; `origin` is its source."""
     known = known_set(dataset.name)
     sizes = {"training": (len(dataset.train), known.train), "test": (len(dataset.test), known.test)}
     for part, (found, published) in sizes.items():
@@ -370,7 +369,7 @@ def check_words(words: list[str], origin: str) -> None:
 
 
 def write_text_set(path: Path, dataset: Dataset) -> None:
-    """Write a text set into a folder that is there. The same documents give the same bytes."""
+    """Write a text set into an existing folder. The same documents give the same bytes."""
     assert dataset.texts is not None
     for file, part in zip(FILES["text"], (dataset.train, dataset.test), strict=True):
         lines = [f"{dataset.labels[i]}\t{dataset.texts[i]}\n" for i in part]
@@ -378,7 +377,7 @@ def write_text_set(path: Path, dataset: Dataset) -> None:
 
 
 def write_citation_set(path: Path, dataset: Dataset) -> None:
-    """Write a citation set into a folder that is there."""
+    """Write a citation set into an existing folder."""
     from scipy.sparse import save_npz
 
     save_npz(path / "features.npz", dataset.features)
@@ -389,6 +388,6 @@ def write_citation_set(path: Path, dataset: Dataset) -> None:
 
 
 def write_stop_words(path: Path, words: Iterable[str]) -> None:
-    """Write a list of words, sorted: whole, or not at all."""
+    """Write a list of words, sorted, atomically."""
     text = "".join(f"{word}\n" for word in sorted(words))
     write_file(path, lambda file: file.write(text.encode()))

@@ -1,9 +1,9 @@
-"""The original files of the citation sets: ``ind.NAME.x`` and its like, of the repository kimiyoung/planetoid.
+"""The original files of the citation sets, ``ind.NAME.x`` and others, of the repository kimiyoung/planetoid.
 
-They are pickles of Python 2, which can call anything when they are loaded. Here they cannot: before it runs, a pickle
-is refused if it holds any instruction that these files do not need; every class that it names must be on a list of
-six; and what it then gets for such a name is a record of this module that keeps what it is given and does nothing.
-The arrays are made from the records afterwards, with every size and type checked.
+They are pickles of Python 2, which could run any code when they are loaded. Here they cannot: a pickle is refused
+before loading if it has an instruction that these files do not need; every class that it names must be on a list of
+six; and each of these is replaced by a record that only stores its arguments. The arrays are made from the records
+afterwards, with every size and type checked.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def convert(name: str, files: Mapping[str, bytes], *, validation: int = 500) -> 
     name : str
         Name of the set.
     files : mapping from str to bytes
-        What each of the :data:`MEMBERS` holds.
+        Content of each of the :data:`MEMBERS`.
     validation : int
         How many documents are for validation.
     """
@@ -114,7 +114,7 @@ def convert(name: str, files: Mapping[str, bytes], *, validation: int = 500) -> 
 
 
 def unpickle(name: str, data: bytes) -> Any:
-    """Return what a pickle of the original files holds, as numbers, bytes, lists, dicts and records.
+    """Return the content of a pickle of the original files: numbers, bytes, lists, dicts and records.
 
     Anything that the original files do not need raises an :class:`~wgcn.errors.InputError`, and nothing is called.
     """
@@ -126,16 +126,16 @@ def unpickle(name: str, data: bytes) -> Any:
                 _refuse(name, ".".join(pair))
             # A memo index is a size to allocate, so it must not exceed what the file could have stored.
             if opcode.name not in _OPCODES or (opcode.name == "LONG_BINPUT" and int(argument or 0) > len(data)):
-                raise InputError(f"{name} is refused: the pickle has the instruction {opcode.name}, which it must not.")
+                raise InputError(f"{name} is refused: the instruction {opcode.name} is not allowed in its pickle.")
         return _Unpickler(name, data).load()
     except InputError:
         raise
-    except Exception as error:  # There is no end of ways to damage a file, and one answer to all of them.
+    except Exception as error:  # whatever the damage, the message is the same
         raise InputError(f"{name} is not a whole pickle of the original files ({error!s:.200}).") from error
 
 
 class _Record:
-    """Keeps what a pickle gives to a class, and does nothing with it."""
+    """Stores what a pickle passes to a class."""
 
     __slots__ = ("arguments", "state")
 
@@ -166,7 +166,7 @@ class _Type(_Record):
 
 
 class _Lists(dict[Any, Any]):
-    """A defaultdict that makes nothing up."""
+    """A defaultdict without a default."""
 
     __slots__ = ()
 
@@ -245,7 +245,7 @@ def _one_hot(name: str, data: bytes) -> npt.NDArray[np.int64]:
     """Return the class of each row of a pickled array that has a one at the class."""
     array = _array(name, unpickle(name, data))
     if array.ndim != 2 or not ((array == 0) | (array == 1)).all() or not (array.sum(axis=1) == 1).all():
-        raise InputError(f"{name} does not hold one label a row.")
+        raise InputError(f"{name} does not have one label per row.")
     classes: npt.NDArray[np.int64] = array.argmax(axis=1).astype(np.int64)
     return classes
 

@@ -1,7 +1,7 @@
 """Put benchmark sets into the cache: from where they were published, or from a copy on this machine.
 
 A set is built in a temporary folder beside its final place, compared with the published content, and renamed into
-place: complete or not at all. Where there is a damaged one, its files are replaced one by one, and no others.
+place: complete or not at all. If there is a damaged one, only its files are replaced.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _STOP_WORDS_COPIES = (
     f"corpora/{_STOP_WORDS_MEMBER}",
     f"packages/corpora/{_STOP_WORDS_MEMBER}",
 )
-# NLTK added these in February 2025, after the literature that is compared with.
+# NLTK added these in February 2025, after the published results.
 # fmt: off
 _LATER_STOP_WORDS = {
     "he'd", "he'll", "he's", "i'd", "i'll", "i'm", "i've", "it'd", "it'll", "she'd", "she'll", "they'd", "they'll",
@@ -52,8 +52,8 @@ _LATER_STOP_WORDS = {
 def prepare(names: Iterable[str], source: str | Path | None = None, progress: Report | None = None) -> dict[str, bool]:
     """Put sets where :func:`wgcn_paper.datasets.load_dataset` finds them: in ``data`` in the cache folder.
 
-    A set that is there with the published content is left as it is. Downloads come from GitHub, or from the address
-    that the environment variable ``WGCN_MIRROR`` gives in the place of https://raw.githubusercontent.com.
+    A set that already has the published content is left alone. Downloads come from GitHub, or from the address in the
+    environment variable ``WGCN_MIRROR`` instead of https://raw.githubusercontent.com.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def prepare(names: Iterable[str], source: str | Path | None = None, progress: Re
     Returns
     -------
     dict from str to bool
-        For each name, whether it was prepared now rather than there already.
+        For each name, whether it was prepared now and not before.
 
     Raises
     ------

@@ -37,15 +37,15 @@ class TextSet:
     Parameters
     ----------
     name : str
-        What the set is called here.
+        Name of the set here.
     source : str
-        What its files are called in the repository that it comes from.
+        Name of its files in the repository that it comes from.
     train, test, classes : int
-        Numbers of documents and of different labels.
+        Numbers of documents and of classes.
     words : int
         Different words that the cleaning of Text-GCN leaves.
     mean_length : float
-        Mean number of words a document after that cleaning.
+        Mean number of words per document after that cleaning.
     digest : str
         What :func:`wgcn_paper.datasets.layout.text_digest` gives for the documents.
     """
@@ -74,7 +74,7 @@ class CitationSet:
     Parameters
     ----------
     name : str
-        What the set is called, here and in the repository that it comes from.
+        Name of the set, here and in the repository that it comes from.
     documents : int
         Nodes of the network, with those that are in no split.
     published_edges : int
@@ -82,7 +82,7 @@ class CitationSet:
     edges : int
         Different undirected links, with those of a document to itself.
     features, classes : int
-        Numbers of words and of different labels.
+        Numbers of words and of classes.
     train, validation, test : int
         Documents in each part of the split.
     digest : str
@@ -245,7 +245,7 @@ def dataset_names() -> tuple[str, ...]:
 
 
 def known_set(name: str) -> TextSet | CitationSet:
-    """Return what is known of a set, or say which sets there are."""
+    """Return the entry of a set; an unknown name is an error that lists the sets."""
     if name not in DATASETS:
         raise InputError(f"There is no data set {name!r:.60}. The sets are {', '.join(dataset_names())}.")
     return DATASETS[name]

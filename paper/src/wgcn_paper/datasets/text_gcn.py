@@ -1,7 +1,7 @@
 """The source of the text sets, the repository yao8839836/text_gcn, and of the stop words, the data of NLTK.
 
-Nobody published digests of the files in the repository. What is pinned instead is what they must give: a digest of the
-converted documents (`wgcn_paper.datasets.layout.text_digest`), which is compared before anything is put in place.
+There are no published digests of the files in the repository. Instead, a digest of the converted documents is pinned
+(`wgcn_paper.datasets.layout.text_digest`) and compared before anything is written.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from wgcn_paper.datasets.dataset import Dataset
 
 __all__ = ["convert", "corpus_name", "listing_name"]
 
-# Everything but the space and the no-break space that would end a line or a field somewhere.
+# Characters that end a line or a field.
 _BREAKS = {ord(character): " " for character in "\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
 
 
@@ -30,8 +30,8 @@ def corpus_name(source: str) -> str:
 def convert(name: str, listing: bytes, corpus: bytes, origin: str) -> Dataset:
     r"""Return a text set from the two files that hold it.
 
-    Both have a line a document, in the same order: one ``id TAB split TAB label``, the other the text. Those for
-    training come first in the result, otherwise the order stays.
+    Both have one line per document, in the same order: ``id TAB split TAB label``, and the text. In the result,
+    training documents come first.
 
     Parameters
     ----------

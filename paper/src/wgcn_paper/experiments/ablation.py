@@ -1,4 +1,4 @@
-"""The ablation of the default model: one hyper-parameter changed at a time. Ours, not the paper's."""
+"""The ablation of the default model: one hyper-parameter changed at a time; not a table of the paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cell: one method, with its settings, fitted once to one data set under one protocol. And the running of it."""
+"""Cells: one method with its settings, fitted once to one data set under one protocol; and how a cell is run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "torch")
 
 @dataclass(frozen=True)
 class Cell:
-    """What is to be run.
+    """What to run.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ class Cell:
     settings : dict
         All settings of the method, so that a changed default is a changed cell.
     seed : int
-        Of the training, and under few-label and unseen also of the draw of documents.
+        Of training, and under few-label and unseen also of the draw of documents.
     variant : str
-        What sets it apart in its table, such as "order 2".
+        Its name within its table, such as "order 2".
     """
 
     dataset: str
@@ -55,19 +55,19 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Digest of all that the outcome depends on: not of the variant, which is a name."""
+        """Digest of everything that the outcome depends on, so without the variant, which is a name."""
         parts = [self.dataset, self.protocol, self.method, self.settings, self.seed]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
 
     @property
     def place(self) -> tuple[str, str, str, str, int]:
-        """Where it stands in its table: a run with other settings in the same place is out of date."""
+        """Its place in the table: a run with other settings in the same place is out of date."""
         return self.dataset, self.protocol, self.method, self.variant, self.seed
 
 
 @dataclass(frozen=True)
 class Run:
-    """A cell and what came of it. Accuracies are shares, memory is in MiB."""
+    """A cell and its outcome. Accuracies are shares, memory is in MiB."""
 
     cell: Cell
     accuracy: float
@@ -77,34 +77,34 @@ class Run:
     ms_per_epoch: float | None
     fit_seconds: float
     predict_seconds: float
-    memory: float | None  # None where the system does not tell
+    memory: float | None  # None where the system does not report it
     gpu_memory: float | None
     model: str | None
     device: str
     date: str
     environment: dict[str, str] = field(default_factory=dict)
-    predict_one_ms: float | None = None  # one document at a time, the median; None for what cannot take a new one
+    predict_one_ms: float | None = None  # one document at a time, the median; None for transductive methods
 
     def as_json(self) -> dict[str, Any]:
-        """Return what JSON can hold; `from_json` takes it back."""
+        """Return the run as JSON values, for `from_json`."""
         content = asdict(self)
         return {"key": self.cell.key, **content.pop("cell"), **content}
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Run:
-        """Take back what `as_json` gave."""
+        """Return the run of `as_json`."""
         rest = dict(content)
         key = rest.pop("key")
         cell = Cell(**{name: rest.pop(name) for name in Cell.__dataclass_fields__})
         if cell.key != key:
-            raise ValueError("the key of a run does not fit its settings")
+            raise ValueError("the key of a run does not match its settings")
         return cls(cell, **rest)
 
 
 def make_cell(
     dataset: str, protocol: Protocol | str, method: str, settings: dict[str, Any], seed: int = 0, variant: str = ""
 ) -> Cell:
-    """Make a cell, with all settings of its method spelt out."""
+    """Make a cell, with all settings of its method."""
     kind = method_class(method)
     protocol = Protocol.parse(protocol) if isinstance(protocol, str) else protocol
     if protocol.name not in kind.protocols:
@@ -113,7 +113,7 @@ def make_cell(
 
 
 def run_cell(cell: Cell, device: str = "auto") -> Run:
-    """Fit, predict the test documents, and tell what came of it. The only place where test labels are looked at."""
+    """Fit, predict the test documents, and return the run. The only place where test labels are used."""
     dataset = _dataset(cell.dataset)
     protocol = Protocol.parse(cell.protocol)
     method = make_baseline(cell.method, cell.settings, cell.seed, device)
@@ -146,7 +146,7 @@ def run_cell(cell: Cell, device: str = "auto") -> Run:
 
 
 def _predict_one(method: Baseline, query: Query) -> float | None:
-    """Return how long a new document that comes alone takes, in milliseconds; None if the method cannot take it."""
+    """Return the time to predict a single new document, in milliseconds; None for transductive methods."""
     seconds = []
     for i in range(min(20, len(query))):
         one = replace(query.only(np.array([i])), places=None)
@@ -160,7 +160,7 @@ def _predict_one(method: Baseline, query: Query) -> float | None:
 
 
 def validate_cell(cell: Cell, device: str = "auto") -> float:
-    """Fit, and return the accuracy on validation documents. Test documents have no part in it."""
+    """Fit, and return the accuracy on validation documents, without test documents."""
     dataset = _dataset(cell.dataset)
     task = Protocol.parse(cell.protocol).task(dataset, cell.seed)
     method = make_baseline(cell.method, cell.settings, cell.seed, device)
@@ -169,7 +169,7 @@ def validate_cell(cell: Cell, device: str = "auto") -> float:
         guesses = method.predict(task.documents(task.validation))
         return float(np.mean(guesses == task.labels[task.validation]))
     if fit.validation_accuracy is None:
-        raise InputError(f"{cell.method} held out no documents, so that nothing can be chosen on {cell.dataset}.")
+        raise InputError(f"{cell.method} held out no documents, so there is no validation accuracy on {cell.dataset}.")
     return fit.validation_accuracy
 
 
@@ -180,7 +180,7 @@ def _dataset(name: str) -> Dataset:
 
 def environment() -> dict[str, str]:
     """Return the machine and the versions that a run depends on."""
-    # The graphics card is known only once torch has been loaded, so the machine is looked at every time.
+    # The GPU is known only once torch has been loaded, so this is not cached.
     return {"wgcn": __version__, "python": platform.python_version(), "machine": _machine(), **_versions()}
 
 
@@ -196,7 +196,7 @@ def _versions() -> dict[str, str]:
 
 
 def _machine() -> str:
-    """Name the processor and the graphics card, and nothing that tells whose machine it is."""
+    """Return processor and GPU, and nothing that identifies the machine."""
     name = platform.machine()
     with suppress(OSError, StopIteration):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -213,11 +213,11 @@ def _reset_peaks() -> None:
     if torch is not None and torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")  # Linux: begin to measure the highest memory anew
+        Path("/proc/self/clear_refs").write_text("5")  # Linux: reset the peak memory
 
 
 def _peaks() -> tuple[float | None, float | None]:
-    """Return the highest memory of the process, if it is known, and of the graphics card, if it was used, in MiB."""
+    """Return the peak memory of the process, if it is known, and of the GPU, if it was used, in MiB."""
     peak = peak_memory()
     torch = sys.modules.get("torch")
     gpu = torch.cuda.max_memory_allocated() / 2**20 if torch is not None and torch.cuda.is_available() else 0.0

@@ -20,7 +20,7 @@ Costs = Mapping[tuple[str, str, str], Run]  # by row, device and data set
 
 
 def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
-    """Return three tables, a row a method and device: an epoch, the whole training, a new document."""
+    """Return three tables, one row per method and device: an epoch, the whole training, a new document."""
     [protocol] = table.protocols
     costs: dict[tuple[str, str, str], Run] = {}
     for (found, variant, dataset), [run, *_] in group(runs).items():
@@ -47,7 +47,7 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
 
     return "\n".join(
         [
-            "An epoch: milliseconds (median of the epochs after the second) and MiB (of the graphics card where there "
+            "An epoch: milliseconds (median of the epochs after the second) and MiB (of the GPU where there "
             "is one, else of the whole process at its highest during fitting, text and graph included); in brackets, "
             f"as multiples of *{_REFERENCE}* on the same device.\n",
             _table(table, "ms / MiB", epochs, costs, epoch, published),

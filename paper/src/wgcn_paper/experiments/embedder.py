@@ -1,4 +1,4 @@
-"""What representations learnt without labels are worth, beside latent semantic analysis: ours, not the paper's."""
+"""Representations learnt without labels, compared with latent semantic analysis; not a table of the paper."""
 
 from __future__ import annotations
 

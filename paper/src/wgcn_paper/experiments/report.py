@@ -1,4 +1,4 @@
-"""What reports are made of: means, tests, Markdown tables, and the line that says where figures come from."""
+"""Parts of reports: means, tests, Markdown tables, and the paragraph on how the figures were made."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _published(name: str, published: Published, datasets: Sequence[str], digits:
 
 
 def t_test(ours: Score | None, theirs: Score | None) -> str:
-    """Return the difference of two scores and how likely it is by chance."""
+    """Return the difference of two scores and its p-value."""
     p = p_value(ours, theirs) if ours and theirs else None
     if p is None or ours is None or theirs is None:
         return NOTHING
@@ -136,7 +136,7 @@ def differences(ours: Iterable[Run], theirs: Iterable[Run]) -> list[float]:
 
 
 def gain(ours: Iterable[Run], theirs: Iterable[Run]) -> str:
-    """Return the mean difference over the seeds that both have, and how likely it is by chance."""
+    """Return the mean difference over the seeds that both have, and its p-value."""
     from scipy.stats import ttest_1samp
 
     points = differences(ours, theirs)
@@ -155,8 +155,8 @@ def p_text(p: float) -> str:
 def p_value(ours: Score, theirs: Score) -> float | None:
     """Return the two-sided p-value of Student's t-test between two sets of runs.
 
-    Welch's form, which takes no equal variances for granted; against a method that no seed changes, the test of one
-    sample. None where neither varies.
+    Welch's form, without the assumption of equal variances; against a method without a seed, the one-sample test. None
+    where neither varies.
     """
     from scipy.stats import ttest_1samp, ttest_ind
 
@@ -182,14 +182,14 @@ def draw_scores(axis: Axes, points: Sequence[tuple[float, Score]], label: str, m
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table, with the best of nothing marked: that is for the reader to see."""
+    """Return a Markdown table."""
     lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
     lines += [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join(lines) + "\n"
 
 
 def provenance(command: str, runs: Sequence[Run]) -> str:
-    """Return the paragraph that says how the figures were made: command, machine, date, seeds, protocol."""
+    """Return the paragraph on how the figures were made: command, machine, date, seeds, protocol."""
     if not runs:
         return f"Made by `{command}`. Nothing has been run yet.\n"
     machines = sorted({run.environment.get("machine", "unknown") for run in runs})

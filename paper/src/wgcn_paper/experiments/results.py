@@ -97,7 +97,7 @@ def _read(path: Path, needed: bool = True) -> list[Run]:
     try:
         document: Any = json.loads(path.read_bytes())
         if not isinstance(document, dict) or document.get("format") != _FORMAT:
-            raise ValueError(f"it does not say that it is {_FORMAT}")
+            raise ValueError(f"its format is not {_FORMAT}")
         environments = document["environments"]
         runs = [{**run, "environment": environments[run["environment"]]} for run in document["runs"]]
         return [_completed(Run.from_json(run)) for run in runs]
@@ -106,7 +106,7 @@ def _read(path: Path, needed: bool = True) -> list[Run]:
     except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         if not needed:
             return []
-        raise StoreError(f"{path} is damaged or no result file: {error}. Move it away to begin anew.") from error
+        raise StoreError(f"{path} is damaged or not a result file: {error}. Move it away to start again.") from error
 
 
 def _completed(run: Run) -> Run:

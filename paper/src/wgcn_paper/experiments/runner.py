@@ -1,4 +1,4 @@
-"""Running many cells: what is done already is left out, what is done is saved at once."""
+"""Run many cells: finished ones are skipped, and each new run is saved at once."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Progress = Callable[[int, int, str], Any]
 
 
 class Workers:
-    """Where work is done: in this process, or in `jobs` others, each of which keeps what it has prepared.
+    """Runs work in this process, or in `jobs` others, each of which keeps its preparations.
 
-    With `fresh`, every piece of work has a process of its own, one after the other.
+    With `fresh`, every item gets a new process, one after the other.
     """
 
     def __init__(self, jobs: int = 1, fresh: bool = False) -> None:
@@ -32,9 +32,9 @@ class Workers:
     def each(
         self, function: Callable[..., Any], items: Sequence[Any], *arguments: Any, group: Callable[[Any], Hashable]
     ) -> Iterator[tuple[Any, Any]]:
-        """Call a function for each item; give item and outcome as they come.
+        """Call a function for each item; yield item and outcome as they finish.
 
-        Items of a group go to the same process as far as they can, so that what is prepared for one serves the others.
+        Items of a group go to the same process if possible, so that they share preparations.
         """
         if not self._pools:
             for item in items:
@@ -70,7 +70,7 @@ class Workers:
                 yield item, outcome
 
     def close(self) -> None:
-        """Let the processes end, without waiting for work that has not begun."""
+        """End the processes; work that has not started is cancelled."""
         for pool in self._pools:
             pool.shutdown(wait=False, cancel_futures=True)
         for pool in self._pools:
@@ -84,7 +84,7 @@ def _process() -> ProcessPoolExecutor:
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that started it is killed; else it would wait for work for ever."""
+    """End this process when its parent is killed; otherwise it would wait for work forever."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -97,7 +97,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def workers(jobs: int, *, fresh: bool = False) -> Iterator[Workers]:
-    """Give workers, and close them in the end."""
+    """Provide workers, and close them at the end."""
     made = Workers(jobs, fresh)
     try:
         yield made
@@ -112,19 +112,19 @@ def run_cells(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> list[Run]:
-    """Run the cells that have not been run, and return the runs of all.
+    """Run the cells without a run, and return the runs of all cells.
 
     Parameters
     ----------
     cells : sequence of Cell
     results : ResultFile
-        Where runs are looked for, and saved as they end.
+        Has the existing runs; new ones are saved to it as they finish.
     pool : Workers
     device : str
     progress : callable, optional
-        Called with the number of cells that are done, that of all, and a word on the last one.
+        Called with the number of finished cells, the number of all cells, and the name of the last one.
     """
-    # A cell may stand in a table under several names: it is run once and saved under each of them.
+    # A cell may be in a table under several names: it is run once and saved under each of them.
     names: dict[str, list[Cell]] = {}
     for cell in cells:
         names.setdefault(cell.key, []).append(cell)

@@ -1,8 +1,8 @@
-"""The search for settings: validation accuracy alone decides, and everything that was tried is written down.
+"""Search for hyper-parameters by validation accuracy; every trial is saved.
 
 For each row and data set, Optuna's tree-structured Parzen estimator proposes settings out of the row's ranges, each
 judged by the mean accuracy on the validation documents of a few seeds. The best few are then judged again with more
-seeds, because the luckiest of many noisy figures is rarely the best.
+seeds, because the highest of many noisy figures is rarely the best.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wgcn.files import write_file
 from wgcn_paper.experiments.cells import Cell, environment, make_cell, validate_cell
 from wgcn_paper.experiments.runner import Workers
 from wgcn_paper.experiments.table import Options, Row, Table
-from wgcn_paper.methods.baseline import MissingPackageError
+from wgcn_paper.packages import packages_for
 
 __all__ = ["search"]
 
@@ -38,18 +38,16 @@ def search(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> Path:
-    """Search the ranges of the rows that have any, and write what was tried and chosen to ``<table>-search.json``.
+    """Search the ranges of the rows that have any, and write all trials and the choice to ``<table>-search.json``.
 
-    It goes on where an earlier search was interrupted. The test documents have no part in it.
+    It continues an interrupted search. Test documents are not used.
 
     Returns
     -------
     path of the file
     """
-    try:
+    with packages_for("A search for settings"):
         import optuna
-    except ModuleNotFoundError as error:
-        raise MissingPackageError("optuna", "A search for settings") from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     log = _Log(folder / f"{table.name}-search.json", table.name)
     studies = [
@@ -62,7 +60,7 @@ def search(
         if options.datasets is None or dataset in options.datasets
     ]
     if not studies:
-        raise InputError(f"No row of '{table.name}' has ranges to search, or none that was asked for.")
+        raise InputError(f"No row of '{table.name}' that was selected has ranges to search.")
     total = len(studies) * (trials * _FIRST_SEEDS + _FINALISTS * (_FINAL_SEEDS - _FIRST_SEEDS))
     done = 0
 
@@ -114,7 +112,7 @@ class _Study:
 
     def cells(self, values: dict[str, Any], n_seeds: int) -> list[Cell]:
         settings = {**self.row.settings_for(self.dataset), **values}
-        # Training once more on all documents would tell nothing of those that were held out.
+        # A refit on all documents would leave no held-out documents to judge by.
         settings.update({"refit": False} if "refit" in settings else {})
         return [
             make_cell(self.dataset, self.protocol, self.row.method, settings, seed, self.row.name)
@@ -129,7 +127,7 @@ class _Study:
 
 
 class _Log:
-    """All that was tried, saved after every trial."""
+    """All trials, saved after each."""
 
     def __init__(self, path: Path, table: str) -> None:
         self.path, self.table = path, table

@@ -1,4 +1,4 @@
-"""The paper's two tables of data sets: what is measured here beside what is published."""
+"""The paper's two tables of data sets, measured and published."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["report"]
 
 
 def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
-    """Return both tables; each cell is what was measured, with the published figure where that differs."""
+    """Return both tables; a measured figure that differs has the published one beside it."""
     text = [_text_row(name) for name in table.datasets if name in STATISTICS]
     citation = [_citation_row(name) for name in table.datasets if name not in STATISTICS]
     parts = ["Where a published figure differs from what is measured, it follows in brackets.\n"]
@@ -36,7 +36,7 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
 def _text_row(name: str) -> list[str]:
     dataset = load_dataset(name)
     assert dataset.texts is not None
-    # The movie reviews are so short that the published cleaning drops no word of theirs.
+    # The movie reviews are so short that the published cleaning keeps all their words.
     rules = VocabularyRules() if name == "mr" else VocabularyRules(min_count=5, stop_words=stop_words())
     corpus = Corpus.from_texts(dataset.texts, tokenizer="text_gcn", rules=rules)
     sizes = (len(dataset), len(dataset.train), len(dataset.test), len(corpus.vocabulary), len(dataset.classes))

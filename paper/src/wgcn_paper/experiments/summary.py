@@ -1,4 +1,4 @@
-"""The default classifier beside what people use instead, protocol by protocol: ours, not the paper's."""
+"""The default classifier against common alternatives, by protocol; not a table of the paper."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MEANING = {
 
 
 def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
-    """Return a table a protocol, with the published figures of the paper's model where they belong, and t-tests."""
+    """Return one table per protocol, with the published figures of the paper's model under corpus, and t-tests."""
     groups = group(runs)
     header = ["", *(TITLES[dataset] for dataset in table.datasets)]
     parts = []

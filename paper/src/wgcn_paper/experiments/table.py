@@ -70,7 +70,7 @@ class Row:
         and never run again.
     gpu_only : sequence of str
         Data sets on which the table of costs measures the row on a GPU only, since it takes hours on a CPU. A CPU run
-        of them must be asked for by the name of the data set.
+        of them must be selected by the name of the data set.
     """
 
     name: str

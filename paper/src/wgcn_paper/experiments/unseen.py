@@ -1,4 +1,4 @@
-"""Accuracy on documents with words that training did not see, and what it gains to add these words to a model."""
+"""Accuracy on documents with words that training did not see, and the gain of adding these words to a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["report"]
 
 
 def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
-    """Return two tables a protocol: accuracies, and gains over the first row, paired over the draws."""
+    """Return two tables per protocol: accuracies, and gains over the first row, paired over the draws."""
     groups = group(runs)
     first, *others = table.rows
     parts = []
@@ -24,7 +24,7 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
         if not found:
             continue
         titles = [TITLES[dataset] for dataset in table.datasets]
-        sizes = ["documents a draw", *(_documents(found.get((first.name, name), ())) for name in table.datasets)]
+        sizes = ["documents per draw", *(_documents(found.get((first.name, name), ())) for name in table.datasets)]
         rows = [sizes]
         for row in table.rows:
             scores = [score(found.get((row.name, dataset), ())) for dataset in table.datasets]

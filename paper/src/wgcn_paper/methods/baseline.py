@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError, WGCNError
+from wgcn.errors import InputError
+from wgcn_paper.packages import MissingPackageError, packages_for
 
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Baseline",
     "Fit",
-    "MissingPackageError",
     "array_digest",
     "check_packages",
     "hold_out",
@@ -32,7 +32,7 @@ __all__ = [
     "register_method",
 ]
 
-# Name of a method, and its module and class, which are imported on demand since some need torch.
+# Module and class of each method, imported on demand because some need torch.
 _METHODS: dict[str, tuple[str, str]] = {
     "wgcn": ("wgcn_paper.methods.wgcn", "NetworkMethod"),
     "wgcn-linear": ("wgcn_paper.methods.wgcn", "LinearMethod"),
@@ -58,15 +58,8 @@ _METHODS: dict[str, tuple[str, str]] = {
 _registered: dict[str, type[Baseline]] = {}
 
 
-class MissingPackageError(WGCNError, ImportError):
-    """A package that an experiment needs is not installed."""
-
-    def __init__(self, package: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs the package '{package}'. From a checkout of wgcn: pip install ./paper")
-
-
 class Fit(NamedTuple):
-    """What fitting reports."""
+    """The report of a fit."""
 
     epochs: int | None = None  # None for methods without epochs
     validation_accuracy: float | None = None  # on held-out training documents
@@ -91,9 +84,9 @@ class Baseline(ABC):
     protocols: ClassVar[tuple[str, ...]] = ("corpus", "inductive", "few-label", "unseen")
     why_not: ClassVar[str] = ""  # for a method that cannot run under all protocols: why
     seeded: ClassVar[bool] = True  # whether another seed gives another model
-    packages: ClassVar[tuple[str, ...]] = ()  # imported only in `fit`, so that the class is there without them
+    packages: ClassVar[tuple[str, ...]] = ()  # imported only in `fit`, so that the class can be imported without them
     defaults: ClassVar[Mapping[str, Any]] = {}
-    earlier: ClassVar[Mapping[str, Any]] = {}  # values of results from before a setting, where not the default
+    earlier: ClassVar[Mapping[str, Any]] = {}  # values in results from before a setting existed, where not the default
 
     def __init__(self, settings: Mapping[str, Any] | None = None, seed: int = 0, device: str = "auto") -> None:
         given = dict(settings or {})
@@ -107,7 +100,7 @@ class Baseline(ABC):
 
     @abstractmethod
     def fit(self, task: Task) -> Fit:
-        """Learn from a task."""
+        """Fit on a task."""
 
     @abstractmethod
     def predict(self, query: Query) -> npt.NDArray[Any]:
@@ -140,10 +133,8 @@ def method_class(name: str) -> type[Baseline]:
     if name not in _METHODS:
         raise InputError(f"There is no method {name!r}. There are: {', '.join(method_names())}.")
     module, attribute = _METHODS[name]
-    try:
+    with packages_for(f"The method {name}"):
         found: type[Baseline] = getattr(import_module(module), attribute)
-    except ImportError as error:
-        raise MissingPackageError((error.name or "a package").split(".")[0], f"The method {name}") from error
     return found
 
 
@@ -195,7 +186,10 @@ def in_fixed_order(task: Task) -> tuple[Task, npt.NDArray[np.int64]]:
 
 
 def hold_out(codes: npt.NDArray[np.int64], fraction: float, seed: int) -> npt.NDArray[np.bool_]:
-    """Draw a share of the documents with labels, but never the last one of a class."""
+    """Draw a share of the labelled documents, but never the last one of a class.
+
+    The committed runs depend on these draws, which scikit-learn's splitters would not give.
+    """
     order = np.random.default_rng(seed).permutation(np.flatnonzero(codes >= 0))
     left = np.bincount(codes[order])
     held_out = np.zeros(len(codes), bool)

@@ -1,10 +1,10 @@
-"""What the networks on a graph of citations share: features and links of documents, also of documents that come later.
+"""Base class of the networks on a citation graph: features and links of documents, including new documents.
 
-Features are scaled so that rows sum to 1. Links have no weight and no direction, and those of a document to itself are
-left out, since every method here says on its own how a document counts for itself.
+Features are scaled so that rows sum to 1. Links have no weight and no direction; self-links are left out, since each
+method adds them in its own way.
 
 A document that fitting did not see joins the graph at prediction, by its links to the documents of the task. The
-documents of one query are in that graph together: they have no links to each other, but may share a neighbour.
+documents of a query are in that graph together: they have no links to each other, but may share a neighbour.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class CitationBaseline(NetworkBaseline):
 
     def _prepare(self, task: Task) -> None:
         if task.features is None or task.document_graph is None:
-            raise InputError(f"{self.name} works on features and citations, and this data set has only texts.")
+            raise InputError(f"{self.name} needs features and citations; this data set has only texts.")
         self._features = _in_rows(task.features)
         self._links = _undirected(task.document_graph)
         self._inputs, self._edges = self._to_inputs(self._features), self._to_edges(self._links)
@@ -59,19 +59,19 @@ class CitationBaseline(NetworkBaseline):
         return logits
 
     def _to_inputs(self, features: csr_array) -> Tensor:
-        """Return features as the first layer takes them: sparse, since only few words are in a document."""
+        """Return features as a sparse tensor, for the first layer."""
         entries = features.tocoo()
         places = torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64))
         return _sparse(places, torch.from_numpy(entries.data), entries.shape).to(self.torch_device)
 
     def _to_edges(self, links: csr_array) -> Tensor:
-        """Return links as PyTorch Geometric takes them: sources and targets, each link in both directions."""
+        """Return links for PyTorch Geometric: sources and targets, each link in both directions."""
         entries = links.tocoo()
         return torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64)).to(self.torch_device)
 
 
 def sparse_dropout(inputs: Tensor, share: float, training: bool) -> Tensor:
-    """Drop a share of the features that are there; dropping the others would change nothing."""
+    """Drop a share of the non-zero features."""
     if not training:
         return inputs
     return _sparse(inputs.indices(), F.dropout(inputs.values(), share), inputs.shape)
@@ -92,7 +92,7 @@ def _in_rows(features: csr_array) -> csr_array:
 
 
 def _undirected(graph: csr_array) -> csr_array:
-    """Return which documents are linked, whichever of them cites the other, without links to oneself."""
+    """Return links in both directions, without weights and self-links."""
     entries = graph.tocoo()
     kept = (entries.data != 0) & (entries.row != entries.col)
     sources, targets = entries.row[kept], entries.col[kept]

@@ -1,4 +1,4 @@
-"""The choice of the constant C of a linear model, by documents that are held out."""
+"""Cross-validated choice of C for a linear model."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ N_FOLDS = 5
 
 
 def deal_out(labels: npt.NDArray[Any]) -> list[npt.NDArray[np.int64]]:
-    """Deal documents out to folds, class by class, so that some of each class are always left to learn from.
+    """Deal documents out to folds, class by class, so that some of each class are always left for training.
 
-    The only document of a class is in no fold: without it nobody could know the class.
+    The only document of a class is in no fold. StratifiedKFold would put it into one, so that the class is missing in
+    training; the committed runs also depend on these folds.
     """
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     order = np.argsort(codes, kind="stable")
@@ -25,7 +26,7 @@ def deal_out(labels: npt.NDArray[Any]) -> list[npt.NDArray[np.int64]]:
 
 
 def enough_folds(labels: npt.NDArray[Any]) -> list[npt.NDArray[np.int64]]:
-    """Deal documents out to folds, or to none where fewer than two classes have a document for each of them."""
+    """Return the folds of `deal_out`, or none if fewer than two classes have a document per fold."""
     _, counts = np.unique(labels, return_counts=True)
     return deal_out(labels) if np.sum(counts >= N_FOLDS) >= 2 else []
 
@@ -39,23 +40,23 @@ def choose_c(
     *,
     otherwise: float,
 ) -> tuple[float, float | None]:
-    """Return the smallest of the constants that are right most often, and its share of right answers.
+    """Return the C with the highest accuracy, the smallest of equally good ones, and that accuracy.
 
     Parameters
     ----------
     classifier : callable
-        Makes an estimator of scikit-learn with a given C. If it has a warm start, a fit begins where that with the next
-        smaller C ended.
+        Makes an estimator of scikit-learn with a given C. With a warm start, each fit begins with the result of the
+        next smaller C.
     choices : sequence of float
         In ascending order.
     rows : matrix
-        A row a document.
+        One row per document.
     labels : array
-        A label a document.
+        One label per document.
     parts : sequence of int64 arrays
-        Documents that are held out in turn, while all others are learnt from.
+        Documents that are held out in turn; all others train.
     otherwise : float
-        The constant where there are no parts.
+        C if there are no parts.
     """
     if not parts:
         return otherwise, None

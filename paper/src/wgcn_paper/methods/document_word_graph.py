@@ -1,4 +1,4 @@
-"""The graph of documents and words that Text-GCN made known.
+"""The graph of documents and words of Text-GCN.
 
 Yao, Mao & Luo, "Graph Convolutional Networks for Text Classification", AAAI 2019:
 
@@ -9,7 +9,7 @@ Yao, Mao & Luo, "Graph Convolutional Networks for Text Classification", AAAI 201
 
     A_hat = D^-1/2 A D^-1/2, with D the sums of the rows of A
 
-Pairs of words are counted as for every other graph here: a pair counts once a window, however often it occurs there.
+A pair of words counts once per window, as in the other graphs here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["GRAPH", "DocumentWordGraph", "document_word_graph"]
 # Settings of every method that works on this graph.
 GRAPH: Mapping[str, Any] = {"tokenizer": "text_gcn", "stop_words": True, "min_count": 5, "window": 20}
 
-# The graph depends on no label and no seed, so cells that follow each other share it.
+# The graph depends on neither labels nor seed, so consecutive cells share it.
 _graphs: Kept[DocumentWordGraph] = Kept(most=2)
 
 
@@ -56,7 +56,7 @@ def document_word_graph(task: Task, settings: Mapping[str, Any]) -> DocumentWord
         With the keys of `GRAPH`.
     """
     if task.texts is None:
-        raise InputError("A graph of documents and words needs texts; this data set comes as features.")
+        raise InputError("A graph of documents and words needs texts; this data set has features only.")
     texts, source = task.texts, [task.digest, {name: settings[name] for name in GRAPH}]
     return _graphs.find(source, lambda: _build(texts, settings))
 

@@ -1,12 +1,12 @@
-"""Representations that are learnt without labels, and a simple head on top: what they tell of the classes.
+"""Representations learnt without labels, with a simple classifier on top.
 
     wgcn     Z = X [V, g B], rows of length 1 (`wgcn.estimators.embedder`)
     svd      Z = X V, rows of length 1: latent semantic analysis
     tf-idf   Z = X
 
 All three have the same tokens and the same X: sublinear tf-idf, rows of length 1. The representation is learnt from all
-text that may be seen, the head from the labels: "probe" is logistic regression, which minimises
-|W|^2 / 2 - C sum_i log P(y_i | z_i); "nearest" gives a document the label of the nearest one that has a label.
+texts that may be seen, the classifier from the labels: "probe" is logistic regression, which minimises
+|W|^2 / 2 - C sum_i log P(y_i | z_i); "nearest" gives a document the label of the nearest labelled one.
 
 S. Deerwester, S. Dumais, G. Furnas, T. Landauer, R. Harshman: Indexing by Latent Semantic Analysis. Journal of the
 American Society for Information Science 41(6), 1990.
@@ -40,10 +40,10 @@ __all__ = ["EmbeddingMethod"]
 REPRESENTATIONS = ("wgcn", "svd", "tf-idf")
 HEADS = ("probe", "nearest")
 
-# With few labels, smaller constants were worse for all representations, and were chosen all the same.
+# With few labels, smaller constants are worse for all representations, but cross-validation chooses them.
 _CHOICES = (10.0, 100.0, 1000.0)
 _WITHOUT_CHOICE = 100.0
-_BLOCK = 1000  # documents whose nearest is sought at a time
+_BLOCK = 1000  # documents per block in the search for the nearest
 
 Rows = Any  # array or csr_array of shape (documents, columns)
 
@@ -60,14 +60,14 @@ class _Representation(NamedTuple):
         return csr_array((terms.weights, terms.words, terms.offsets), shape=shape)
 
 
-# What is learnt without labels is the same for every draw of labels.
+# A representation does not depend on the labels, so all draws of labels share it.
 _kept: Kept[_Representation] = Kept(most=len(REPRESENTATIONS))
 
 
 class EmbeddingMethod(Baseline):
     """A representation learnt without labels, and logistic regression or the nearest document on top.
 
-    C is chosen by cross-validation unless it is given. The seed draws nothing but labels.
+    C is chosen by cross-validation unless it is given. There is no seed.
     """
 
     name = "embedding"
@@ -75,7 +75,7 @@ class EmbeddingMethod(Baseline):
     defaults: ClassVar = {"representation": "wgcn", "n_components": 200, "head": "probe", "C": 0.0}
 
     def fit(self, task: Task) -> Fit:
-        """Learn the representation from all texts, and the head from those with labels."""
+        """Fit the representation on all texts, and the classifier on the labelled ones."""
         task, _ = in_fixed_order(task)
         kind, width, head, c = (self.settings[name] for name in ("representation", "n_components", "head", "C"))
         if kind not in REPRESENTATIONS or head not in HEADS:
@@ -92,7 +92,7 @@ class EmbeddingMethod(Baseline):
         set_apart = np.isin(labelled, task.validation)
         accuracy = None
         if head == "probe":
-            rows = rows.astype(np.float64)  # the solver comes to its end sooner
+            rows = rows.astype(np.float64)  # the solver converges sooner
             if not c:
                 parts = [np.flatnonzero(set_apart)] if set_apart.any() else enough_folds(labels)
                 c, accuracy = choose_c(_regression, _CHOICES, rows, labels, parts, otherwise=_WITHOUT_CHOICE)
@@ -108,7 +108,7 @@ class EmbeddingMethod(Baseline):
         return Fit(validation_accuracy=accuracy, digest=digest)
 
     def predict(self, query: Query) -> npt.NDArray[Any]:
-        """Return a label a text."""
+        """Return one label per text."""
         assert query.texts is not None
         labels = self._probe.classes_ if self.settings["head"] == "probe" else self._labels
         if not query.texts:
@@ -120,7 +120,7 @@ class EmbeddingMethod(Baseline):
         return guesses
 
     def _nearest(self, rows: Rows) -> npt.NDArray[Any]:
-        """Return the label of the nearest document by the cosine; of equally near ones, of the first."""
+        """Return the label of the nearest document by cosine; of equally near ones, the first."""
         nearest = []
         for begin in range(0, rows.shape[0], _BLOCK):
             cosines = rows[begin : begin + _BLOCK] @ self._known.T
@@ -143,5 +143,5 @@ def _represent(texts: Sequence[str], kind: str, width: int) -> _Representation:
 
 
 def _regression(c: float) -> LogisticRegression:
-    # In cross-validation each fit begins where that of the next smaller C ended.
+    # In cross-validation, each fit is warm-started from the next smaller C.
     return LogisticRegression(C=c, max_iter=2000, warm_start=True)

@@ -1,7 +1,7 @@
 """Rows for words that training did not see, from the word alone: by spelling or by word vectors.
 
-N is the mean row of the learnt words that have the same groups of letters, or whose vectors are nearest; it is centred
-and scaled as `wgcn.inference.extend` does.
+A new word gets the mean row of the learnt words that share letter n-grams with it, or whose vectors are nearest,
+weighted by the cosine; it is centred and scaled as in `wgcn.inference.extend`.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ __all__ = ["extend_by_like_words"]
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
-# From words, and the place of each among the learnt ones or -1, to the learnt words that each is like, and how much.
+# From words, and the place of each among the learnt words or -1, to similarities of shape (words, learnt words).
 Likeness = Callable[[Sequence[str], Ids], csr_array]
 
-_SAMPLE = 3000  # learnt words that tell how long a row by like words has to be
-_BLOCK_WORDS = 128  # whose like words are sought at a time
+_SAMPLE = 3000  # learnt words that give the scale of the rows
+_BLOCK_WORDS = 128  # looked up at a time
 
-_LETTERS = (3, 4, 5)  # in a group
-_LONGEST = 64  # letters of a word that are looked at
-_COMMON = 1000  # a group of letters that more known words have tells nothing
-_SPELT_ALIKE = 0.4  # least cosine between the groups of two words
+_LETTERS = (3, 4, 5)  # lengths of letter n-grams
+_LONGEST = 64  # letters of a word that count
+_COMMON = 1000  # an n-gram in more known words than this is ignored
+_SPELT_ALIKE = 0.4  # least cosine between the n-grams of two words
 
-_NEAREST = 50  # learnt words that a row by vectors is the mean of
+_NEAREST = 50  # learnt words in the mean of a row by vectors
 _NEAR = 0.1  # least cosine between the vectors of two words
-_DECIMALS = 5  # of a cosine: the rest differs with the words beside it
+_DECIMALS = 5  # of a cosine: further ones depend on the other words of the product
 
 _NOTHING = Vocabulary([]), np.empty((0, 0)), np.empty(0)
 
@@ -44,7 +44,7 @@ _NOTHING = Vocabulary([]), np.empty((0, 0)), np.empty(0)
 def extend_by_like_words(
     model: TextModel, texts: Iterable[str], how: Literal["spelling", "vectors"], vectors: str = DISTILLED
 ) -> TextModel:
-    """Return the model with rows for words of the texts that it does not know, by learnt words that are like them."""
+    """Return the model with rows for unknown words of the texts, from similar learnt words."""
     corpus, _, new = new_words(model, texts, min_count=1)
     source = vectors if how == "vectors" else None
     words, rows, idf = _by_like_words(model, corpus.with_words(new).vocabulary, source)
@@ -52,7 +52,7 @@ def extend_by_like_words(
 
 
 def _by_like_words(model: TextModel, words: Vocabulary, vectors: str | None) -> tuple[Vocabulary, Floats, Floats]:
-    """Return those of the words that are like learnt ones, by their vectors or else by spelling; their rows and idf."""
+    """Return the words that are similar to learnt ones, by vectors if given, else by spelling; their rows and idf."""
     vocabulary = model.vocabulary
     learnt = np.flatnonzero(~vocabulary.are_ngrams[: n_learnt(model)])
     if not len(words) or not len(learnt):
@@ -76,7 +76,7 @@ def _by_like_words(model: TextModel, words: Vocabulary, vectors: str | None) -> 
 def _mean_of_like(
     likeness: Likeness, table: Floats, words: Sequence[str], own: Ids
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Return the mean of the rows of learnt words that are like a word, and for which words there are such.
+    """Return the mean row of the learnt words that are similar to each word, and which words have such.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def _mean_of_like(
 
 
 class _Spelling:
-    """Words by their groups of letters, each group weighted by how few words have it.
+    """Words by their letter n-grams, weighted by idf.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class _Spelling:
         self._by_group = csr_array(self._rows(groups, np.zeros(len(words))).T)
 
     def likeness(self, words: Sequence[str], own: Ids) -> csr_array:
-        """Return the cosines of words with those of these words that are spelt alike; none is like itself."""
+        """Return the cosines of words with the learnt words that are spelt alike, except with themselves."""
         near = self._cosines(words)
         near.data[near.data < _SPELT_ALIKE] = 0
         near.data[near.indices == np.repeat(own, np.diff(near.indptr))] = 0
@@ -126,7 +126,7 @@ class _Spelling:
         return csr_array(self._rows(known, unknown) @ self._by_group)
 
     def _rows(self, groups: Sequence[Sequence[int]], n_unknown: npt.NDArray[Any]) -> csr_array:
-        """Return words by groups, a row of length 1; a group that no own word has counts in the length alone."""
+        """Return words by n-grams, rows of length 1; unknown n-grams count in the length only."""
         offsets = np.cumsum([0, *map(len, groups)])
         columns = np.fromiter(chain.from_iterable(groups), np.int64, offsets[-1])
         data = self._weights[columns]
@@ -139,7 +139,7 @@ class _Spelling:
 
 
 def _groups(word: str) -> list[str]:
-    """Return the groups of letters of a word, each once; a space stands for either end of it.
+    """Return the letter n-grams of a word, each once; spaces mark its beginning and end.
 
     >>> _groups("red")
     [' re', 'red', 'ed ', ' red', 'red ', ' red ']
@@ -149,13 +149,13 @@ def _groups(word: str) -> list[str]:
 
 
 class _Vectors:
-    """Words by vectors that others have trained, with the mean vector of the learnt ones taken away.
+    """Words by pretrained vectors, with the mean vector of the learnt words subtracted.
 
     Parameters
     ----------
     learnt, new : sequence of str
     source : str
-        What `word_vectors` takes.
+        A source of `word_vectors`.
     """
 
     def __init__(self, learnt: Sequence[str], new: Sequence[str], source: str) -> None:
@@ -170,10 +170,10 @@ class _Vectors:
         self._index = {word: i for i, word in enumerate(words)}
 
     def likeness(self, words: Sequence[str], own: Ids) -> csr_array:
-        """Return the cosines of words with the nearest of the learnt words; none is near itself."""
+        """Return the cosines of words with the nearest learnt words, except with themselves."""
         cosines = np.round(self._vectors[[self._index[word] for word in words]] @ self._learnt, _DECIMALS)
         cosines[own >= 0, own[own >= 0]] = 0
-        # Those that are as near as the last of the nearest count too: no order among the words decides.
+        # Ties with the last of the nearest words count too, so the order of the words does not matter.
         nearest = -min(_NEAREST, cosines.shape[1])
         least = np.partition(cosines, nearest, axis=1)[:, nearest, None]
         return csr_array(np.where(cosines >= np.maximum(least, _NEAR), cosines, 0)).astype(np.float64)

@@ -16,7 +16,7 @@ Citation networks: A_hat = D^-1/2 (A + I) D^-1/2, and the rows of X sum to 1. Te
 words of Text-GCN (`document_word_graph`) and X the identity, so that A_hat X is A_hat itself.
 
 A new document of a citation network joins the graph alone, with its links to documents that were seen: their degrees
-grow by the link, while their own rows of H stay as they are. So its label does not depend on what else is asked for.
+grow by the link, while their own rows of H do not change. So its label does not depend on the rest of the query.
 
 Where we differ. The paper draws from all nodes; its published code draws from those that are linked with the batch,
 without replacement, but divides by their probabilities among all nodes. We too draw from those that are linked with the
@@ -25,7 +25,7 @@ they are no more than t, the sum is exact. That code takes q ~ ||A_hat(:, u)||; 
 
 Its script for the split of Yang et al. (2016) has 400 samples, 16 hidden units, a learning rate of 0.01, a weight decay
 of 5e-4 and no dropout, as the defaults here. It has batches of 20 nodes and 100 epochs; here they are of 256, which is
-all training nodes of that split, and 200. Texts want more hidden units and, with W_0 as large as the graph, no weight
+all training nodes of that split, and 200. Texts need more hidden units and, with W_0 as large as the graph, no weight
 decay.
 """
 
@@ -55,7 +55,7 @@ __all__ = ["FastGCN", "FastGCNMethod", "Rows", "gather_rows", "sample_columns"]
 
 
 class Rows(NamedTuple):
-    """Some rows of a sparse matrix, in the three parts of CSR."""
+    """Some rows of a sparse matrix, as the three arrays of CSR."""
 
     offsets: Tensor  # (rows + 1,)
     columns: Tensor  # (entries,)
@@ -175,7 +175,7 @@ class FastGCNMethod(NetworkBaseline):
     network: FastGCN
 
     def fit(self, task: Task) -> Fit:
-        """Learn from the documents with labels, and keep H for prediction."""
+        """Train on the labelled documents, and keep H for prediction."""
         fit = super().fit(task)
         self._pass_all()
         return fit
@@ -233,7 +233,7 @@ class FastGCNMethod(NetworkBaseline):
         features = _distributions(query.features)
         links = csr_array((features.shape[0], len(self._rank)), dtype=np.float32)
         if query.document_graph is not None:
-            # The columns of a query stand in the order that the documents were given in.
+            # The columns of a query are in the order in which the documents were given.
             given = csr_array(query.document_graph, dtype=np.float32)
             links = csr_array((given.data, self._rank[given.indices], given.indptr), shape=links.shape)
         degrees = 1 + links.sum(axis=1)

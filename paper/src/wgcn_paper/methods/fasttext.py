@@ -11,8 +11,8 @@ defaults.
 
 This is the authors' own implementation. We differ in two points: it runs in one thread, because several give another
 result each time; and there are 2 million rows for n-grams, as is its default, rather than the paper's 10 million, which
-were for data sets of millions of documents. A first training leaves the validation documents out and tells the
-accuracy on them; a second one has them too.
+were for data sets of millions of documents. A first training without the validation documents gives
+the accuracy on them; a second one uses them too.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 __all__ = ["FastTextMethod"]
 
-# What a label begins with in the file that fastText reads. No tokeniser gives a word with it, nor with white space or
-# "<", which marks the end of a document; so no text can pass for a label or for two documents.
+# Prefix of a label in the file that fastText reads. No tokeniser gives a word with it, with white space or with "<",
+# which marks the end of a document; so no text can be taken for a label or for two documents.
 _LABEL = "#"
 
 
 class FastTextMethod(Baseline):
-    """fastText's supervised mode. Only documents with labels count."""
+    """fastText's supervised mode, on the labelled documents."""
 
     name = "fasttext"
     packages = ("fasttext",)
@@ -56,14 +56,14 @@ class FastTextMethod(Baseline):
     }
 
     def fit(self, task: Task) -> Fit:
-        """Learn from the documents with labels, twice: a share of them tells how good the first model is."""
+        """Train twice: without a held-out share of the labelled documents, to measure the accuracy, and with it."""
         task, _ = in_fixed_order(task)
         assert task.texts is not None
         labelled = np.flatnonzero([label is not None for label in task.labels])
         self.classes, codes = np.unique(np.array(task.labels[labelled].tolist()), return_inverse=True)
         lines = self._lines([task.texts[i] for i in labelled])
         held_out = np.isin(labelled, task.validation)
-        rows = ~held_out  # labels for validation never train
+        rows = ~held_out  # validation labels never train
         if not len(task.validation):
             held_out = hold_out(codes, self.settings["validation_fraction"], self.seed)
         accuracy = None
@@ -103,13 +103,13 @@ class FastTextMethod(Baseline):
                 wordNgrams=self.settings["ngrams"],
                 bucket=self.settings["buckets"],
                 minCount=self.settings["min_count"],
-                seed=self.seed + 1,  # to its random numbers 0 and 1 are the same
+                seed=self.seed + 1,  # its random numbers are the same for 0 and 1
                 thread=1,
                 verbose=0,
             )
         return time.perf_counter() - started
 
     def _guess(self, lines: list[str]) -> npt.NDArray[np.int64]:
-        # The package's own `predict` breaks with numpy 2 on a single text, and is a thin cover of this.
+        # The package's own `predict` breaks with numpy 2 on a single text, and only wraps this function.
         labels, _ = self._model.f.multilinePredict([line + "\n" for line in lines], 1, 0.0, "strict")
         return np.array([int(found[0].removeprefix(_LABEL)) for found in labels], np.int64)

@@ -6,7 +6,7 @@ With A the links of documents, X their features with rows that sum to 1, and D t
     logits = S ReLU(S X W_0) W_1
 
 Dropout of 0.5 before both products with weights, Adam, and weight decay on W_0 alone. There are no biases, as in the
-authors' code. The documents that the data set sets apart choose the epoch, by the authors' rule: training ends when the
+authors' code. The validation documents choose the epoch, by the authors' rule: training ends when the
 validation loss is above the mean of the ten epochs before, or after 200 epochs, and the last weights are kept.
 
 The authors classify documents that are in the graph at training. For those that come later, see `citation_graph`.

@@ -5,7 +5,7 @@ A layer adds up the rows of a document and its neighbours N(v), without dividing
     h_v' = MLP((1 + epsilon) h_v + sum of h_u over u in N(v))
     MLP(h) = ReLU(W_2 ReLU(W_1 h) + b)
 
-with epsilon learnt, one a layer, from 0 on. The first h is X, whose rows sum to 1.
+with epsilon learnt, one per layer, starting at 0. The first h is X, whose rows sum to 1.
 
 The authors classify whole graphs and sum the rows of their nodes; here each document is classified, so its own last
 row, with dropout, goes into a linear layer. They also normalise batches within the MLP. Here one graph with few labels

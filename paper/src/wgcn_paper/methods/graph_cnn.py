@@ -1,6 +1,6 @@
 """Graph CNN: M. Defferrard, X. Bresson, P. Vandergheynst, Convolutional neural networks on graphs, NeurIPS 2016.
 
-A document is a signal x on a graph of words: a value a word. Edges join each word to its k nearest ones, by the cosine
+A document is a signal x on a graph, one value per word. Edges join each word to its k nearest ones, by the cosine
 distance d of their vectors, with sigma the mean distance of the k-th neighbour; an edge holds in both directions:
 
     A_ij = exp(-d_ij^2 / sigma^2)
@@ -10,7 +10,7 @@ distance d of their vectors, with sigma the mean distance of the k-th neighbour;
     logits = W pool(y) + c, with dropout before W
 
 This is the authors' network for texts (GC32: 32 filters, K = 5, k = 16, no pooling, batches of 100, Adam with 0.001).
-With pooling, the largest value of 2 or 4 words that the graph holds together goes on: words are paired greedily along
+With pooling, the largest value of each cluster of 2 or 4 words is kept: words are paired greedily along
 heavy edges as in the authors' coarsening, w_ij (1 / d_i + 1 / d_j) being largest, but a word that finds no partner
 stays alone, where they add empty nodes to get a binary tree.
 
@@ -53,7 +53,7 @@ _PREPARATION = (
     "neighbours",
     "pooling",
 )
-_BLOCK = 2**24  # similarities that are held at once
+_BLOCK = 2**24  # similarities in memory at once
 
 
 class _Prepared(NamedTuple):
@@ -64,15 +64,15 @@ class _Prepared(NamedTuple):
     clusters: npt.NDArray[np.int64]  # (clusters, words in each); a word stands there again where there are fewer
 
 
-# Vocabulary and graph depend on no label and no seed, so cells that follow each other share them.
+# Vocabulary and graph depend on neither labels nor seed, so consecutive cells share them.
 _prepared: Kept[_Prepared] = Kept(most=3)
 
 
 class GraphCNNMethod(NetworkBaseline):
     """Chebyshev filters on a graph of words, those of PyTorch Geometric, and a linear layer.
 
-    "max_words" keeps so many of the most frequent words, all with 0. "weighting" is "count" for rows of counts that sum
-    to 1, or "tfidf" for rows of length 1. "pooling" is 1 for none, 2 or 4.
+    "max_words" keeps that many of the most frequent words; 0 keeps all. "weighting" is "count" for rows of counts that
+    sum to 1, or "tfidf" for rows of length 1. "pooling" is 1 for none, 2 or 4.
     """
 
     name = "graph-cnn"

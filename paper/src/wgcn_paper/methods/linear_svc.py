@@ -1,4 +1,4 @@
-"""tf-idf and a linear support vector machine: what most people would try first.
+"""tf-idf and a linear support vector machine, the usual baseline.
 
 A document x has a weight (1 + log(count)) (log((1 + n) / (1 + n_w)) + 1) for each word w, where n_w of n documents have
 the word, and is scaled to length 1. For each class against the rest, the machine minimises
@@ -31,18 +31,18 @@ __all__ = ["LinearBaseline", "LinearSVCMethod"]
 class LinearBaseline(Baseline):
     """A linear model of scikit-learn on tf-idf. Vocabulary and idf come from all text that may be seen.
 
-    With C = 0 the constant is chosen among `choices` by cross-validation on the documents with labels, or on the
-    documents that the task sets apart for validation; it is 1 where every class has a single document.
+    With C = 0 the constant is chosen among `choices` by cross-validation on the labelled documents, or on the
+    validation documents of the task; it is 1 where every class has a single document.
     """
 
     seeded = False
     choices: ClassVar[tuple[float, ...]]
 
     def fit(self, task: Task) -> Fit:
-        """Learn from the documents with labels."""
+        """Fit on the labelled documents."""
         c, accuracy = self.settings["C"], None
         if not c:
-            # What is in a fold must not depend on the order of documents. With a given C the order stays as it is: the
+            # The folds must not depend on the order of documents. With a given C the order is not changed: the
             # problem is convex, so it shows only within the tolerance of the solver.
             task, _ = in_fixed_order(task)
         assert task.texts is not None
@@ -62,7 +62,7 @@ class LinearBaseline(Baseline):
         return Fit(validation_accuracy=accuracy, digest=digest)
 
     def predict(self, query: Query) -> npt.NDArray[Any]:
-        """Return a label a text."""
+        """Return one label per text."""
         guesses: npt.NDArray[Any] = self._model.predict(self._vectorizer.transform(query.texts))
         return guesses
 

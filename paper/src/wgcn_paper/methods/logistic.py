@@ -24,6 +24,6 @@ class LogisticMethod(LinearBaseline):
     choices = (1.0, 10.0, 100.0, 1000.0)
 
     def _classifier(self, c: float) -> LogisticRegression:
-        # With the default tolerance the solver ends so early that it matters more than C. In cross-validation each
-        # fit begins where that of the next smaller C ended, which halves the time.
+        # With the default tolerance the solver ends so early that it matters more than C. In cross-validation, each
+        # fit is warm-started from the next smaller C, which halves the time.
         return LogisticRegression(C=c, tol=1e-5, max_iter=2000, warm_start=True)

@@ -1,4 +1,4 @@
-"""What all methods share that train a network by epochs: the loop, the choice of an epoch, the order of documents."""
+"""Base class of methods that train a network by epochs: training loop, early stopping, order of documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TRAINING", "NetworkBaseline", "seeded"]
 
-# Settings of every network here. A batch size of 0 takes all documents at once. "stopping" says which epoch is kept:
+# Settings of every network here. A batch size of 0 takes all documents at once. "stopping" chooses the epoch to keep:
 # that of the lowest validation "loss" or the highest validation "accuracy", once `patience` epochs were no better; or,
 # as in Kipf's code, the first whose validation loss is above the "mean" of those of the `patience` epochs before it.
 TRAINING: Mapping[str, Any] = {
@@ -42,16 +42,15 @@ _STOPPING = ("loss", "accuracy", "mean")
 class NetworkBaseline(Baseline):
     """A method that trains a network by epochs.
 
-    A subclass prepares its documents, makes its network and gives the logits of documents; the rest is done here. The
-    documents come to it in an order that depends on their content alone, so results do not depend on the order that
-    they were given in.
+    A subclass prepares the documents, makes the network and computes logits; the rest is done here. The documents are
+    sorted by their content first, so results do not depend on the order in which they were given.
     """
 
     classes: npt.NDArray[Any]
     network: nn.Module
 
     def fit(self, task: Task) -> Fit:
-        """Learn from the documents with labels; a share of them, or those that are set apart, choose the epoch."""
+        """Train on the labelled documents; held-out ones, or the validation documents of the task, choose the epoch."""
         if self.settings["stopping"] not in _STOPPING:
             raise InputError(f"stopping is one of {', '.join(_STOPPING)}, got {self.settings['stopping']!r}.")
         task, self._rank = in_fixed_order(task)
@@ -69,38 +68,38 @@ class NetworkBaseline(Baseline):
             self._prepare(task)
             self.network = self._make_network(len(self.classes)).to(self.torch_device)
             self.targets = torch.from_numpy(codes).to(self.torch_device)
-            told = self._train(np.flatnonzero(labelled & ~held_out), np.flatnonzero(labelled & held_out))
+            outcome = self._train(np.flatnonzero(labelled & ~held_out), np.flatnonzero(labelled & held_out))
         state = {name: value.detach().cpu().numpy() for name, value in sorted(self.network.state_dict().items())}
-        return told._replace(digest=array_digest(list(state), *state.values(), self._words()))
+        return outcome._replace(digest=array_digest(list(state), *state.values(), self._words()))
 
     def predict(self, query: Query) -> npt.NDArray[Any]:
-        """Return a label a document."""
+        """Return one label per document."""
         self.network.eval()
         with torch.no_grad():
             guesses = self._query_logits(query).argmax(1).cpu().numpy()
         labels: npt.NDArray[Any] = self.classes[guesses]
         return labels
 
-    # What a subclass says of itself.
+    # What a subclass defines.
 
     @abstractmethod
     def _prepare(self, task: Task) -> None:
-        """Make of the documents what the network takes: vocabulary, graph, tensors on `torch_device`."""
+        """Prepare the documents for the network: vocabulary, graph, tensors on `torch_device`."""
 
     @abstractmethod
     def _make_network(self, n_classes: int) -> nn.Module:
-        """Return the network with its first weights; torch's random numbers are seeded."""
+        """Return the network with initial weights; torch is seeded."""
 
     @abstractmethod
     def _logits(self, rows: npt.NDArray[np.int64]) -> Tensor:
-        """Return the logits of documents of the task, by their places; `self.network.training` says what for."""
+        """Return the logits of documents of the task, by their places, in training or evaluation mode."""
 
     @abstractmethod
     def _query_logits(self, query: Query) -> Tensor:
         """Return the logits of documents to be classified; the network is in evaluation mode."""
 
     def _parameter_groups(self) -> list[dict[str, Any]]:
-        """Return what the optimiser takes: all weights, with the same weight decay, unless a method says otherwise."""
+        """Return the parameter groups of the optimiser: by default all weights, with the same weight decay."""
         return [{"params": list(self.network.parameters()), "weight_decay": self.settings["weight_decay"]}]
 
     def _loss(self, logits: Tensor, rows: npt.NDArray[np.int64]) -> Tensor:
@@ -111,13 +110,13 @@ class NetworkBaseline(Baseline):
         return ()
 
     def _places(self, query: Query) -> npt.NDArray[np.int64]:
-        """Return where the documents of a query stand among those of the task, for transductive methods."""
+        """Return the places of the documents of a query in the task, for transductive methods."""
         if query.places is None:
             raise InputError(f"{self.name} cannot classify documents that it has not seen. {self.why_not}".strip())
         return self._rank[query.places]
 
     def _in_batches(self, logits: Callable[[npt.NDArray[np.int64]], Tensor], n_documents: int) -> Tensor:
-        """Return the logits of documents of a query, taken as many at a time as in training."""
+        """Return the logits of documents of a query, in batches of the same size as in training."""
         batches = _batches(np.arange(n_documents), self.settings["batch_size"])
         parts = [logits(rows) for rows in batches if len(rows)]
         return torch.cat([*parts, torch.empty(0, len(self.classes), device=self.torch_device)])
@@ -181,7 +180,7 @@ class NetworkBaseline(Baseline):
 
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Seed torch's own random numbers, and give them back afterwards as they were."""
+    """Seed torch's random numbers, and restore their state afterwards."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         yield

@@ -1,4 +1,4 @@
-"""What methods prepare before they learn: a corpus by their settings, and what is kept of it for the next fit."""
+"""Corpora by the settings of a method, and a small cache of preparations for consecutive fits."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 
 class Kept(OrderedDict[str, T]):
-    """What was prepared last, for the fits that follow, which often differ in the seed alone.
+    """The last preparations, for consecutive fits, which often differ only in the seed.
 
     Parameters
     ----------
     most : int
-        How many to keep. The one that has not been asked for the longest gives way.
+        How many to keep; the least recently used one is dropped.
     """
 
     def __init__(self, most: int) -> None:
@@ -35,12 +35,12 @@ class Kept(OrderedDict[str, T]):
         Parameters
         ----------
         source : anything that JSON can hold
-            All that it depends on, such as the digest of a task and some settings.
+            Everything that it depends on, such as the digest of a task and some settings.
         make : callable
         """
         key = json.dumps(source)
         if key not in self:
-            while len(self) >= self.most:  # before the new one is made, so that memory never holds one more
+            while len(self) >= self.most:  # before the new one is made, to save memory
                 self.popitem(last=False)
             self[key] = make()
         self.move_to_end(key)
@@ -54,9 +54,9 @@ def make_corpus(texts: Sequence[str], settings: Mapping[str, Any], max_size: int
     ----------
     texts : sequence of str
     settings : mapping
-        "stop_words" says whether those of the data sets are left out.
+        "stop_words": whether to leave out those of the data sets.
     max_size : int, optional
-        Keep only so many of the most frequent words.
+        Keep only this many of the most frequent words.
     """
     rules = VocabularyRules(
         min_count=settings["min_count"],

@@ -1,4 +1,4 @@
-"""Vectors of a pre-trained sentence encoder and logistic regression: what a user with a GPU at hand may try first.
+"""Vectors of a pretrained sentence encoder and logistic regression.
 
 N. Reimers, I. Gurevych: Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks. EMNLP 2019.
 W. Wang, F. Wei, L. Dong, H. Bao, N. Yang, M. Zhou: MiniLM: Deep Self-Attention Distillation for Task-Agnostic
@@ -6,12 +6,11 @@ Compression of Pre-Trained Transformers. NeurIPS 2020.
 
 With h_t the last layer's vector of word piece t, a text is e = m / |m|, where m is the mean of h_t over its first 256
 word pieces. P(c | e) = softmax(W e + b)_c, with W and b that minimise |W|^2 / 2 - C sum_i log P(y_i | e_i). The encoder
-(`wgcn_paper.vectors.encoder`) stays as it is.
+(`wgcn_paper.vectors.encoder`) is not trained.
 
-The encoder has seen text beyond any of the data sets: its pre-training read books and Wikipedia, and its tuning more
-than a billion pairs of sentences from the web. The methods beside it learn from the given documents alone, so its
-figures tell what such text is worth, not which method learns better. What it has read may hold documents of the test
-parts too, though not their labels.
+The encoder was trained on much more text than any of the data sets: books, Wikipedia, and more than a billion pairs of
+sentences from the web. The other methods learn from the given documents only, so its figures show what such text is
+worth, not which method learns better. That text may include test documents, though not their labels.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _WITHOUT_CHOICE = 10.0
 class SentenceEmbeddingMethod(Baseline):
     """MiniLM-L6 and LogisticRegression; C is chosen by cross-validation unless it is given.
 
-    Texts without labels have no part in it, so the protocols corpus and inductive give the same.
+    Unlabelled texts are not used, so the protocols corpus and inductive give the same result.
     """
 
     name = "sentence-embedding"
@@ -46,7 +45,7 @@ class SentenceEmbeddingMethod(Baseline):
     defaults: ClassVar = {"C": 0.0}
 
     def fit(self, task: Task) -> Fit:
-        """Learn from the documents with labels; those that are set apart for validation only choose C."""
+        """Fit on the labelled documents; validation documents only choose C."""
         task, _ = in_fixed_order(task)
         assert task.texts is not None
         labelled = np.flatnonzero([label is not None for label in task.labels])
@@ -61,7 +60,7 @@ class SentenceEmbeddingMethod(Baseline):
         return Fit(validation_accuracy=accuracy, digest=array_digest(self._model.coef_, self._model.intercept_))
 
     def predict(self, query: Query) -> npt.NDArray[Any]:
-        """Return a label a text."""
+        """Return one label per text."""
         assert query.texts is not None
         if not query.texts:
             return self._model.classes_[:0]  # type: ignore[no-any-return]
@@ -69,7 +68,7 @@ class SentenceEmbeddingMethod(Baseline):
         return guesses
 
     def _vectors(self, texts: tuple[str, ...] | list[str]) -> npt.NDArray[np.float64]:
-        # The solver comes to its end sooner in double precision.
+        # The solver converges sooner in double precision.
         return encode_cached(texts, "documents", self.device).astype(np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Documents as sequences of words, for the methods that read them in order: ids, batches, and word vectors."""
+"""Documents as sequences of words, for CNN, LSTM and Text-level GNN: ids, batches and word vectors."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SEQUENCES", "Batch", "Documents", "SequenceBaseline", "Sequences"]
 
-# Settings of every method that reads words in order. "word_vectors" is "" for random ones of "dimension" values, or
-# what `wgcn_paper.vectors.word_vectors.word_vectors` takes, and then that fixes the dimension. Of a document the first
-# "max_length" words are read, all where it is 0.
+# Settings of every sequence method. "word_vectors" is "" for random ones of "dimension" values, or
+# a source of `wgcn_paper.vectors.word_vectors.word_vectors`, which then fixes the dimension. The first "max_length"
+# words of a document are read, or all if it is 0.
 SEQUENCES: Mapping[str, Any] = {
     "tokenizer": "text_gcn",
     "stop_words": False,
@@ -36,7 +36,7 @@ SEQUENCES: Mapping[str, Any] = {
     "max_length": 0,
 }
 
-# Vocabularies and vectors depend on no label and no seed, so cells that follow each other share them.
+# Vocabularies and vectors depend on neither labels nor seed, so consecutive cells share them.
 _prepared: Kept[Sequences] = Kept(most=2)
 
 
@@ -53,7 +53,7 @@ class Batch:
     lengths : tensor of shape (documents,)
         Words of each document.
     sizes : int64 array of shape (documents,)
-        Tokens of each document: its words, and 0 after them where it has fewer words than was asked for.
+        Tokens of each document: its words, padded with 0 to the required minimum.
     """
 
     ids: Tensor
@@ -74,7 +74,7 @@ class Documents:
     def __init__(self, corpus: Corpus, max_length: int, device: torch.device) -> None:
         self.lengths = np.minimum(corpus.lengths, max_length or np.iinfo(np.int64).max)
         self._begins = corpus.offsets[:-1]
-        # The 0 at the end is what documents are filled with.
+        # The 0 at the end is the padding.
         self._ids = torch.from_numpy(np.append(corpus.ids + 1, 0).astype(np.int32)).to(device)
 
     def batch(self, rows: npt.NDArray[np.int64], at_least: int = 0) -> Batch:
@@ -82,7 +82,7 @@ class Documents:
         device = self._ids.device
         sizes = np.maximum(self.lengths[rows], at_least)
         total = int(sizes.sum())
-        # One transfer, and nothing that the device would have to be waited for.
+        # One transfer, and no synchronisation with the device.
         known = np.stack([sizes, np.cumsum(sizes) - sizes, self._begins[rows], self.lengths[rows]])
         counts, first, begins, lengths = torch.from_numpy(known).to(device)
         document = torch.repeat_interleave(counts, output_size=total)
@@ -101,7 +101,7 @@ class Sequences:
     Parameters
     ----------
     texts : sequence of str
-        All that may be seen: the vocabulary is made of them.
+        All texts that may be seen, for the vocabulary.
     settings : mapping
         With the keys of `SEQUENCES`.
     """
@@ -128,7 +128,7 @@ class Sequences:
         """Return the words' vectors, to be trained: given ones, or random ones between -scale and scale.
 
         Kim (2014) draws words that the given vectors lack so that they have the variance of the given. Here the given
-        ones are scaled to that of the random, since sources differ in it by far, and small ones learn slowly.
+        ones are scaled to that of the random, since it differs much between sources, and small vectors learn slowly.
         """
         given, known = self.vectors if self.settings["word_vectors"] else (None, None)
         table = torch.empty(len(self.vocabulary) + 1, self.settings["dimension"] if given is None else given.shape[1])
@@ -141,10 +141,10 @@ class Sequences:
 
 
 class SequenceBaseline(NetworkBaseline):
-    """A method whose network takes a `Batch` and gives logits. Words that fitting has not seen are left out."""
+    """A method whose network takes a `Batch` and gives logits. Unseen words are left out."""
 
     sequences: Sequences
-    at_least = 0  # tokens of a document, so that the network can read it
+    at_least = 0  # least number of tokens that the network can read
 
     def _prepare(self, task: Task) -> None:
         texts, settings = task.texts, self._pick(SEQUENCES)

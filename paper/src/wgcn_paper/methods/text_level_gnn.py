@@ -10,10 +10,10 @@ training texts share one weight. With eta_n a learnt number for each word:
     M_n = max_a e_an r_a, for each value of the vectors by itself;   r'_n = (1 - eta_n) M_n + eta_n r_n
     y = softmax(W sum_n r'_n + b)
 
-The paper's edges run over places n - p to n + p, so that a node is a neighbour of itself, and so it is here.
+The paper's edges run over places n - p to n + p, so that a node is a neighbour of itself, also here.
 
 We differ in three things. The paper has y = softmax(ReLU(W sum_n r'_n + b)); a class whose value is below zero for all
-documents gets no gradient then, and with two classes training may never begin (as on MR), so we leave the ReLU out.
+documents gets no gradient then, and with two classes training may not start (as on MR), so we leave the ReLU out.
 A word that occurs twice in a text is two nodes, each with its own neighbours, as the sums are written. And dropout is
 applied to the sum over nodes, since nothing follows the dense layer but softmax.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TextLevelGNNMethod"]
 
-# Counting pairs takes seconds on the larger sets and depends on no seed.
+# Counting pairs takes seconds on the larger sets and does not depend on the seed.
 _pairs: Kept[npt.NDArray[np.int64]] = Kept(most=2)
 _DOCUMENTS_AT_ONCE = 1000
 
@@ -108,7 +108,7 @@ class _Network(nn.Module):
         edges = self.edges[self._rows(batch)][..., None]
         messages = torch.stack(
             [
-                # Past the ends of the text stands the node itself, which is among its neighbours anyway.
+                # Beyond the ends of the text, the node itself is used, which is among its neighbours anyway.
                 torch.where(inside[:, i, None], vectors.roll(-step, 0), vectors)
                 for i, step in enumerate(range(-self.window, self.window + 1))
             ],

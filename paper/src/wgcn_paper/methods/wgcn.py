@@ -1,4 +1,4 @@
-"""WGCN for texts under the interface of the comparisons: the paper's network, and the linear model."""
+"""WGCN for texts under the interface of all methods: the paper's network, and the linear model."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ _LINEAR = ("alpha", "naive_bayes", "teacher", "self_training", "C")
 _TEXT = ("tokenizer", "ngrams", "min_count", "stop_words", "sublinear", "norm")
 _EXTENSIONS = ("", "graph", "spelling", "both", "vectors", "fit")
 _GRAPH = ("window", "weight", "threshold", "min_pairs", "top_k", "smoothing")
-# Settings that the library no longer has, and the only value that can still be run.
+# Settings that the library no longer has, with the only value that can still be run.
 _RETIRED = {"smoothing": 1.0, "learn_alpha": "", "loss": "squared_hinge", "average": False}
 
-# Vocabulary and graph depend on no label and no seed, so cells that follow each other share them.
+# Vocabulary and graph depend on neither labels nor seed, so consecutive cells share them.
 _prepared: Kept[Prepared] = Kept(most=3)
 
 
 def network_fit(classifier: WGCNNetworkClassifier) -> Fit:
-    """Return what a trained network reports."""
+    """Return the report of a trained network."""
     history = classifier.history_
     # The first epochs warm caches and compile kernels.
     seconds = [record["seconds"] for record in history[2:] or history]
@@ -75,12 +75,12 @@ class _TextMethod(Baseline):
         assert texts is not None
         self._check_retired()
         preparation, classifier = self._preparation(), self._classifier()
-        # Where there are n-grams, they have edges in the network's graph, and in the linear model's only if asked for.
+        # N-grams have edges in the network's graph, and in the linear model's only with `ngram_edges`.
         kind = self.name if self.settings["ngrams"] > 1 else None
         more = [self.settings.get(name) or None for name in ("ngram_edges", "vectors", "background")]
         source = [task.digest, self._pick((*_TEXT, *_GRAPH)), kind, more]
         prepared = _prepared.find(source, lambda: preparation.prepare(texts, background=self._background()))
-        with interrupts_raised():  # a training that was cut short is no result
+        with interrupts_raised():  # a training that was interrupted is not a result
             self._train(classifier, prepared, task)
         self.model = model = self._extended(prepared.text_model(classifier, {}), task)
         digest = array_digest(
@@ -98,27 +98,27 @@ class _TextMethod(Baseline):
         return self.model.predict(query.texts)
 
     def _check_retired(self) -> None:
-        """Say that a setting was removed from the library; its committed runs are kept."""
+        """Raise an error if a setting was removed from the library; its committed runs are kept."""
         for name, value in _RETIRED.items():
             if self.settings.get(name, value) != value:
                 raise InputError(
-                    f"{name} was removed from wgcn in 0.2.0, so that {self.name} can be run with {value!r} alone, not "
-                    f"{self.settings[name]!r}. Its runs are kept in the results."
+                    f"{name}={self.settings[name]!r} was removed from wgcn in 0.2.0; {self.name} can only be run with "
+                    f"{value!r}. Earlier runs are kept in the results."
                 )
         if isinstance(self.settings["window"], list):
             raise InputError(f"Several windows, {self.settings['window']}, were removed from wgcn in 0.2.0.")
 
     def _background(self) -> Iterator[str]:
-        """Return texts from elsewhere."""
+        """Yield the training texts of the background data sets."""
         for name in self.settings.get("background") or ():
             dataset = load_dataset(name)
             if dataset.texts is None:
-                raise InputError(f"{name} has no texts to be a background.")
+                raise InputError(f"{name} has no texts, so it cannot be a background.")
             for i in dataset.train:
                 yield dataset.texts[i]
 
     def _extended(self, model: TextModel, task: Task) -> TextModel:
-        """Return the model as it predicts."""
+        """Return the model that predicts."""
         return model
 
     def _preparation(self) -> Preparation:
@@ -183,10 +183,10 @@ class NetworkMethod(_TextMethod):
 
     @property
     def _ngram_edges(self) -> bool:
-        return True  # without edges, a word says nothing in the network
+        return True  # without edges, a word has no effect in the network
 
     def _classifier(self) -> WGCNNetworkClassifier:
-        # Several networks take the seeds from here on, and no two fits may share one of them.
+        # Several networks take consecutive seeds, and no two fits may share one of them.
         seed = self.seed * self.settings["n_models"]
         return WGCNNetworkClassifier(**self._pick(_NETWORK), random_state=seed, device=self.device)
 
@@ -200,18 +200,18 @@ class NetworkMethod(_TextMethod):
 class LinearMethod(_TextMethod):
     """The linear model with a residual, as `WGCNTextClassifier` has it by default.
 
-    The problem is convex. Another seed holds other documents out, and so leads the solver to another point within its
+    The problem is convex. Another seed holds out other documents, and so leads the solver to another point within its
     tolerance, which is not worth ten runs. With `tune`, another seed may also choose other settings.
 
-    `background` names data sets whose training texts shape vocabulary and graph beside the task's own; a row of a table
-    must not name one that shares texts with its own.
+    `background` names data sets whose training texts also shape vocabulary and graph; they must not share texts with
+    the data set of the cell.
 
-    `extend` says what becomes of words that fitting does not see: nothing; rows from the texts of the pool ("graph"),
-    from their spelling, or from both; from what a sentence encoder makes of them ("vectors"); or "fit", if the texts of
-    the pool are to be seen by fitting after all.
+    `extend` is what happens to words that fitting does not see: nothing (""); rows from the texts of the pool
+    ("graph"), from spelling, from both, or from a sentence encoder ("vectors"); or "fit", to fit with the texts of the
+    pool.
 
-    `learn_alpha`, `order`, `loss`, `average` and `smoothing` are settings of earlier runs, which are kept: the library
-    has them no longer.
+    `learn_alpha`, `order`, `loss`, `average` and `smoothing` are settings of earlier runs, which are kept; the library
+    no longer has them. Runs with `tune` are of 0.1, where Optuna proposed the candidates.
     """
 
     name = "wgcn-linear"
@@ -253,14 +253,14 @@ class LinearMethod(_TextMethod):
             raise InputError(f"extend must be one of {', '.join(map(repr, _EXTENSIONS))}.")
 
     def fit(self, task: Task) -> Fit:
-        """Learn from texts; with "fit" from those of the pool too, which have no labels."""
+        """Fit on the texts; with extend="fit" also on those of the pool, unlabelled."""
         if self.settings["extend"] == "fit" and task.texts is not None:
             labels = np.concatenate([task.labels, np.full(len(task.pool), None, object)])
             task = replace(task, texts=task.texts + task.pool, labels=labels, pool=())
         return super().fit(task)
 
     def predict(self, query: Query) -> npt.NDArray[Any]:
-        """Return one label per text. Words are looked up by spelling or vectors one by one, whatever else is asked."""
+        """Return one label per text; the row of an unseen word does not depend on the other texts."""
         assert query.texts is not None
         model = self.model
         if self.settings["extend"] in ("spelling", "both"):
@@ -282,7 +282,7 @@ class LinearMethod(_TextMethod):
             raise InputError(f"order {self.settings['order']} of the linear model was removed from wgcn in 0.2.0.")
 
     def _classifier(self) -> WGCNClassifier:
-        # The number of trials alone ends the choice of settings: a result must not depend on how fast the machine is.
+        # Only the number of trials limits tuning: a result must not depend on the speed of the machine.
         tune = Tuning(seconds=math.inf) if self.settings["tune"] else False
         return WGCNClassifier(
             **self._pick(_LINEAR),

@@ -1,4 +1,4 @@
-"""WGCN for linked documents (eq. 4 and 6) under the interface of the comparisons."""
+"""WGCN for linked documents (eq. 4 and 6) under the interface of all methods."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.sparse import block_array, csr_array, diags_array
 from sklearn.preprocessing import normalize
 
+from wgcn.errors import interrupts_raised
 from wgcn.estimators.network import WGCNNetworkClassifier
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
@@ -35,14 +36,14 @@ _NETWORK = (
     "n_models",
 )
 
-# Word graphs depend on no label and no seed, so cells that follow each other share them.
+# Word graphs depend on neither labels nor seed, so consecutive cells share them.
 _graphs: Kept[WordGraph] = Kept(most=4)
 
 
 class CitationMethod(Baseline):
-    """The network on a word graph that is made of citations.
+    """The network on a word graph made from citations.
 
-    The documents that a data set sets apart for validation are in the graph, but their labels are not trained on.
+    The validation documents of a data set are in the graph, but their labels are not used in training.
     """
 
     name = "wgcn-citations"
@@ -64,7 +65,7 @@ class CitationMethod(Baseline):
     }
 
     def fit(self, task: Task) -> Fit:
-        """Learn from features and citations; citations of a document to itself are left out."""
+        """Fit on features and citations, without citations of a document to itself."""
         assert task.features is not None
         assert task.document_graph is not None
         self._documents = self._weighted(task.features)
@@ -78,13 +79,14 @@ class CitationMethod(Baseline):
             random_state=self.seed * self.settings["n_models"],
             device=self.device,
         )
-        self._classifier = classifier.fit(self._documents, labels, word_graph=self._graph(task))
+        with interrupts_raised():  # a training that was interrupted is not a result
+            self._classifier = classifier.fit(self._documents, labels, word_graph=self._graph(task))
         scorer = classifier.scorer_
         digest = array_digest(scorer.word_embeddings, scorer.class_weights, scorer.bias)
         return network_fit(classifier)._replace(digest=digest)
 
     def predict(self, query: Query) -> npt.NDArray[Any]:
-        """Return a label a document: from its own words, or with those of the documents it cites."""
+        """Return one label per document: from its own words, with `hops` also from those of the documents it cites."""
         assert query.features is not None
         hops = self.settings["hops"]
         if not hops:

