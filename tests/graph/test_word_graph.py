@@ -1,4 +1,3 @@
-import json
 from operator import attrgetter
 from pathlib import Path
 
@@ -11,8 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from wgcn import Corpus, EdgeRules, VocabularyRules, WordGraph
-from wgcn.errors import InputError, StoreError
-from wgcn.inference import folder as store
+from wgcn.errors import InputError
 from wgcn.text.docs_corpus import DocsCorpus
 from wgcn.text.vocabulary import Vocabulary
 
@@ -135,12 +133,6 @@ def test_edge_index_form_has_the_same_edges(graph: WordGraph) -> None:
     np.testing.assert_array_equal(dense, graph.adjacency.toarray())
 
 
-def test_scipy_form_is_a_copy(graph: WordGraph) -> None:
-    copy = graph.to_scipy()
-    copy.data[:] = 0
-    assert graph.adjacency.data.any()
-
-
 def test_saved_graph_comes_back_and_saves_to_the_same_bytes(graph: WordGraph, tmp_path: Path) -> None:
     digest = graph.save(tmp_path / "a")
     loaded = WordGraph.load(tmp_path / "a")
@@ -159,31 +151,6 @@ def test_graph_of_citations_can_be_saved(tmp_path: Path) -> None:
     graph = WordGraph.from_citations(x, csr_array(np.eye(2)), corpus.vocabulary, order=(1, 0), directed=True)
     graph.save(tmp_path / "graph")
     assert WordGraph.load(tmp_path / "graph").settings == graph.settings
-
-
-def sign_as_version_0_1(folder: Path, **config: object) -> None:
-    """Turn a saved graph into one that wgcn 0.1 wrote."""
-    document = json.loads((folder / "config.json").read_text())
-    document["config"] |= {"smoothing": 1.0, **config}
-    document["digest"] = store._digest(document)
-    (folder / "config.json").write_text(json.dumps(document))
-
-
-def test_a_graph_of_an_earlier_version_is_read_without_its_retired_setting(graph: WordGraph, tmp_path: Path) -> None:
-    graph.save(tmp_path / "g")
-    sign_as_version_0_1(tmp_path / "g")
-    loaded = WordGraph.load(tmp_path / "g")
-    assert loaded.settings == graph.settings
-    assert (loaded.adjacency != graph.adjacency).nnz == 0
-    loaded.save(tmp_path / "again")
-    assert "smoothing" not in (tmp_path / "again" / "config.json").read_text()
-
-
-def test_a_mean_of_several_windows_of_an_earlier_version_is_refused(graph: WordGraph, tmp_path: Path) -> None:
-    graph.save(tmp_path / "g")
-    sign_as_version_0_1(tmp_path / "g", window=[2, 1000])
-    with pytest.raises(StoreError, match=r"windows \[2, 1000\], .* Build it again with one window"):
-        WordGraph.load(tmp_path / "g")
 
 
 def test_unknown_word_and_weight_are_explained(graph: WordGraph) -> None:

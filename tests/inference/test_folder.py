@@ -142,18 +142,6 @@ def test_a_config_that_does_not_fit_the_schema_is_refused(
         load_folder(folder, "test", SCHEMA)
 
 
-def test_retired_keys_are_dropped_if_they_are_there(folder: Path) -> None:
-    retired = {"smoothing": (int, float)}
-    assert load_folder(folder, "test", SCHEMA, retired=retired).config == {"window": 5, "note": None}
-    rewrite_config(folder, config={"window": 5, "note": None, "smoothing": 0.75})
-    assert load_folder(folder, "test", SCHEMA, retired=retired).config == {"window": 5, "note": None}
-    with pytest.raises(StoreError, match="unknown keys"):
-        load_folder(folder, "test", SCHEMA)
-    rewrite_config(folder, config={"window": 5, "note": None, "smoothing": "much"})
-    with pytest.raises(StoreError, match="wrong type"):
-        load_folder(folder, "test", SCHEMA, retired=retired)
-
-
 def test_a_huge_or_deep_config_is_refused(folder: Path) -> None:
     (folder / CONFIG).write_text("[" * 500_000)
     with pytest.raises(StoreError, match="JSON"):
@@ -348,11 +336,6 @@ def test_a_reader_sees_one_version_while_another_is_saved(
     loaded = load_folder(folder, "test", SCHEMA)
     assert loaded.config["window"] in (5, 7)
     assert loaded.tensor("vector", 3, dtype=np.float64)[0] == loaded.config["window"]
-
-
-def test_a_folder_that_an_earlier_version_had_moved_aside_is_found(folder: Path) -> None:
-    folder.rename(folder.with_name(".saved.previous"))
-    assert load_folder(folder, "test", SCHEMA).config["window"] == 5
 
 
 def test_saving_again_leaves_all_other_files(folder: Path) -> None:

@@ -69,8 +69,7 @@ class EdgeRules:
 
 def from_windows(counts: WindowCounts, weight: Weight, rules: EdgeRules, n_jobs: int | None = None) -> csr_array:
     """Weight the pairs of words that share windows by "pmi", "npmi" or "count", on `n_jobs` threads."""
-    if weight not in WINDOW_WEIGHTS:
-        raise InputError(f"The weight {weight!r} does not come from windows. Use one of {', '.join(WINDOW_WEIGHTS)}.")
+    _check_weight(weight, WINDOW_WEIGHTS, "windows")
     pairs, words, n_windows = counts.pair_windows, counts.word_windows, max(counts.n_windows, 1)
     seen = words > 0
     log_marginals = np.log(np.where(seen, words / n_windows, 1))  # that of a word in no window is never used
@@ -94,10 +93,7 @@ def from_windows(counts: WindowCounts, weight: Weight, rules: EdgeRules, n_jobs:
 
 def from_documents(document_terms: csr_array, weight: Weight, rules: EdgeRules) -> csr_array:
     """Weight the pairs of words that share documents: X^T X (eq. 2), or the cosine between columns of X."""
-    if weight not in DOCUMENT_WEIGHTS:
-        raise InputError(
-            f"The weight {weight!r} does not come from documents. Use one of {', '.join(DOCUMENT_WEIGHTS)}."
-        )
+    _check_weight(weight, DOCUMENT_WEIGHTS, "documents")
     terms = floating(document_terms)
     if weight == "cosine":
         lengths = np.sqrt(terms.power(2).sum(axis=0))
@@ -136,6 +132,11 @@ def product(left: csr_array, right: csr_array, rules: EdgeRules) -> csr_array:
 def floating(matrix: csr_array) -> csr_array:
     """Return a matrix in double precision if it was so, else in single."""
     return csr_array(matrix, dtype=np.float64 if matrix.dtype == np.float64 else np.float32)
+
+
+def _check_weight(weight: str, allowed: tuple[str, ...], source: str) -> None:
+    if weight not in allowed:
+        raise InputError(f"The weight {weight!r} does not come from {source}. Use one of {', '.join(allowed)}.")
 
 
 def _mean(matrices: list[csr_array]) -> csr_array:

@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 
 from wgcn.cores import n_threads
 from wgcn.errors import InputError
-from wgcn.graph.kernels import count_rows, index_words
+from wgcn.graph.kernels import count_rows
 from wgcn.inference import folder as store
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
@@ -94,7 +94,9 @@ class WindowCounts:
         span = min(window, max(int(lengths.max(initial=0)), 2))  # a longer one counts the same, and may overflow
         n_windows = int(np.sum(np.maximum(lengths - span, 0) + 1, where=lengths > 0))
         value_type = _count_type(corpus.n_tokens)
-        positions, starts = index_words(corpus.ids, n_words)
+        # The positions of all tokens, those of word 0 first, and where the positions of each word begin.
+        tokens = csr_array((np.arange(corpus.n_tokens), corpus.ids, [0, corpus.n_tokens]), shape=(1, n_words)).tocsc()
+        positions, starts = tokens.data, tokens.indptr.astype(np.int64)
         document_of = np.repeat(np.arange(len(corpus), dtype=np.int32), lengths)
 
         def count(rows: tuple[int, int]) -> Any:

@@ -8,7 +8,7 @@ threads run in parallel.
 import numpy as np
 from numba import njit
 
-__all__ = ["count_rows", "index_words", "mirror", "scale_edges", "strongest", "weigh_pairs"]
+__all__ = ["count_rows", "mirror", "scale_edges", "strongest", "weigh_pairs"]
 
 PMI, NPMI, COUNT = 0, 1, 2
 
@@ -16,19 +16,6 @@ PMI, NPMI, COUNT = 0, 1, 2
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _BIT_POSITIONS = np.zeros(64, np.int32)
 _BIT_POSITIONS[[((1 << i) * int(_DE_BRUIJN) >> 58) & 63 for i in range(64)]] = np.arange(64)
-
-
-@njit(cache=True, nogil=True)
-def index_words(ids, n_words):  # type: ignore[no-untyped-def]
-    """Return the positions of all tokens, those of word 0 first, and where the positions of each word begin."""
-    starts = np.zeros(n_words + 1, np.int64)
-    starts[1:] = np.cumsum(np.bincount(ids, minlength=n_words))
-    following = starts[:-1].copy()
-    positions = np.empty(len(ids), np.int64)
-    for i in range(len(ids)):
-        positions[following[ids[i]]] = i
-        following[ids[i]] += 1
-    return positions, starts
 
 
 @njit(cache=True, nogil=True)

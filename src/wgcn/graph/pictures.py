@@ -29,15 +29,11 @@ _EDGE_COLOUR = "#9aa5ad"
 
 def check_picture(path: str | Path) -> None:
     """Raise an error if a picture could not be written. Called before the work whose result it shows."""
-    _check_suffix(Path(path))
+    if Path(path).suffix.lower() not in _DATE_KEYS:
+        raise InputError(f"A picture ends in {', '.join(_DATE_KEYS)}, got {Path(path).name!r}.")
     check_target(path)
     with needs("A picture"):
         import matplotlib  # noqa: F401
-
-
-def _check_suffix(path: Path) -> None:
-    if path.suffix.lower() not in _DATE_KEYS:
-        raise InputError(f"A picture ends in {', '.join(_DATE_KEYS)}, got {path.name!r}.")
 
 
 @contextmanager
@@ -46,11 +42,11 @@ def drawing(size: tuple[float, float], *paths: str | Path) -> Iterator[Figure]:
 
     The suffix of a path is the format. The same drawing gives the same bytes: no date is written.
     """
-    for path in map(Path, paths):
-        _check_suffix(path)
-    with needs("A picture"):
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
+    for path in paths:
+        check_picture(path)
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     with rc_context({"svg.hashsalt": "wgcn", "svg.fonttype": "none", "font.size": 10}):
         figure = Figure(figsize=size, layout="tight")
         yield figure

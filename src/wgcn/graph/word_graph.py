@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError, StoreError, needs
+from wgcn.errors import InputError, needs
 from wgcn.graph.association import DOCUMENT_WEIGHTS, WEIGHTS, EdgeRules, Weight, from_documents, from_windows, normalize
 from wgcn.graph.citations import from_citations
 from wgcn.graph.counts import WindowCounts
@@ -28,7 +28,7 @@ __all__ = ["GraphInfo", "Neighbour", "WordGraph"]
 # The settings in a saved graph; None where one does not apply.
 _SETTINGS: dict[str, type | tuple[type, ...]] = {
     "weight": str,
-    "window": (int, list, type(None)),  # a list only in graphs of wgcn 0.1
+    "window": (int, type(None)),
     "order": (int, list, type(None)),
     "directed": (bool, type(None)),
     "threshold": (int, float),
@@ -37,7 +37,6 @@ _SETTINGS: dict[str, type | tuple[type, ...]] = {
     "diagonal": str,
     "normalized": bool,
 }
-_RETIRED = {"smoothing": (int, float)}  # in graphs of wgcn 0.1
 
 
 @dataclass(frozen=True)
@@ -215,15 +214,8 @@ class WordGraph:
         degrees = np.ones(len(vocabulary))
         if normalized:
             adjacency, degrees = normalize(adjacency)
-        settings = {
-            "window": None,
-            "order": None,
-            "directed": None,
-            **source,
-            **asdict(rules),
-            "normalized": normalized,
-        }
-        return cls(vocabulary, adjacency, degrees, settings)
+        unused = dict.fromkeys(("window", "order", "directed"))
+        return cls(vocabulary, adjacency, degrees, {**unused, **source, **asdict(rules), "normalized": normalized})
 
     def among(self, vocabulary: Vocabulary) -> WordGraph:
         """Return the same edges over a larger vocabulary, which must have these words in the same order."""
@@ -281,10 +273,6 @@ class WordGraph:
             settings=self.settings,
         )
 
-    def to_scipy(self) -> csr_array:
-        """Return a copy of the adjacency matrix."""
-        return self.adjacency.copy()
-
     def to_networkx(self) -> networkx.Graph:
         """Return a networkx graph whose nodes are the words and whose edges have a `weight`."""
         with needs("A networkx graph"):
@@ -314,20 +302,15 @@ class WordGraph:
 
     @classmethod
     def load(cls, path: str | Path) -> WordGraph:
-        """Read a graph that `save` wrote, also with wgcn 0.1 (but not the mean of several windows)."""
-        folder = store.load_folder(path, "graph", _SETTINGS, retired=_RETIRED)
-        if isinstance(folder.config["window"], list):
-            raise StoreError(
-                f"{path} is a mean of graphs over the windows {folder.config['window']!r:.60}, which wgcn 0.2 "
-                "no longer reads. Build it again with one window."
-            )
+        """Read a graph that `save` wrote."""
+        folder = store.load_folder(path, "graph", _SETTINGS)
         n_words = len(folder.vocabulary)
         degrees = folder.tensor("degrees", n_words, dtype=np.float64)
         return cls(folder.vocabulary, folder.csr("adjacency", (n_words, n_words)), degrees, folder.config)
 
     def __repr__(self) -> str:
-        info = self.info()
-        return f"WordGraph({info.nodes:,} words, {info.edges:,} edges, {self.settings.get('weight', 'given')})"
+        weight = self.settings.get("weight", "given")
+        return f"WordGraph({len(self.vocabulary):,} words, {self.info().edges:,} edges, {weight})"
 
 
 def _check_columns(document_terms: csr_array, vocabulary: Vocabulary) -> None:

@@ -129,7 +129,6 @@ def save_folder(
     """
     path = Path(path)
     with writing(path):
-        _restore_previous(path)
         folder, old = _folder_target(path, kind)
     all_tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     all_tensors |= {"vocabulary.counts": vocabulary.counts, "vocabulary.document_counts": vocabulary.document_counts}
@@ -159,31 +158,24 @@ def save_folder(
     return str(document["digest"])
 
 
-def load_folder(path: str | Path, kind: str, schema: Schema, *, retired: Schema | None = None) -> Folder:
-    """Read a folder of a kind and check its digest.
-
-    The config must have exactly the keys of the schema, with values of these types. Keys in `retired`, which earlier
-    versions wrote, may be there too and are dropped.
-    """
+def load_folder(path: str | Path, kind: str, schema: Schema) -> Folder:
+    """Read a folder and check its digest. Its config must have exactly the keys of the schema, of these types."""
     path = Path(path)
-    _restore_previous(path)
     if not path.is_dir():
         raise StoreError(f"There is no {kind} folder {path}. Check the path.")
     for _ in range(_ATTEMPTS):
         config = _read(path, CONFIG, _MAX_CONFIG_BYTES)
         try:
-            return _load(path, kind, schema, retired or {}, config)
+            return _load(path, kind, schema, config)
         except StoreError:
             if _read(path, CONFIG, _MAX_CONFIG_BYTES) == config:
                 raise
     raise StoreError(f"{path} is saved again and again while it is read. Try again later.")
 
 
-def _load(path: Path, kind: str, schema: Schema, retired: Schema, content: bytes) -> Folder:
+def _load(path: Path, kind: str, schema: Schema, content: bytes) -> Folder:
     document = _parse_config(path, kind, content)
-    config = document["config"]
-    known_retired = {key: types for key, types in retired.items() if key in config}
-    _check_keys(path, "config", config, {**schema, **known_retired})
+    _check_keys(path, "config", document["config"], schema)
     tensor_file = f"{kind}.safetensors"
     names = {VOCABULARY, tensor_file, *({README} & document["files"].keys())}
     contents = {name: _read(path, name) for name in sorted(names)}
@@ -200,7 +192,7 @@ def _load(path: Path, kind: str, schema: Schema, retired: Schema, content: bytes
         vocabulary = Vocabulary(words, *counts)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} is damaged: {error}. Save or fetch it again.") from error
-    return Folder(path, {key: config[key] for key in config if key not in retired}, tensors, vocabulary)
+    return Folder(path, document["config"], tensors, vocabulary)
 
 
 def check_target(path: str | Path, kind: str | None = None) -> None:
@@ -335,11 +327,3 @@ def _read_bytes(path: Path, limit: int | None) -> bytes:
     if limit is not None and path.stat().st_size > limit:
         raise StoreError(f"{path} is larger than {limit:,} bytes, which no such file is.")
     return path.read_bytes()
-
-
-def _restore_previous(path: Path) -> None:
-    """Bring back a folder that wgcn 0.1 had moved aside when it was killed."""
-    if not os.path.lexists(path):
-        previous = path.with_name(f".{path.name}.previous")
-        with suppress(OSError):
-            previous.rename(path)
