@@ -142,9 +142,9 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
             prepared.vocabulary,
             prepared.weighting,
             words,
-            plain_settings(self.get_params(deep=False)),
-            report,
-            tuple(self.stop_words or ()),
+            settings=plain_settings(self.get_params(deep=False)),
+            report=report,
+            stop_words=tuple(self.stop_words or ()),
         )
         return prepared
 

@@ -183,9 +183,9 @@ class Prepared:
             self.weighting,
             classifier.scorer_,
             classifier.classes_,
-            plain_settings(settings),
-            report,
-            tuple(preparation.stop_words or ()),
+            settings=plain_settings(settings),
+            report=report,
+            stop_words=tuple(preparation.stop_words or ()),
         )
 
 

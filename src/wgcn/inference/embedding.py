@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,8 @@ import numpy.typing as npt
 from wgcn.inference import folder as store
 from wgcn.inference.card import embedder_card
 from wgcn.inference.terms import TERM_SCHEMA, Floats, TextTerms, add_up, load_terms
-from wgcn.text.tokenize import Tokenizer
-from wgcn.text.vocabulary import Vocabulary
-from wgcn.text.weighting import TermWeighting
 
 __all__ = ["EmbeddingModel"]
-
-_SCHEMA = {**TERM_SCHEMA, "settings": dict, "report": dict}
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +41,7 @@ class EmbeddingModel(TextTerms):
     (2, 2)
     """
 
-    tokenizer: str | Tokenizer
-    ngram_range: tuple[int, int]
-    vocabulary: Vocabulary
-    weighting: TermWeighting
     word_embeddings: npt.NDArray[np.float32]
-    settings: dict[str, Any] = field(default_factory=dict)
-    report: dict[str, Any] = field(default_factory=dict)
-    stop_words: tuple[str, ...] = ()
 
     def transform(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
         """Return one row per text, of length 1, or of zeros if no word is known.
@@ -76,17 +64,12 @@ class EmbeddingModel(TextTerms):
 
     def save(self, path: str | Path) -> str:
         """Write the embedder to a folder, completely or not at all; return its digest."""
-        config = {**self._term_config(), "settings": self.settings, "report": self.report}
         tensors = {"word_embeddings": self.word_embeddings, "idf": self.weighting.idf}
-        return store.save_folder(path, "embedder", config, tensors, self.vocabulary, embedder_card(self))
+        return store.save_folder(path, "embedder", self._term_config(), tensors, self.vocabulary, embedder_card(self))
 
     @classmethod
     def load(cls, path: str | Path) -> EmbeddingModel:
         """Read an embedder that `save` wrote. Nothing in it is executed."""
-        folder = store.load_folder(path, "embedder", _SCHEMA)
-        return cls(
-            **load_terms(folder),
-            word_embeddings=folder.tensor("word_embeddings", len(folder.vocabulary), None),
-            settings=folder.config["settings"],
-            report=folder.config["report"],
-        )
+        folder = store.load_folder(path, "embedder", TERM_SCHEMA)
+        table = folder.tensor("word_embeddings", len(folder.vocabulary), None)
+        return cls(**load_terms(folder), word_embeddings=table)

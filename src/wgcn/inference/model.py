@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,10 @@ from wgcn.inference import folder as store
 from wgcn.inference.card import model_card
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, Floats, TextTerms, load_terms
-from wgcn.text.tokenize import Tokenizer
-from wgcn.text.vocabulary import Vocabulary
-from wgcn.text.weighting import TermWeighting
 
 __all__ = ["TextModel"]
 
-_SCHEMA = {**TERM_SCHEMA, "classes": list, "sharpness": float, "multilabel": bool, "settings": dict, "report": dict}
+_SCHEMA = {**TERM_SCHEMA, "classes": list, "sharpness": float, "multilabel": bool}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +40,8 @@ class TextModel(TextTerms):
         Words that are dropped before n-grams are formed, sorted. They count as unknown words.
     """
 
-    tokenizer: str | Tokenizer
-    ngram_range: tuple[int, int]
-    vocabulary: Vocabulary
-    weighting: TermWeighting
     scorer: Scorer
     classes: npt.NDArray[Any]
-    settings: dict[str, Any] = field(default_factory=dict)
-    report: dict[str, Any] = field(default_factory=dict)
-    stop_words: tuple[str, ...] = ()
 
     def transform(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
         """Return document embeddings, of shape (documents, hidden); see `scores`."""
@@ -125,8 +115,6 @@ class TextModel(TextTerms):
             "classes": self.classes.tolist(),
             "sharpness": self.scorer.sharpness,
             "multilabel": self.scorer.multilabel,
-            "settings": self.settings,
-            "report": self.report,
         }
         return store.save_folder(path, "model", config, tensors, self.vocabulary, model_card(self))
 
@@ -143,7 +131,7 @@ class TextModel(TextTerms):
             raise StoreError(f"{folder.path}: a linear model of {n_classes} classes has a table {hidden} wide.")
         bias, prior = (folder.tensor(name, n_classes) for name in ("bias", "prior"))
         scorer = Scorer(table, head, bias, prior, config["sharpness"], config["multilabel"])
-        return cls(**terms, scorer=scorer, classes=classes, settings=config["settings"], report=config["report"])
+        return cls(**terms, scorer=scorer, classes=classes)
 
 
 def _are_extensions(given: Any, n_words: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import repeat
@@ -47,6 +47,8 @@ TERM_SCHEMA: dict[str, type | tuple[type, ...]] = {
     "stop_words": list,
     "sublinear": bool,
     "norm": str,
+    "settings": dict,
+    "report": dict,
 }
 
 
@@ -60,14 +62,17 @@ class Terms(NamedTuple):
     n_unknown: int
 
 
+@dataclass(frozen=True, eq=False)
 class TextTerms:
-    """From texts to weighted terms: the base of models of texts, which are dataclasses with these fields."""
+    """From texts to weighted terms: the base of models of texts. `settings` and `report` are for the model card."""
 
     tokenizer: str | Tokenizer
     ngram_range: tuple[int, int]
     vocabulary: Vocabulary
     weighting: TermWeighting
-    stop_words: tuple[str, ...]
+    settings: dict[str, Any] = field(default_factory=dict, kw_only=True)
+    report: dict[str, Any] = field(default_factory=dict, kw_only=True)
+    stop_words: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stop_words", tuple(sorted(set(self.stop_words))))
@@ -130,7 +135,7 @@ class TextTerms:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out cached tables: their hashes are not valid in another process."""
-        return {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+        return {item.name: getattr(self, item.name) for item in fields(self)}
 
     def _term_config(self) -> dict[str, Any]:
         """Return how texts become terms, for the config of a saved folder; `load_terms` reads it."""
@@ -142,6 +147,8 @@ class TextTerms:
             "stop_words": list(self.stop_words),
             "sublinear": self.weighting.sublinear,
             "norm": self.weighting.norm,
+            "settings": self.settings,
+            "report": self.report,
         }
 
 
@@ -166,6 +173,8 @@ def load_terms(folder: store.Folder) -> dict[str, Any]:
         "vocabulary": folder.vocabulary,
         "weighting": TermWeighting(idf, config["sublinear"], config["norm"]),
         "stop_words": tuple(config["stop_words"]),
+        "settings": config["settings"],
+        "report": config["report"],
     }
 
 
