@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from wgcn.inference.embedding import EmbeddingModel
     from wgcn.inference.model import TextModel
+    from wgcn.inference.terms import TextTerms
 
 __all__ = ["embedder_card", "model_card"]
 
@@ -58,6 +59,7 @@ def model_card(model: TextModel) -> str:
     report = model.report
     n_ngrams, n_background = int(model.vocabulary.are_ngrams.sum()), report.get("n_background", 0)
     accuracy, several = report.get("held_out_accuracy"), " (a document may have several)" * model.scorer.multilabel
+    added = (f"{more['words']:,} from {more['texts']:,} texts (by {more['how']})" for more in model.extensions)
     rows = {
         "documents in training": f"{report.get('n_documents', 0):,}",
         "of these with labels": f"{report.get('n_labelled', 0):,}",
@@ -65,10 +67,7 @@ def model_card(model: TextModel) -> str:
         "classes": f"{len(model.classes)}{several}",
         "words": f"{len(model.vocabulary) - n_ngrams:,}",
         "n-grams": f"{n_ngrams:,}" if n_ngrams else "",
-        "words added without training": ", ".join(
-            f"{added['words']:,} from {added['texts']:,} texts (by {added['how']})" for added in model.extensions
-        ),
-        "edges of the word graph": f"{report.get('n_edges', 0):,}",
+        "words added without training": ", ".join(added),
         "accuracy on held-out training documents": "not measured"
         if accuracy is None
         else f"{accuracy:.2%} of {report['n_held_out']:,}",
@@ -76,30 +75,30 @@ def model_card(model: TextModel) -> str:
     }
     shares = zip(model.classes.tolist(), model.scorer.prior.tolist(), strict=True)
     classes = "\n".join(f"- {json.dumps(name, ensure_ascii=False)}: {share:.2%}" for name, share in shares)
-    return _MODEL.format(table=_table(rows, report), classes=classes, settings=_settings(model.settings))
+    return _card(_MODEL, model, rows, classes=classes)
 
 
 def embedder_card(model: EmbeddingModel) -> str:
     """Return the README.md of an embedder's folder."""
-    report = model.report
     rows = {
-        "texts it was fitted to": f"{report.get('n_documents', 0):,}",
+        "texts it was fitted to": f"{model.report.get('n_documents', 0):,}",
         "words and n-grams": f"{len(model.vocabulary):,}",
         "columns": f"{model.word_embeddings.shape[1]:,}",
-        "edges of the word graph": f"{report.get('n_edges', 0):,}",
     }
-    return _EMBEDDER.format(table=_table(rows, report), settings=_settings(model.settings))
+    return _card(_EMBEDDER, model, rows)
 
 
-def _table(rows: dict[str, str], report: dict[str, Any]) -> str:
-    """Return a Markdown table of the rows that are not empty, and of the time and date of the fit."""
-    made = f"{report.get('date', 'unknown')}, wgcn {report.get('version', 'unknown')}"
-    rows = {**rows, "time to fit": f"{report.get('seconds', 0):.1f} s", "made": made}
-    return "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items() if value)])
-
-
-def _settings(settings: dict[str, Any]) -> str:
-    return "\n".join(f"- `{name}`: `{json.dumps(value)}`" for name, value in sorted(settings.items()))
+def _card(template: str, model: TextTerms, rows: dict[str, str], **parts: str) -> str:
+    """Fill in a template: a table of the rows that are not empty, and the settings."""
+    report = model.report
+    rows |= {
+        "edges of the word graph": f"{report.get('n_edges', 0):,}",
+        "time to fit": f"{report.get('seconds', 0):.1f} s",
+        "made": f"{report.get('date', 'unknown')}, wgcn {report.get('version', 'unknown')}",
+    }
+    table = "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items() if value)])
+    settings = "\n".join(f"- `{name}`: `{json.dumps(value)}`" for name, value in sorted(model.settings.items()))
+    return template.format(table=table, settings=settings, **parts)
 
 
 def _tuned(tuned: dict[str, Any] | None) -> str:

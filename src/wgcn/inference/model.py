@@ -136,11 +136,10 @@ class TextModel(TextTerms):
 
 def _are_extensions(given: Any, n_words: int) -> bool:
     """Whether the list of extensions in a report is one that `extend` can have written."""
-    keys = {"how": str, "words": int, "texts": int}
+    types = {"how": str, "words": int, "texts": int}
     return (
         isinstance(given, list)
-        and all(isinstance(entry, dict) and entry.keys() == keys.keys() for entry in given)
-        and all(type(entry[key]) is kind for entry in given for key, kind in keys.items())
+        and all(isinstance(entry, dict) and {key: type(entry[key]) for key in entry} == types for entry in given)
         and all(entry["words"] > 0 for entry in given)
         and sum(entry["words"] for entry in given) < n_words
     )

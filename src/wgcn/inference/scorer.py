@@ -75,13 +75,9 @@ class Scorer:
         return (scores[:, 1] - scores[:, 0]) / 2 if scores.shape[1] == 2 and not self.multilabel else scores
 
     def are_right(self, scores: Floats, targets: Floats) -> npt.NDArray[np.bool_]:
-        """Return for which documents the decision is right, if multilabel for all classes.
-
-        Scores and targets have the shape (documents, classes).
-        """
+        """Return for which documents the decision is right, if multilabel for all classes."""
         decided = self.decide(scores)
-        right = (decided == targets).all(axis=1) if self.multilabel else decided == targets.argmax(axis=1)
-        return np.asarray(right)
+        return np.asarray((decided == targets).all(axis=1) if self.multilabel else decided == targets.argmax(axis=1))
 
     def with_prior(self, prior: Floats) -> Scorer:
         """Return the scorer for documents whose classes have other shares than in training."""

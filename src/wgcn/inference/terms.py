@@ -33,7 +33,7 @@ Offsets = npt.NDArray[np.int64]
 
 # Values of gathered embeddings, and characters of text, that are processed at a time: small enough for the caches.
 _BLOCK_VALUES = 1 << 20
-BATCH_CHARACTERS = 1 << 18
+BATCH_CHARACTERS = 1 << 19
 # Characters or terms from which compiled code is loaded.
 _WORTH_COMPILING = 1 << 17
 # Characters from which, without compiled code, a table of n-grams is built and used.
