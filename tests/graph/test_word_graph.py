@@ -1,10 +1,8 @@
 from operator import attrgetter
 from pathlib import Path
 
-import networkx
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -116,21 +114,6 @@ def test_among_words_that_lack_one_or_have_another_order_is_refused(graph: WordG
     for others in (own[1:], [*own[:-1], "new"], own[::-1], [own[1], own[0], *own[2:]], []):
         with pytest.raises(InputError, match="all words of the graph, in the same order"):
             graph.among(Vocabulary(others))
-
-
-def test_networkx_form_has_the_same_edges(graph: WordGraph) -> None:
-    converted = graph.to_networkx()
-    assert set(converted.nodes) == set(graph.vocabulary)
-    np.testing.assert_allclose(
-        networkx.to_numpy_array(converted, nodelist=list(graph.vocabulary)), graph.adjacency.toarray()
-    )
-
-
-def test_edge_index_form_has_the_same_edges(graph: WordGraph) -> None:
-    index, weight = graph.to_edge_index()
-    assert index.dtype == torch.int64
-    dense = torch.sparse_coo_tensor(index, weight, graph.adjacency.shape, check_invariants=True).to_dense().numpy()
-    np.testing.assert_array_equal(dense, graph.adjacency.toarray())
 
 
 def test_saved_graph_comes_back_and_saves_to_the_same_bytes(graph: WordGraph, tmp_path: Path) -> None:

@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError, needs
+from wgcn.errors import InputError
 from wgcn.graph.association import DOCUMENT_WEIGHTS, WEIGHTS, EdgeRules, Weight, from_documents, from_windows, normalize
 from wgcn.graph.citations import from_citations
 from wgcn.graph.counts import WindowCounts
 from wgcn.inference import folder as store
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    import networkx
-    import torch
 
 __all__ = ["GraphInfo", "Neighbour", "WordGraph"]
 
@@ -272,28 +268,6 @@ class WordGraph:
             max_neighbours=int(neighbours.max()),
             settings=self.settings,
         )
-
-    def to_networkx(self) -> networkx.Graph:
-        """Return a networkx graph whose nodes are the words and whose edges have a `weight`."""
-        with needs("A networkx graph"):
-            import networkx
-        graph = networkx.from_scipy_sparse_array(self.adjacency)
-        return networkx.relabel_nodes(graph, dict(enumerate(self.vocabulary.words)), copy=False)
-
-    def to_edge_index(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the edges in the format of PyTorch Geometric.
-
-        Returns
-        -------
-        edge_index : int64 tensor of shape (2, entries)
-            Both directions of every edge, and the self-loops.
-        edge_weight : float32 tensor of shape (entries,)
-        """
-        with needs("An edge_index tensor"):
-            import torch
-        edges = self.adjacency.tocoo()
-        index = np.stack([edges.row, edges.col]).astype(np.int64)
-        return torch.from_numpy(index), torch.from_numpy(edges.data.astype(np.float32))
 
     def save(self, path: str | Path) -> str:
         """Write the graph to a folder, completely or not at all; return its digest."""
