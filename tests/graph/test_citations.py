@@ -128,8 +128,8 @@ def test_documents_out_of_reach_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("graph", "documents", "message"),
     [
-        (np.ones((2, 4)), np.eye(3), "2 by 4 but there are 2 new documents and 3 that .* 2 by 3 or 5 by 5"),
-        (np.ones((2, 3)), None, "without `documents` it must be 2 by 2"),
+        (np.ones((2, 4)), np.eye(3), "2 by 4 but there are 2 new documents and 3 in .* 2 by 3 or 5 by 5"),
+        (np.ones((2, 3)), None, "0 in `documents` .* must be 2 by 2"),
         (np.ones(2), None, "document_graph is 2 but"),
         (np.ones((2, 1)), np.ones((1, 4)), "have 3 words but those they cite have 4"),
         (-np.ones((2, 3)), np.eye(3), "not negative"),

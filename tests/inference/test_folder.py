@@ -121,9 +121,9 @@ def test_a_swapped_vocabulary_is_noticed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 2}, "newer than this wgcn reads"),
+        ({"version": 2}, "format version 2, but this wgcn reads 1"),
         ({"version": True}, "wrong type"),
-        ({"version": "1"}, "expected a number"),
+        ({"version": "1"}, "format version '1', but"),
         ({"format": "wgcn-model"}, "holds 'wgcn-model'"),
         ({"format": "other"}, "not written by wgcn"),
         ({"extra": 1}, "unknown keys"),

@@ -101,15 +101,14 @@ def attach_citations(
         raise InputError(f"hops must not be negative, got {hops}.")
     terms = floating(document_terms)
     n_new, n_words = terms.shape
-    n_known = None if documents is None else documents.shape[0]
-    if documents is not None:
-        if documents.shape[1] != n_words:
-            raise InputError(
-                f"The new documents have {n_words:,} words but those they cite have {documents.shape[1]:,}: both must "
-                "have the same columns."
-            )
-        terms = csr_array(vstack([terms, csr_array(documents, dtype=terms.dtype)], format="csr"))
-    step = normalize_documents(_all_links(document_graph, n_new, n_known))
+    known = csr_array((0, n_words)) if documents is None else csr_array(documents)
+    if known.shape[1] != n_words:
+        raise InputError(
+            f"The new documents have {n_words:,} words but those they cite have {known.shape[1]:,}: both must have the "
+            "same columns."
+        )
+    terms = csr_array(vstack([terms, known.astype(terms.dtype)], format="csr"))
+    step = normalize_documents(_all_links(document_graph, n_new, known.shape[0]))
     # The documents within 0, 1, ... hops of the new ones: the rows that each step needs.
     reached = [np.arange(n_new)]
     for _ in range(hops):
@@ -121,17 +120,15 @@ def attach_citations(
     return terms
 
 
-def _all_links(document_graph: csr_array, n_new: int, n_known: int | None) -> csr_array:
+def _all_links(document_graph: csr_array, n_new: int, n_known: int) -> csr_array:
     """Return a square graph of the new documents and the known ones."""
-    graph = csr_array(document_graph)
-    n_all = n_new + (n_known or 0)
+    graph, n_all = csr_array(document_graph), n_new + n_known
     if graph.shape == (n_all, n_all):
         return graph
     if graph.shape == (n_new, n_known):
         return csr_array(block_array([[csr_array((n_new, n_new)), graph], [None, csr_array((n_known, n_known))]]))
-    if n_known is None:
-        expected = f": without `documents` it must be {n_new} by {n_new}"
-    else:
-        expected = f" and {n_known} that they may cite: it must be {n_new} by {n_known} or {n_all} by {n_all}"
     shape = " by ".join(map(str, graph.shape))
-    raise InputError(f"document_graph is {shape} but there are {n_new} new documents{expected}.")
+    raise InputError(
+        f"document_graph is {shape} but there are {n_new} new documents and {n_known} in `documents` that they may "
+        f"cite: it must be {n_new} by {n_known or n_new} or {n_all} by {n_all}."
+    )

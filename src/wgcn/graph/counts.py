@@ -168,10 +168,8 @@ class WindowCounts:
         )
 
     def __repr__(self) -> str:
-        return (
-            f"WindowCounts({len(self.vocabulary):,} words, {self.pair_windows.nnz:,} pairs, "
-            f"{self.n_windows:,} windows of {self.window})"
-        )
+        n_words, n_pairs = len(self.vocabulary), self.pair_windows.nnz
+        return f"WindowCounts({n_words:,} words, {n_pairs:,} pairs, {self.n_windows:,} windows of {self.window})"
 
 
 def _count_type(largest: int) -> type[np.signedinteger[Any]]:

@@ -115,10 +115,7 @@ def as_long(nearby: Floats, learnt: Floats, weights: Floats, new: Floats) -> Flo
 def _rows_of_new_words(
     model: TextModel, corpus: Corpus, places: Ids, learnt: Mask
 ) -> tuple[Vocabulary, Floats, Floats]:
-    """Return the new words that share a text with a known one, their rows and idf.
-
-    `places` are the indices in the model of the words of the corpus, -1 for new ones; `learnt` marks those of training.
-    """
+    """Return the new words that share a text with a known one, their rows and idf; `places` as in `new_words`."""
     counts, n_texts, known = corpus.vocabulary.document_counts.astype(float), len(corpus), places >= 0
     # As if the texts were as many as in training: no new word is rarer than the rarest known one can be.
     sizes = (model.report.get(name) for name in ("n_documents", "n_background"))
@@ -140,10 +137,7 @@ def _rows_of_new_words(
 
 
 def _mean_of_texts(terms: csr_array, table: Floats, known: Mask) -> tuple[Floats, Mask]:
-    """Return N, minus the mean of all texts, and which words share a text with a known one.
-
-    `terms` has the shape (texts, words), `table` (words, columns) with zeros for new words.
-    """
+    """Return N, minus the mean of all texts, and which words share a text with a known one; new words have row 0."""
     n_texts, n_columns = terms.shape[0], table.shape[1]
     sums, total, n_known = np.zeros_like(table), np.zeros(n_columns), np.zeros(len(table))
     step = max(_BLOCK_VALUES // max(n_columns, 1), 1)

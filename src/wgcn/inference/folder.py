@@ -153,8 +153,6 @@ def save_folder(
         )
     with writing(path), made_folder(folder), locked_folder(folder):
         _put(folder, contents)
-        if README in old and README not in contents:
-            (folder / README).unlink(missing_ok=True)
     return str(document["digest"])
 
 
@@ -286,10 +284,8 @@ def _parse_config(path: Path, kind: str, content: bytes) -> dict[str, Any]:
     if document["format"] != f"wgcn-{kind}":
         raise StoreError(f"{path} holds {document['format']!r:.60}, but 'wgcn-{kind}' is expected here.")
     version = document.get("version")
-    if not isinstance(version, int) or version < 1:
-        raise StoreError(f"{path} has the format version {version!r:.60}; expected a number.")
-    if version > VERSION:
-        raise StoreError(f"{path} has format version {version}, newer than this wgcn reads ({VERSION}). Update wgcn.")
+    if not isinstance(version, int) or version != VERSION:
+        raise StoreError(f"{path} has format version {version!r:.60}, but this wgcn reads {VERSION}. Update wgcn.")
     _check_keys(path, CONFIG, document, _DOCUMENT)
     if document["digest"] != _digest(document):
         raise StoreError(f"{path} is damaged: {CONFIG} does not match its digest. Save or fetch it again.")

@@ -34,10 +34,8 @@ Offsets = npt.NDArray[np.int64]
 # Values of gathered embeddings, and characters of text, that are processed at a time: small enough for the caches.
 _BLOCK_VALUES = 1 << 20
 BATCH_CHARACTERS = 1 << 19
-# Characters or terms from which compiled code is loaded.
-_WORTH_COMPILING = 1 << 17
-# Characters from which, without compiled code, a table of n-grams is built and used.
-_WORTH_A_TABLE = 1 << 17
+# Characters or terms from which compiled code is loaded or, without it, a table of n-grams is built.
+_WORTH_COMPILING = _WORTH_A_TABLE = 1 << 17
 
 UNSOUND = "{}: config.json has values that no model has. Save or fetch it again."
 
@@ -79,10 +77,7 @@ class TextTerms:
 
     def terms(self, texts: Iterable[str]) -> Terms:
         """Tokenise texts and weight their terms."""
-        return self._terms(list(checked_texts(texts)))
-
-    def _terms(self, texts: list[str]) -> Terms:
-        ids, offsets = self._encode(texts)
+        ids, offsets = self._encode(list(checked_texts(texts)))
         known = ids >= 0
         before = np.concatenate(([0], np.cumsum(known, dtype=np.int64)))  # known tokens before each
         counts, words, new_offsets = count_terms(ids[known], before[offsets], len(self.vocabulary))
@@ -95,7 +90,7 @@ class TextTerms:
         """Apply a function of weighted terms to texts in batches, on `n_jobs` threads; return one row per text."""
 
         def work(batch: list[str]) -> Floats:
-            return function(*self._terms(batch)[:3])
+            return function(*self.terms(batch)[:3])
 
         batches, threads = in_batches(checked_texts(texts), BATCH_CHARACTERS), n_threads(n_jobs)
         if threads == 1:
