@@ -102,18 +102,14 @@ def from_documents(document_terms: csr_array, weight: Weight, rules: EdgeRules) 
 
 
 def product(left: csr_array, right: csr_array, rules: EdgeRules) -> csr_array:
-    """Return L^T R as edges between words; where that is not symmetric, its mean with R^T L.
-
-    `left` and `right` have the shape (documents, words). The product is formed in blocks of rows that are pruned at
-    once, so that only the edges that are kept are held in memory.
-    """
+    """Return the mean of L^T R and R^T L, of two matrices of documents by words, as edges between words."""
     factors = [(csr_array(left.T), right)]
     if left is not right:
         factors.append((csr_array(right.T), left))
     transposed = factors[0][0]
     entries = np.concatenate(([0], np.cumsum(np.diff(right.indptr)[transposed.indices], dtype=np.int64)))
     diagonal = np.zeros(left.shape[1], left.dtype)
-    blocks = []
+    blocks = []  # of rows, pruned at once, so that only the edges that are kept are held in memory
     for first, last in row_blocks(entries[transposed.indptr], _BLOCK_ENTRIES):
         block = csr_array(_mean([rows[first:last] @ other for rows, other in factors]), dtype=left.dtype)
         diagonal[first:last] = block.diagonal(first)

@@ -20,8 +20,7 @@ __all__ = ["attach_citations", "from_citations", "normalize_documents"]
 def normalize_documents(document_graph: csr_array, *, directed: bool = False) -> csr_array:
     """Return D^-1/2 (A + I) D^-1/2, where entry [i, j] of A is positive if document i cites document j.
 
-    If directed, D on the left is for the citations a document makes, on the right for those it gets. Otherwise a
-    citation counts both ways.
+    If directed, D is for the citations made on the left, received on the right; otherwise one counts both ways.
     """
     graph = csr_array(document_graph, dtype=np.float32)
     if graph.shape[0] != graph.shape[1]:

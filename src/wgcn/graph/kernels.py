@@ -99,11 +99,7 @@ def count_rows(ids, offsets, positions, starts, document_of, window, first, last
 def weigh_pairs(  # type: ignore[no-untyped-def]
     indptr, columns, values, log_marginals, log_windows, measure, threshold, min_count, first, last
 ):
-    """Return float32 weights of the pairs in rows first, ..., last - 1 of a CSR matrix of #W(i, j).
-
-    `log_marginals` is log p(i), `log_windows` log #W, `measure` PMI, NPMI or COUNT. A pair seen fewer than `min_count`
-    times, or whose weight is not above the threshold, gets weight 0.
-    """
+    """Return float32 weights of the pairs in rows first, ..., last - 1 of #W(i, j); those that are not kept get 0."""
     base = indptr[first]
     weights = np.zeros(indptr[last] - base, np.float32)
     for row in range(first, last):
@@ -160,10 +156,7 @@ def mirror(indptr, columns, weights, diagonal):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def strongest(indptr, columns, weights, k):  # type: ignore[no-untyped-def]
-    """Mark the diagonal of a symmetric matrix, and each entry among the k largest others of its row or column.
-
-    Of equal weights those with smaller columns come first.
-    """
+    """Mark the diagonal, and each entry among the k largest others of its row or column; equal ones by column."""
     in_row = np.ones(len(weights), np.bool_)
     for row in range(len(indptr) - 1):
         begin, end = indptr[row], indptr[row + 1]

@@ -38,10 +38,7 @@ def check_picture(path: str | Path) -> None:
 
 @contextmanager
 def drawing(size: tuple[float, float], *paths: str | Path) -> Iterator[Figure]:
-    """Give a figure of a size in inches; it is then written to the paths, each completely or not at all.
-
-    The suffix of a path is the format. The same drawing gives the same bytes: no date is written.
-    """
+    """Give a figure of a size in inches and write it to the paths; the same drawing gives the same bytes."""
     for path in paths:
         check_picture(path)
     from matplotlib import rc_context
@@ -59,10 +56,7 @@ def drawing(size: tuple[float, float], *paths: str | Path) -> Iterator[Figure]:
 def plot_confusion(
     truth: npt.NDArray[np.int64], predicted: npt.NDArray[np.int64], names: list[str], path: str | Path
 ) -> None:
-    """Draw the confusion matrix: one row per true class, coloured by the share of its documents.
-
-    `truth` and `predicted` have the shape (documents,) and are indices into the names.
-    """
+    """Draw the confusion matrix, coloured by the shares of each true class; `truth`, `predicted`: indices of names."""
     n = len(names)
     counts = np.zeros((n, n), np.int64)
     np.add.at(counts, (truth, predicted), 1)

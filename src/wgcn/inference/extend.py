@@ -98,10 +98,9 @@ def part_of(vocabulary: Vocabulary, places: Ids) -> Vocabulary:
 
 
 def as_long(nearby: Floats, learnt: Floats, weights: Floats, new: Floats) -> Floats:
-    """Return the rows of new words, centred and scaled so that those of learnt words get the length of their own rows.
+    """Return N of new words, centred and scaled as makes N of learnt words (`nearby`) as long as their rows `learnt`.
 
-    `nearby` and `learnt` are N and the centred table for learnt words, `weights` their weights in averages, `new` is N
-    for new words. No row gets longer than the longest learnt one.
+    `weights` are those of the learnt words in averages. No row gets longer than the longest learnt one.
     """
     centre = np.average(nearby, axis=0, weights=weights)
     own, spread = (float(np.sqrt(weights @ np.square(rows).sum(axis=1))) for rows in (learnt, nearby - centre))

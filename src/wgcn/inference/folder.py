@@ -92,11 +92,8 @@ class Folder:
 
 
 def check_csr(matrix: csr_array) -> None:
-    """Raise a ValueError unless the arrays of a sparse matrix are consistent and its values finite.
-
-    The full check of scipy is not enough: it skips all indices if the last entry of `indptr` is not positive, and the
-    differences between entries may overflow.
-    """
+    """Raise a ValueError unless the arrays of a sparse matrix are consistent and its values finite."""
+    # scipy's full check skips all indices if the last entry of `indptr` is not positive, and differences may overflow.
     starts, ends = matrix.indptr[:-1], matrix.indptr[1:]
     if matrix.indptr[0] != 0 or (ends < starts).any() or matrix.indptr[-1] != len(matrix.indices):
         raise ValueError("its rows do not follow one another")
@@ -194,10 +191,7 @@ def _load(path: Path, kind: str, schema: Schema, content: bytes) -> Folder:
 
 
 def check_target(path: str | Path, kind: str | None = None) -> None:
-    """Raise an InputError if a file (kind None) or a folder of a kind could not be written there. Changes nothing.
-
-    Called before work that takes long, so that its result is not lost.
-    """
+    """Raise an InputError if a file (kind None) or a folder of a kind could not be written there: before long work."""
     path = Path(path)
     with writing(path):
         if kind is None:

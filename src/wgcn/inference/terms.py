@@ -174,10 +174,7 @@ def load_terms(folder: store.Folder) -> dict[str, Any]:
 
 
 def add_up(word_embeddings: Floats, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
-    """Return X_dv H_vm, of shape (documents, hidden): the weighted sums of the embeddings of words.
-
-    `weights` and `words` are the non-zero entries of X_dv and their columns, `offsets` where each row begins.
-    """
+    """Return X_dv H_vm: for each document the sum of the rows of its words, times their weights (see `Terms`)."""
     n_documents, hidden = len(offsets) - 1, word_embeddings.shape[1]
     embedded = np.zeros((n_documents, hidden), word_embeddings.dtype)
     if weights.dtype == embedded.dtype and _worth_compiling(len(words)):
