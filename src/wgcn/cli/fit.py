@@ -119,7 +119,7 @@ def _train_linear(
     from wgcn.linear.tuning import Tuning
 
     with steps() as bars:
-        estimator.set_params(tune=Tuning(callbacks=[_Trials(bars)]))
+        estimator.set_params(tune=Tuning(callbacks=[_Trials(bars).on_trial]))
         return estimator.fit(texts, labels, unlabeled=unlabeled).model_
 
 

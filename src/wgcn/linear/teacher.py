@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array
 from sklearn.linear_model import LogisticRegression
 
-from wgcn.linear.space import find_space, given_space, unit_rows
+from wgcn.linear.space import find_space, scaled, unit_rows
 from wgcn.linear.splits import few_labels
 
 __all__ = ["Taught", "Teacher", "sample_unlabelled"]
@@ -57,16 +57,12 @@ class Taught(NamedTuple):
 
 
 class Teacher:
-    """All documents, the `n_labelled` labelled ones first, and the graph of the nearest ones.
+    """All documents and the graph of the nearest ones.
 
     terms : (documents, words); adjacency : (words, words), A_vv; vectors : (words, values), given word vectors.
     """
 
-    def __init__(
-        self, terms: csr_array, n_labelled: int, adjacency: csr_array | None, vectors: Floats | None = None
-    ) -> None:
-        others = n_labelled + sample_unlabelled(terms.shape[0] - n_labelled, n_labelled)
-        terms = terms[np.concatenate([np.arange(n_labelled), others])]
+    def __init__(self, terms: csr_array, adjacency: csr_array | None, vectors: Floats | None = None) -> None:
         self._n_words = terms.shape[1]
         self._words = np.arange(self._n_words)
         if adjacency is not None:
@@ -77,12 +73,13 @@ class Teacher:
         self._table = space.words  # E, (words, columns)
         self._vectors: tuple[Floats, Floats] | None = None  # of words and of documents
         if vectors is not None:
-            given = given_space(terms, vectors[self._words])
+            words = scaled(terms, vectors[self._words].astype(np.float32))
+            rows, weight = np.asarray(terms @ words), np.float32(_VECTOR_WEIGHT)
             length = float(np.linalg.norm(space.weights))
-            positions = np.hstack([np.float32(length) * positions, np.float32(_VECTOR_WEIGHT) * given.documents(terms)])
+            positions = np.hstack([np.float32(length) * positions, weight * unit_rows(rows)])
             positions /= np.float32(np.hypot(length, _VECTOR_WEIGHT))
-            self._table = np.hstack([space.words, np.float32(_VECTOR_WEIGHT) * given.words])
-            self._vectors = given.words, np.asarray(terms @ given.words)
+            self._table = np.hstack([space.words, weight * words])
+            self._vectors = words, rows
         self._graph = _nearest_documents(positions)
         self._rows = np.asarray(terms @ self._table)
 
