@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array, random_array
 
 from wgcn.errors import InputError
-from wgcn.linear import kernels, operator
+from wgcn.linear import kernels
 from wgcn.linear.model import LinearSettings, fit_linear
 from wgcn.linear.scales import graph_scale, naive_bayes_scales
 from wgcn.linear.teacher import Taught
@@ -261,16 +261,6 @@ def test_freer_words_are_used_more() -> None:
     )
     assert freer[0] - freer[1] > plain[0] - plain[1]
     assert abs(freer[2]) < abs(plain[2])
-
-
-def test_forming_the_product_first_gives_the_same_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    x, a, targets = problem()
-    settings = LinearSettings(max_iter=500, tol=1e-13)
-    monkeypatch.setattr(operator, "_product_is_smaller", lambda *_: False)
-    through = fit_linear(x, targets, a, settings)
-    monkeypatch.setattr(operator, "_product_is_smaller", lambda *_: True)
-    formed = fit_linear(x, targets, a, settings)
-    np.testing.assert_allclose(formed.word_embeddings, through.word_embeddings, atol=1e-5)
 
 
 def test_alpha_zero_leaves_the_graph_out() -> None:

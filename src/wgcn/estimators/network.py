@@ -17,8 +17,7 @@ from wgcn.estimators.matrix import MatrixClassifier, TrainingData
 from wgcn.graph import WordGraph
 from wgcn.inference.folder import check_target
 from wgcn.inference.scorer import Scorer
-from wgcn.network.callbacks import Callback
-from wgcn.network.settings import NetworkSettings, TrainedNetwork, TrainingSettings
+from wgcn.network.settings import Callback, NetworkSettings, TrainedNetwork, TrainingSettings
 
 __all__ = ["WGCNNetworkClassifier"]
 

@@ -8,18 +8,15 @@ the result does not depend on the number of threads.
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 from scipy.sparse import csr_array
 
 from wgcn.cores import available_cores
+from wgcn.linear.arrays import Floats
 
 __all__ = ["multiply"]
-
-Floats = npt.NDArray[Any]
 
 _SMALL = 200_000  # multiplications that one thread has done before others have begun
 

@@ -20,15 +20,14 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from wgcn.checks import check_least
 from wgcn.cores import n_threads
 from wgcn.errors import InputError
+from wgcn.linear.arrays import Floats
 from wgcn.linear.kernels import multiply
 from wgcn.linear.operator import DocumentOperator
 from wgcn.linear.scales import graph_scale, naive_bayes_scales
@@ -36,8 +35,6 @@ from wgcn.linear.solver import minimize
 from wgcn.linear.teacher import Taught
 
 __all__ = ["LinearFit", "LinearSettings", "fit_linear"]
-
-Floats = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,14 @@ X : (documents, words), A : (words, words), R and W : (words, columns), G and sc
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from wgcn.linear.arrays import Floats
 from wgcn.linear.kernels import multiply
 
 __all__ = ["DocumentOperator"]
-
-Floats = npt.NDArray[Any]
 
 
 class DocumentOperator:
@@ -44,7 +41,8 @@ class DocumentOperator:
         self.shape = documents.shape[1], n_columns
         self._memory = [np.empty(self.shape, documents.dtype) for _ in range(2)]
         self._dense: Floats | None = None  # X M, (documents, words)
-        if self._adjacency is not None and _product_is_smaller(documents, self._adjacency):
+        # With few documents, forming X M once is cheaper than applying A every time.
+        if self._adjacency is not None and documents.shape[0] * documents.shape[1] < self._adjacency.nnz:
             self._dense = np.ascontiguousarray(self._mix(documents.toarray().T.copy()).T)
         else:
             self._documents, self._transposed = documents, csr_array(documents.T)
@@ -75,8 +73,3 @@ class DocumentOperator:
             back = self._mix(back, self._memory[1])
         np.multiply(1 if self._scales is None else self._scales, back, out=out)
         return out
-
-
-def _product_is_smaller(documents: csr_array, adjacency: csr_array) -> bool:
-    """Whether there are so few documents that forming X M once is cheaper than applying A every time."""
-    return bool(documents.shape[0] * documents.shape[1] < adjacency.nnz)

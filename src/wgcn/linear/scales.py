@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
-__all__ = ["graph_scale", "naive_bayes_scales"]
+from wgcn.linear.arrays import Floats
 
-Floats = npt.NDArray[Any]
+__all__ = ["graph_scale", "naive_bayes_scales"]
 
 _SAMPLE = 400  # documents by which the graph is scaled
 

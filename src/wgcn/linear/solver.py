@@ -14,14 +14,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg.blas import daxpy, saxpy
 
 from wgcn.errors import InputError
+from wgcn.linear.arrays import Floats
 
 __all__ = ["minimize"]
 
-Floats = npt.NDArray[Any]
 Objective = Callable[[Floats], tuple[float, Floats]]
 Pair = tuple[Floats, Floats, float]  # a step s, the change y of the gradient along it, and 1 / (s y)
 

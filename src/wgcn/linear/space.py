@@ -12,18 +12,16 @@ direction, which B leaves out where it stands out.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.utils.extmath import randomized_svd
 
 from wgcn.errors import InputError
+from wgcn.linear.arrays import Floats
 
 __all__ = ["WordSpace", "find_space", "scaled", "unit_rows"]
-
-Floats = npt.NDArray[Any]
 
 _MOST_DOCUMENTS = 50_000  # for the singular vectors; more change them little
 _ROUNDING = 1e-10  # share of squared length below which there is nothing

@@ -24,6 +24,7 @@ from sklearn.utils import check_random_state
 
 from wgcn.checks import check_least, check_share
 from wgcn.inference.scorer import Scorer
+from wgcn.linear.arrays import Floats, Rows
 from wgcn.linear.model import LinearFit, LinearSettings, fit_linear
 from wgcn.linear.scales import graph_scale
 from wgcn.linear.splits import cross_validation_parts, held_out_mask
@@ -31,9 +32,6 @@ from wgcn.linear.teacher import Taught, Teacher, sample_unlabelled
 from wgcn.linear.tuning import Settings, Tuned, Tuning, tune
 
 __all__ = ["LinearTask", "LinearTrained", "LinearTraining", "calibrate", "train_linear"]
-
-Floats = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 _SHARPNESS = 2.0  # factor of the scores where nothing can be held out
 # Fewer labelled documents than this are all needed for fitting, and too few to calibrate by.

@@ -17,18 +17,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from warnings import warn
 
 import numpy as np
-import numpy.typing as npt
 
 from wgcn.errors import InputError, WGCNWarning
+from wgcn.linear.arrays import Floats, Rows
 
 __all__ = ["Trial", "Tuned", "Tuning", "tune"]
 
-Floats = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 Settings = dict[str, float]
 Judge = Callable[[Rows, Settings], Floats]
 

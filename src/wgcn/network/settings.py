@@ -1,9 +1,9 @@
-"""Settings of the network and of its training, and the result of a training. Needs no torch."""
+"""Settings of the network and of its training, its callbacks, and its result. Needs no torch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,10 @@ import numpy.typing as npt
 from wgcn.checks import check_least, check_numbers, check_share
 from wgcn.errors import InputError
 
-__all__ = ["EpochRecord", "NetworkSettings", "TrainedNetwork", "TrainingSettings"]
+if TYPE_CHECKING:
+    from wgcn.network.module import WGCN
+
+__all__ = ["Callback", "EpochRecord", "NetworkSettings", "TrainedNetwork", "TrainingSettings"]
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,13 @@ class EpochRecord(NamedTuple):
     seconds: float
     network: int = 0
     refit: bool = False
+
+
+class Callback(Protocol):
+    """Receives every epoch. It may raise KeyboardInterrupt to end the training."""
+
+    def on_epoch(self, record: EpochRecord, model: WGCN) -> None:
+        """Handle the end of an epoch; the model must not be changed."""
 
 
 @dataclass(frozen=True, eq=False)

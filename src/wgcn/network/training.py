@@ -22,11 +22,10 @@ from torch import Tensor
 
 from wgcn.device import find_device
 from wgcn.errors import InputError
-from wgcn.network.callbacks import Callback
 from wgcn.network.centring import can_fold, find_centring, fold
 from wgcn.network.checkpoint import Checkpoint, digest
 from wgcn.network.module import WGCN, Centring, SparseMatrix, sparse_matrix
-from wgcn.network.settings import EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
+from wgcn.network.settings import Callback, EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
 
 __all__ = ["Progress", "Run", "Training", "train"]
 
