@@ -13,8 +13,7 @@ from scipy.sparse import csr_array, random_array
 
 from wgcn.errors import InputError
 from wgcn.linear import kernels
-from wgcn.linear.model import LinearSettings, fit_linear
-from wgcn.linear.scales import graph_scale, naive_bayes_scales
+from wgcn.linear.model import LinearSettings, fit_linear, graph_scale, naive_bayes_scales
 from wgcn.linear.teacher import Taught
 
 

@@ -25,8 +25,7 @@ from sklearn.utils import check_random_state
 from wgcn.checks import check_least, check_share
 from wgcn.inference.scorer import Scorer
 from wgcn.linear.arrays import Floats, Rows
-from wgcn.linear.model import LinearFit, LinearSettings, fit_linear
-from wgcn.linear.scales import graph_scale
+from wgcn.linear.model import LinearFit, LinearSettings, fit_linear, graph_scale
 from wgcn.linear.splits import cross_validation_parts, held_out_mask
 from wgcn.linear.teacher import Taught, Teacher, sample_unlabelled
 from wgcn.linear.tuning import Settings, Tuned, Tuning, tune
@@ -105,13 +104,12 @@ def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
         task = replace(task, terms=task.terms[used], targets=task.targets[used], weight=task.weight[used])
     trainer = _Trainer(task, training)
     tuned = trainer.tune(training.tuning) if training.tuning is not None else None
-    everything = np.arange(len(task.targets))
     if trainer.calibrates_by_teacher:
-        scorer, fits = trainer.train(everything)
+        scorer, fits = trainer.train(trainer.rows)
         calibration = trainer.calibrate_by_teacher(scorer)
     else:
         calibration, start = trainer.calibrate_by_holding_out()
-        scorer, fits = trainer.train(everything, start)
+        scorer, fits = trainer.train(trainer.rows, start)
     scorer = replace(scorer, sharpness=calibration.sharpness)
     if training.class_prior is not None:
         scorer = scorer.with_prior(training.class_prior)
@@ -122,7 +120,7 @@ class _Trainer:
     """The steps of a training, with the settings in use, which `tune` changes. `rows` are labelled documents."""
 
     def __init__(self, task: LinearTask, training: LinearTraining) -> None:
-        self.task, self.training = task, training
+        self.task, self.training, self.rows = task, training, np.arange(len(task.targets))
         self.settings, self.teacher_weight = training.settings, training.teacher
         self.binary = task.targets.shape[1] == 2 and not task.multilabel  # then one column is fitted
         self.scale = graph_scale(task.terms, task.adjacency, task.weight)
@@ -151,16 +149,13 @@ class _Trainer:
     def _are_right(self, part: Rows, values: Settings) -> npt.NDArray[np.bool_]:
         """Fit with some settings without some documents, and return for which of these the model is right."""
         self._use(values)
-        rest = self._without(part)
+        rest = np.setdiff1d(self.rows, part)
         scorer = self._scorer(self._first_fit(rest), rest)
         return scorer.are_right(scorer.scores_of(self.task.terms[part]), self.task.targets[part])
 
     def _folds(self) -> list[Rows]:
         random = check_random_state(self.training.random_state)
         return cross_validation_parts(self.task.codes, self.task.targets, random)
-
-    def _without(self, part: Rows) -> Rows:
-        return np.setdiff1d(np.arange(len(self.task.targets)), part)
 
     def _use(self, values: Settings) -> None:
         values = dict(values)
@@ -200,19 +195,20 @@ class _Trainer:
     def calibrate_by_teacher(self, scorer: Scorer) -> Calibration:
         """Cross-validate the teacher alone, which learns in a fraction of a second.
 
-        Its scores are of another size than those of the scorer; unlabelled documents give the ratio.
+        Its scores are of another size than those of the scorer: the ratio is that of their standard deviations around
+        the mean of a document, over the unlabelled documents.
         """
         assert self.teacher is not None
         targets, parts, scores = self.task.targets, self._folds(), []
         if not parts:
             return Calibration()
         for part in parts:
-            rest = self._without(part)
+            rest = np.setdiff1d(self.rows, part)
             scores.append(self.teacher.teach(targets[rest], rest).scores(self.task.terms[part]))
         places = np.concatenate(parts)
         found = calibrate(scorer, np.vstack(scores), targets[places], len(np.unique(places)))
-        own = _deviation(scorer.scores_of(self.unlabelled))
-        taught = _deviation(self.teacher.teach(targets, np.arange(len(targets))).scores(self.unlabelled))
+        both = scorer.scores_of(self.unlabelled), self.teacher.teach(targets, self.rows).scores(self.unlabelled)
+        own, taught = (float(np.std(each - each.mean(axis=1, keepdims=True))) for each in both)
         ratio = taught / own if own > 0 and taught > 0 else 1.0
         return found._replace(sharpness=found.sharpness * ratio)
 
@@ -285,8 +281,3 @@ def calibrate(scorer: Scorer, scores: Floats, targets: Floats, n_documents: int 
 
     best = float(np.exp(minimize_scalar(loss, bounds=(-4.0, 4.0), method="bounded").x))
     return Calibration(best, float(np.mean(scorer.are_right(scores, targets))), n_documents)
-
-
-def _deviation(scores: Floats) -> float:
-    """Return the standard deviation of the scores of a document around their mean, over all documents."""
-    return float(np.std(scores - scores.mean(axis=1, keepdims=True)))
