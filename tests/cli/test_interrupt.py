@@ -53,13 +53,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 class Pressing:
     """A progress bar in whose second epoch Ctrl-C is pressed."""
 
-    def __init__(self, max_epochs: int) -> None:
-        pass
-
-    def __enter__(self) -> "Pressing":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def __init__(self, *_: object) -> None:
         pass
 
     def on_epoch(self, record: Any, model: object) -> None:
@@ -70,7 +64,7 @@ class Pressing:
 def test_ctrl_c_in_the_network_writes_no_model(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = contents(folder)
     fit = ["fit", folder / "train.csv", "-m", folder / "model", *NETWORK]
-    monkeypatch.setattr("wgcn.network.callbacks.ProgressBar", Pressing)
+    monkeypatch.setattr("wgcn.cli.fit.EpochBar", Pressing)
     code, out, err = run(*fit)
     assert (code, out) == (130, "")
     assert err.splitlines()[1:] == [

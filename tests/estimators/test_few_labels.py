@@ -128,7 +128,7 @@ def test_a_label_of_minus_one_or_none_is_the_same_as_no_label() -> None:
 def test_what_the_teacher_says_counts_by_its_weight_and_the_share_of_documents_without_a_label(n_classes: int) -> None:
     data = matrices(n_classes)
     n_labelled, n_others = len(data.y), data.unlabeled.shape[0]
-    guide = Teacher(csr_array(vstack([data.x, data.unlabeled])), n_labelled, data.graph.adjacency)
+    guide = Teacher(csr_array(vstack([data.x, data.unlabeled])), data.graph.adjacency)
     taught = guide.teach(np.eye(n_classes, dtype=np.float32)[data.y], np.arange(n_labelled))
     # With hardly any loss nothing else is learnt.
     model = fitted(data, unlabeled=data.unlabeled, teacher=3.0, self_training=0, C=1e-7)

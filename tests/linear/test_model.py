@@ -13,9 +13,7 @@ from scipy.sparse import csr_array, random_array
 
 from wgcn.errors import InputError
 from wgcn.linear import kernels
-from wgcn.linear.model import LinearSettings, fit_linear
-from wgcn.linear.operator import GraphBlock
-from wgcn.linear.scales import graph_scale, naive_bayes_scales
+from wgcn.linear.model import LinearSettings, fit_linear, graph_scale, naive_bayes_scales
 from wgcn.linear.teacher import Taught
 
 
@@ -262,16 +260,6 @@ def test_freer_words_are_used_more() -> None:
     )
     assert freer[0] - freer[1] > plain[0] - plain[1]
     assert abs(freer[2]) < abs(plain[2])
-
-
-def test_forming_the_product_first_gives_the_same_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    x, a, targets = problem()
-    settings = LinearSettings(max_iter=500, tol=1e-13)
-    monkeypatch.setattr(GraphBlock, "is_larger_than", lambda *_: False)
-    through = fit_linear(x, targets, a, settings)
-    monkeypatch.setattr(GraphBlock, "is_larger_than", lambda *_: True)
-    formed = fit_linear(x, targets, a, settings)
-    np.testing.assert_allclose(formed.word_embeddings, through.word_embeddings, atol=1e-5)
 
 
 def test_alpha_zero_leaves_the_graph_out() -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 
 from wgcn.linear import kernels
-from wgcn.linear.kernels import add_product, multiply
-from wgcn.linear.operator import DocumentOperator, GraphBlock
+from wgcn.linear.kernels import multiply
+from wgcn.linear.operator import DocumentOperator
 
 POOL = ThreadPoolExecutor(3)
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -34,7 +34,7 @@ class Problem:
         half = random_array((v, v), density=0.6, rng=rng)
         x, a = csr_array(random_array((n, v), density=0.4, rng=rng)), csr_array(half + half.T)
         scales = rng.random((v, k)) + 0.5 if with_scales else None
-        self.operator = DocumentOperator(x, GraphBlock(a, factor, POOL), scales, k, POOL)
+        self.operator = DocumentOperator(x, a, factor, scales, k, POOL)
         self.matrix = x.toarray() @ (np.eye(v) + factor * a.toarray())  # X M
         self.table = np.eye(v) + factor * a.toarray()
         self.scales = np.ones((v, k)) if scales is None else scales
@@ -99,11 +99,11 @@ def test_products_equal_those_of_scipy(dtype: type) -> None:
 @DTYPES
 def test_a_product_is_added_to_rows_with_entries_and_to_rows_without(dtype: type) -> None:
     rng = np.random.default_rng(0)
-    x = csr_array(np.where(rng.random((50, 20)) < 0.1, rng.random((50, 20)), 0).astype(dtype))
-    assert 0 < (np.diff(x.indptr) == 0).sum() < 50
-    dense, base = rng.random((20, 7)).astype(dtype), rng.random((50, 7)).astype(dtype)
-    room = np.full_like(base, np.nan)
-    total = add_product(base, 0.3, x, dense, POOL, room)
+    a = csr_array(np.where(rng.random((50, 50)) < 0.04, rng.random((50, 50)), 0).astype(dtype))
+    assert 0 < (np.diff(a.indptr) == 0).sum() < 50
+    dense = rng.random((50, 7)).astype(dtype)
+    room = np.full_like(dense, np.nan)
+    total = multiply(a, dense, POOL, room, 0.3)
     assert total is room
-    np.testing.assert_allclose(total, base + 0.3 * (x @ dense), rtol=1e-5)
-    assert np.array_equal(add_product(base, 0.3, x, dense), total)
+    np.testing.assert_allclose(total, dense + 0.3 * (a @ dense), rtol=1e-5)
+    assert np.array_equal(multiply(a, dense, factor=0.3), total)

@@ -11,8 +11,7 @@ from wgcn.errors import InputError
 from wgcn.inference.scorer import Scorer
 from wgcn.linear import teacher
 from wgcn.linear import training as linear_training
-from wgcn.linear.model import LinearSettings, fit_linear
-from wgcn.linear.scales import graph_scale
+from wgcn.linear.model import LinearSettings, fit_linear, graph_scale
 from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, calibrate, train_linear
 
 SETTINGS = LinearSettings(tol=1e-8, max_iter=500)

@@ -21,7 +21,7 @@ from wgcn.linear.model import LinearSettings
 from wgcn.linear.splits import cross_validation_parts
 from wgcn.linear.teacher import Taught, Teacher
 from wgcn.linear.training import LinearTask, LinearTraining, train_linear
-from wgcn.linear.tuning import Settings, Trial, TrialCallback, Tuned, Tuning, tune
+from wgcn.linear.tuning import Settings, Trial, Tuned, Tuning, tune
 
 DEFAULT = {"alpha": 0.5, "naive_bayes": 0.5, "C": 0.5}
 
@@ -52,7 +52,7 @@ class Oracle:
         *,
         seconds: float = np.inf,
         trials: int = 12,
-        callbacks: Sequence[TrialCallback] = (),
+        callbacks: Sequence[Callable[[Trial], object]] = (),
         default: Settings = DEFAULT,
         weight: np.ndarray | None = None,
         random_state: int = 0,
@@ -218,15 +218,14 @@ def test_a_document_counts_as_much_as_its_weight() -> None:
 def test_callbacks_see_the_trials_and_may_end_them() -> None:
     seen: list[Trial] = []
 
-    class Watching:
-        def on_trial(self, trial: Trial) -> None:
-            seen.append(trial)
-            if trial.number == 4:
-                raise KeyboardInterrupt
+    def watch(trial: Trial) -> None:
+        seen.append(trial)
+        if trial.number == 4:
+            raise KeyboardInterrupt
 
     oracle = Oracle(balanced(200), better_with(200, 40))
     with pytest.raises(KeyboardInterrupt):
-        oracle.tune(callbacks=[Watching()])
+        oracle.tune(callbacks=[watch])
     assert [trial.settings for trial in seen] == oracle.tried
     assert [trial.best_accuracy for trial in seen[1:]] == [0.7, 0.7, 0.7]
     assert seen[0].accuracy == seen[0].best_accuracy == pytest.approx(0.5, abs=0.1)

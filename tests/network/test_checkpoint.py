@@ -52,15 +52,12 @@ def fit(file: Path, settings: TrainingSettings, **options: Any) -> TrainedNetwor
     return train(A, X, Y, network=network, settings=settings, checkpoint=file, **options)
 
 
-# In the search, with the best weights so far; in the refit; and without validation, in mini-batches.
+# In the search, with the best weights so far; in the refit; and without validation.
 CASES = {
     "search": (TrainingSettings(max_epochs=5, n_models=2, patience=9, device="cpu"), False),
     "refit": (TrainingSettings(max_epochs=5, n_models=2, patience=9, device="cpu", refit=True), True),
     "mean": (TrainingSettings(max_epochs=5, n_models=2, patience=9, device="cpu", stopping="mean"), False),
-    "batches": (
-        TrainingSettings(max_epochs=5, n_models=2, device="cpu", validation_fraction=0.0, batch_size=10),
-        False,
-    ),
+    "no validation": (TrainingSettings(max_epochs=5, n_models=2, device="cpu", validation_fraction=0.0), False),
 }
 
 
@@ -68,7 +65,7 @@ CASES = {
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, TrainingSettings, State, Arrays]:
     settings, refit = CASES[request.param]
     file = tmp_path / "state"
-    assert fit(file, settings, callbacks=[Stop(refit)]).history.interrupted
+    assert fit(file, settings, callbacks=[Stop(refit)]).interrupted
     with safe_open(file, "numpy") as opened:
         state = json.loads(opened.metadata()["state"])
         return file, settings, state, {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118

@@ -8,7 +8,6 @@ import torch
 from scipy.sparse import csr_array, random_array
 from torch import Tensor
 
-from wgcn.errors import InputError
 from wgcn.network.module import WGCN, Centring, sparse_matrix, sparse_tensor
 
 N_WORDS, N_DOCUMENTS, N_CLASSES, HIDDEN = 11, 7, 3, 5
@@ -32,8 +31,7 @@ def model(seed: int = 0, **options: object) -> WGCN:
 def dense_logits(network: WGCN, x: Tensor, a: Tensor, weights: list[Tensor]) -> Tensor:
     """Eq. 5 and 7 as they stand in the paper, with the residual."""
     w0, w1, b1 = weights
-    xv = torch.eye(N_WORDS, dtype=torch.float64) if network.word_features is None else network.word_features
-    h = (torch.linalg.matrix_power(a, network.order) + network.residual * torch.eye(N_WORDS)) @ xv @ w0
+    h = (torch.linalg.matrix_power(a, network.order) + network.residual * torch.eye(N_WORDS)) @ w0
     if network.word_activation:
         h = h.clamp(min=0)
     return (x @ h).clamp(min=0) @ w1 + b1
@@ -42,15 +40,9 @@ def dense_logits(network: WGCN, x: Tensor, a: Tensor, weights: list[Tensor]) -> 
 @pytest.mark.parametrize("order", [0, 1, 2])
 @pytest.mark.parametrize("residual", [0.0, 0.5])
 @pytest.mark.parametrize("word_activation", [False, True])
-@pytest.mark.parametrize("features", [False, True])
-def test_logits_and_gradients_are_those_of_the_formula(
-    order: int, residual: float, word_activation: bool, features: bool
-) -> None:
+def test_logits_and_gradients_are_those_of_the_formula(order: int, residual: float, word_activation: bool) -> None:
     a, x = made_data()
-    word_features = np.random.default_rng(1).normal(size=(N_WORDS, 4)) if features else None
-    network = model(
-        order=order, residual=residual, word_activation=word_activation, word_features=word_features
-    ).double()
+    network = model(order=order, residual=residual, word_activation=word_activation).double()
     network.eval()
     logits = network(sparse_matrix(x), sparse_matrix(a, symmetric=True))
     weights = [w.detach().clone().requires_grad_() for w in network.parameters()]
@@ -86,17 +78,12 @@ def normalized_graph(n_lonely: int = 0) -> tuple[csr_array, np.ndarray]:
 @pytest.mark.usefixtures("_double")
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
 @pytest.mark.parametrize("residual", [0.0, 0.5])
-@pytest.mark.parametrize("features", [False, True])
 @pytest.mark.parametrize("n_lonely", [0, 2])
-def test_centred_logits_and_gradients_are_those_of_the_formula(
-    order: int, residual: float, features: bool, n_lonely: int
-) -> None:
+def test_centred_logits_and_gradients_are_those_of_the_formula(order: int, residual: float, n_lonely: int) -> None:
     s, d = normalized_graph(n_lonely)
     _, x = made_data()
     u, length = np.sqrt(d / d.sum()), 1.7
-    word_features = np.random.default_rng(1).normal(size=(N_WORDS, 4)) if features else None
-    centring = Centring(u, length)
-    network = model(order=order, residual=residual, word_features=word_features, centring=centring).eval()
+    network = model(order=order, residual=residual, centring=Centring(u, length)).eval()
     logits = network(sparse_matrix(x), sparse_matrix(s, symmetric=True))
 
     # l D^-1/2 (S - u u^T)^n D^1/2: the rows of words without edges are 0. With order 0 there is no graph to centre.
@@ -105,8 +92,7 @@ def test_centred_logits_and_gradients_are_those_of_the_formula(
     centred = length * inverse[:, None] * power * np.sqrt(d) if order else np.eye(N_WORDS)
     mixed = torch.from_numpy(centred + residual * np.eye(N_WORDS))
     weights = [w.detach().clone().requires_grad_() for w in network.parameters()]
-    own = weights[0] if network.word_features is None else network.word_features @ weights[0]
-    expected = (torch.from_numpy(x.toarray()) @ (mixed @ own)).clamp(min=0) @ weights[1] + weights[2]
+    expected = (torch.from_numpy(x.toarray()) @ (mixed @ weights[0])).clamp(min=0) @ weights[1] + weights[2]
     torch.testing.assert_close(logits, expected, rtol=1e-10, atol=1e-10)
     factors = torch.from_numpy(np.random.default_rng(2).normal(size=logits.shape))
     (logits * factors).sum().backward()
@@ -180,9 +166,6 @@ def test_read_only_arrays_are_taken_without_a_warning() -> None:
     a, _ = made_data(np.float32)
     a.data.flags.writeable = False
     assert sparse_tensor(a).values().sum() > 0
-    features = np.ones((N_WORDS, 2), np.float32)
-    features.flags.writeable = False
-    assert model(word_features=features).word_weights.shape == (2, HIDDEN)
 
 
 def test_order_0_is_a_perceptron_that_never_sees_the_graph() -> None:
@@ -230,11 +213,6 @@ def test_first_weights_come_from_the_generator_alone() -> None:
     bound = (6 / (N_WORDS + HIDDEN)) ** 0.5
     assert bound / 2 < model().word_weights.abs().max() <= bound
     assert not model().bias.any()
-
-
-def test_word_features_need_a_row_for_each_word() -> None:
-    with pytest.raises(InputError, match=r"shape \(3, 2\).*11 words"):
-        model(word_features=np.ones((3, 2)))
 
 
 @needs_cuda

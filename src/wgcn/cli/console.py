@@ -3,13 +3,16 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-__all__ = ["fail", "out", "say", "steps", "warn", "working"]
+if TYPE_CHECKING:
+    from wgcn.network.settings import EpochRecord
+
+__all__ = ["EpochBar", "fail", "out", "say", "steps", "warn", "working"]
 
 out = Console(highlight=False, soft_wrap=True)
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -53,3 +56,22 @@ def steps() -> Iterator[Progress]:
     )
     with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as progress:
         yield progress
+
+
+class EpochBar:
+    """A callback of the network's training that shows its epochs in a bar."""
+
+    def __init__(self, bars: Progress, max_epochs: int) -> None:
+        self._bars, self._max_epochs = bars, max_epochs
+        self._task = bars.add_task("Training", total=max_epochs, note="")
+
+    def on_epoch(self, record: "EpochRecord", model: object) -> None:
+        """Show the loss and the accuracy of an epoch."""
+        if record.epoch == 1:
+            self._bars.reset(self._task)
+        what = "refit" if record.refit else "network"
+        place = f"{what} {record.network + 1}, epoch {record.epoch} of at most {self._max_epochs}"
+        note = f"{place}: loss {record.loss:.4f}"
+        if record.validation_accuracy is not None:
+            note += f", validation accuracy {record.validation_accuracy:.2%}"
+        self._bars.update(self._task, completed=record.epoch, note=note)

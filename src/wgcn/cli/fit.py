@@ -10,7 +10,7 @@ import typer
 from rich.progress import Progress
 
 from wgcn.cli import options
-from wgcn.cli.console import say, steps, working
+from wgcn.cli.console import EpochBar, say, steps, working
 from wgcn.errors import InputError, interrupts_raised
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _train_linear(
     from wgcn.linear.tuning import Tuning
 
     with steps() as bars:
-        estimator.set_params(tune=Tuning(callbacks=[_Trials(bars)]))
+        estimator.set_params(tune=Tuning(callbacks=[_Trials(bars).on_trial]))
         return estimator.fit(texts, labels, unlabeled=unlabeled).model_
 
 
@@ -157,12 +157,11 @@ def _train_network(
     labels: list[Any],
     unlabeled: Iterator[str],
 ) -> "TextModel":
-    from wgcn.network.callbacks import ProgressBar
-
     with working("Counting words"):
         prepared = preparation.prepare(chain(texts, unlabeled))
     terms, graph = prepared.document_terms[: len(texts)], prepared.word_graph
-    with ProgressBar(classifier.max_epochs) as bar:
+    with steps() as bars:
+        bar = EpochBar(bars, classifier.max_epochs)
         classifier.fit(terms, labels, word_graph=graph, callbacks=[bar])
     return prepared.text_model(classifier, settings, sum(record["seconds"] for record in classifier.history_))
 

@@ -32,7 +32,7 @@ from wgcn.inference.scorer import Scorer
 from wgcn.linear.model import LinearSettings
 from wgcn.linear.training import LinearTask, LinearTraining, train_linear
 from wgcn.linear.tuning import Tuned, Tuning
-from wgcn.network.callbacks import Callback
+from wgcn.network.settings import Callback
 from wgcn.text.vocabulary import Vocabulary
 
 __all__ = ["MatrixClassifier", "TrainingData", "WGCNClassifier"]

@@ -17,8 +17,7 @@ from wgcn.estimators.matrix import MatrixClassifier, TrainingData
 from wgcn.graph import WordGraph
 from wgcn.inference.folder import check_target
 from wgcn.inference.scorer import Scorer
-from wgcn.network.callbacks import Callback
-from wgcn.network.settings import NetworkSettings, TrainedNetwork, TrainingSettings
+from wgcn.network.settings import Callback, NetworkSettings, TrainedNetwork, TrainingSettings
 
 __all__ = ["WGCNNetworkClassifier"]
 
@@ -39,16 +38,12 @@ class WGCNNetworkClassifier(MatrixClassifier):
     word_dropout, document_dropout : float, default=0.6
     centred : bool, default=False
         Whether to take away what the graph gives to all documents alike: see `wgcn.network.settings`.
-    word_features : array of shape (n_features, n_values) or None, default=None
-        X_v; None for the identity, as in the paper.
     learning_rate : float, default=0.018
     weight_decay : float, default=0.0
     max_epochs : int, default=800
     patience : int, default=10
     stopping : {"best", "mean"}, default="best"
         When training ends, and which weights are kept: see `wgcn.network.settings`.
-    batch_size : int or None, default=None
-        Documents per mini-batch; None for all at once.
     label_smoothing : float, default=0.0
     validation_fraction : float, default=0.1
         Share of the labelled documents that decide when to stop.
@@ -104,13 +99,11 @@ class WGCNNetworkClassifier(MatrixClassifier):
         word_dropout: float = 0.6,
         document_dropout: float = 0.6,
         centred: bool = False,
-        word_features: npt.NDArray[np.floating] | None = None,
         learning_rate: float = 0.018,
         weight_decay: float = 0.0,
         max_epochs: int = 800,
         patience: int = 10,
         stopping: Literal["best", "mean"] = "best",
-        batch_size: int | None = None,
         label_smoothing: float = 0.0,
         validation_fraction: float = 0.1,
         refit: bool = False,
@@ -130,13 +123,11 @@ class WGCNNetworkClassifier(MatrixClassifier):
         self.word_dropout = word_dropout
         self.document_dropout = document_dropout
         self.centred = centred
-        self.word_features = word_features
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.max_epochs = max_epochs
         self.patience = patience
         self.stopping = stopping
-        self.batch_size = batch_size
         self.label_smoothing = label_smoothing
         self.validation_fraction = validation_fraction
         self.refit = refit
@@ -166,7 +157,7 @@ class WGCNNetworkClassifier(MatrixClassifier):
         X, y, sample_weight, word_graph, document_graph
             As in `WGCNClassifier.fit`. Unlabelled documents only shape a graph that is made from X.
         callbacks : sequence of Callback, optional
-            What watches the training, such as `wgcn.network.callbacks.ProgressBar`.
+            What is called after every epoch.
 
         Returns
         -------
@@ -215,8 +206,8 @@ class WGCNNetworkClassifier(MatrixClassifier):
         self._keep_history(trained)
 
     def _keep_history(self, trained: TrainedNetwork) -> None:
-        self.history_ = [record._asdict() for record in trained.history.records]
-        self.interrupted_ = trained.history.interrupted
+        self.history_ = [record._asdict() for record in trained.records]
+        self.interrupted_ = trained.interrupted
         if self.interrupted_:
             advice = "Give a checkpoint, and later resume=True, to be able to go on from there."
             if self.checkpoint is not None:
@@ -232,4 +223,4 @@ class WGCNNetworkClassifier(MatrixClassifier):
             validated = validated[-1:]  # the last weights are kept
         best = min(validated, key=lambda record: float(record["validation_loss"]), default=None)
         self.held_out_accuracy_ = None if best is None else best["validation_accuracy"]
-        self.n_held_out_ = trained.history.n_held_out
+        self.n_held_out_ = trained.n_held_out

@@ -6,7 +6,7 @@ and table are one matrix W (words, classes):
     scores = X (I + a A) (R * W) + X T + b
 
 The residual I lets a word count for itself beside its neighbours. R is 1, or larger for words that the classes use
-differently (`wgcn.linear.scales`), which are then regularised less. T, if given, are the scores of a teacher
+differently (`naive_bayes_scales`), which are then regularised less. T, if given, are the scores of a teacher
 (`wgcn.linear.teacher`), and W is what is learnt beyond them. The loss is the squared hinge of linear support vector
 machines, one class against the rest, with an L2 penalty on W:
 
@@ -19,23 +19,23 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from wgcn.checks import check_least
 from wgcn.cores import n_threads
 from wgcn.errors import InputError
+from wgcn.linear.arrays import Floats
 from wgcn.linear.kernels import multiply
-from wgcn.linear.operator import DocumentOperator, GraphBlock
-from wgcn.linear.scales import graph_scale, naive_bayes_scales
+from wgcn.linear.operator import DocumentOperator
 from wgcn.linear.solver import minimize
 from wgcn.linear.teacher import Taught
 
-__all__ = ["LinearFit", "LinearSettings", "fit_linear"]
+__all__ = ["LinearFit", "LinearSettings", "fit_linear", "graph_scale", "naive_bayes_scales"]
 
-Floats = npt.NDArray[Any]
+_SAMPLE = 400  # documents by which the graph is scaled
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,8 @@ class LinearSettings:
     tol: float = 3e-4  # stop when three iterations in a row each lower the objective by less than this share
 
     def __post_init__(self) -> None:
-        for name, least in (("alpha", 0), ("tol", 0), ("max_iter", 1)):
-            if not least <= getattr(self, name) < np.inf:
-                raise InputError(f"{name} must be at least {least}, got {getattr(self, name)}.")
+        check_least(self, 0, "alpha", "tol")
+        check_least(self, 1, "max_iter")
         if not 0 <= self.naive_bayes <= 1:
             raise InputError(f"naive_bayes must be between 0 and 1, got {self.naive_bayes}.")
         if not 0 < self.C < np.inf:
@@ -103,58 +102,89 @@ def fit_linear(
         scales = naive_bayes_scales(document_terms, targets, weight, settings.naive_bayes)
     history: list[dict[str, float]] = []
     with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
-        block = GraphBlock(adjacency, float(factor), pool)
-        operator = DocumentOperator(document_terms, block, scales, targets.shape[1], pool)
+        operator = DocumentOperator(document_terms, adjacency, float(factor), scales, targets.shape[1], pool)
         given = None
         if taught is not None:
             given = multiply(document_terms, taught.word_scores.astype(dtype), pool) + taught.bias.astype(dtype)
-        objective = _Objective(operator, targets, (settings.C * weight)[:, None].astype(dtype), given)
+        signs, weights = (2 * targets - 1).astype(dtype), (settings.C * weight)[:, None].astype(dtype)
+        first = np.zeros((document_terms.shape[1] + 1) * targets.shape[1], dtype)
+        if start is not None:
+            first = np.concatenate([start.word_weights.ravel(), start.own_bias], dtype=dtype)
         parameters = minimize(
-            objective,
-            objective.start(start, dtype),
+            partial(_objective, operator, signs, weights, given),
+            first,
             max_iter=settings.max_iter,
             tol=settings.tol,
             callback=lambda value: history.append({"loss": value}),
         )
-        word_weights, own_bias = objective.split(parameters)
+        word_weights, own_bias = _split(parameters, targets.shape[1])
         table, bias = operator.table(word_weights), own_bias
     if taught is not None:
         table, bias = table + taught.word_scores.astype(dtype), bias + taught.bias.astype(dtype)
     return LinearFit(word_weights, table, bias, own_bias, history)
 
 
-class _Objective:
-    """The objective and its gradient, in W and b as one vector.
+def _objective(
+    operator: DocumentOperator, signs: Floats, weight: Floats, given: Floats | None, parameters: Floats
+) -> tuple[float, Floats]:
+    """Return the objective and its gradient, in W and b as one vector.
 
-    targets : (documents, columns), 0 or 1; weight : C c_i, (documents, 1); given : X T + its bias, or None.
+    signs : y, (documents, columns), 1 or -1; weight : C c_i, (documents, 1); given : X T + its bias, or None
     """
+    gradient = np.empty_like(parameters)
+    (weights, bias), (weights_gradient, bias_gradient) = (
+        _split(part, signs.shape[1]) for part in (parameters, gradient)
+    )
+    scores = operator.forward(weights) + bias  # (documents, columns)
+    if given is not None:
+        scores += given
+    missing = np.maximum(1 - signs * scores, 0)  # of the margin
+    loss = float(np.sum(weight * np.square(missing), dtype=np.float64))
+    slopes = -2 * weight * missing * signs  # gradient in the scores, (documents, columns)
+    np.add(operator.adjoint(slopes, weights_gradient), weights, out=weights_gradient)
+    bias_gradient[:] = slopes.sum(axis=0, dtype=np.float64)
+    return loss + 0.5 * float(np.vdot(weights, weights)), gradient
 
-    def __init__(self, operator: DocumentOperator, targets: Floats, weight: Floats, given: Floats | None) -> None:
-        self._operator, self._weight, self._given = operator, weight, given
-        self._sign = (2 * targets - 1).astype(weight.dtype)
 
-    def start(self, fit: LinearFit | None, dtype: npt.DTypeLike) -> Floats:
-        """Return the first point: zero, or another fit."""
-        n_words, n_columns = self._operator.shape
-        if fit is None:
-            return np.zeros(n_words * n_columns + n_columns, dtype)
-        return np.concatenate([fit.word_weights.ravel(), fit.own_bias], dtype=dtype)
+def _split(parameters: Floats, n_columns: int) -> tuple[Floats, Floats]:
+    """Return W and b as views."""
+    return parameters[:-n_columns].reshape(-1, n_columns), parameters[-n_columns:]
 
-    def split(self, parameters: Floats) -> tuple[Floats, Floats]:
-        """Return W and b as views."""
-        n_words, n_columns = self._operator.shape
-        return parameters[:-n_columns].reshape(n_words, n_columns), parameters[-n_columns:]
 
-    def __call__(self, parameters: Floats) -> tuple[float, Floats]:
-        weights, bias = self.split(parameters)
-        gradient = np.empty_like(parameters)
-        weights_gradient, bias_gradient = self.split(gradient)
-        scores = self._operator.forward(weights) + bias  # (documents, columns)
-        if self._given is not None:
-            scores += self._given
-        missing = np.maximum(1 - self._sign * scores, 0)  # of the margin
-        loss = float(np.sum(self._weight * np.square(missing), dtype=np.float64))
-        slopes = -2 * self._weight * missing * self._sign  # gradient in the scores, (documents, columns)
-        np.add(self._operator.adjoint(slopes, weights_gradient), weights, out=weights_gradient)
-        bias_gradient[:] = slopes.sum(axis=0, dtype=np.float64)
-        return loss + 0.5 * float(np.vdot(weights, weights)), gradient
+def graph_scale(document_terms: csr_array, adjacency: csr_array, sample_weight: Floats) -> float:
+    """Return the factor that makes the rows of X A as long as those of X, on weighted average over 400 documents.
+
+    Words without an edge, such as n-grams, do not count in the length of X.
+    """
+    rows = np.unique(np.linspace(0, document_terms.shape[0] - 1, _SAMPLE).astype(int))
+    sample = document_terms[rows]
+    spread = sample @ adjacency
+    has_edges = (np.diff(adjacency.indptr) > 0).astype(sample.dtype)
+    sample = csr_array((sample.data * has_edges[sample.indices], sample.indices, sample.indptr), sample.shape)
+    lengths = (np.sqrt(csr_array(matrix).power(2).sum(axis=1)) for matrix in (sample, spread))
+    before, after = (float(sample_weight[rows] @ length) for length in lengths)
+    return before / after if after > 0 else 0.0
+
+
+def naive_bayes_scales(document_terms: csr_array, targets: Floats, sample_weight: Floats, share: float) -> Floats:
+    """Return R of shape (words, columns): how differently documents with and without a class use a word.
+
+        contrast = |log p(word | class) - log p(word | other classes)|, divided by its root mean square
+        R = (1 - share) + share * contrast
+
+    after the naive Bayes support vector machine of Wang and Manning (2012). A word counts once per document. Two
+    documents of all words are added, divided between the sides in proportion to their words.
+    """
+    ones = (document_terms.data != 0).astype(np.float64)
+    present = csr_array((ones, document_terms.indices, document_terms.indptr), document_terms.shape).T
+    inside, outside = (present @ (side * sample_weight[:, None]) for side in (targets, 1 - targets))
+    n_inside, n_outside = inside.sum(axis=0), outside.sum(axis=0)
+    added = 2 * n_inside / np.maximum(n_inside + n_outside, 1e-12)
+    rates = ((inside + added) / np.maximum(n_inside, 1e-12), (outside + 2 - added) / np.maximum(n_outside, 1e-12))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        contrast = np.nan_to_num(np.abs(np.log(rates[0]) - np.log(rates[1])), nan=0.0, posinf=0.0)
+    mean = np.sqrt(np.mean(np.square(contrast)))
+    if mean < 1e-9:  # rounding
+        return np.ones(contrast.shape, document_terms.dtype)
+    scales: Floats = (1 - share + share * contrast / mean).astype(document_terms.dtype)
+    return scales

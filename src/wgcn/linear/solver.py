@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg.blas import daxpy, saxpy
 
 from wgcn.errors import InputError
+from wgcn.linear.arrays import Floats
 
 __all__ = ["minimize"]
 
-Floats = npt.NDArray[Any]
 Objective = Callable[[Floats], tuple[float, Floats]]
+Pair = tuple[Floats, Floats, float]  # a step s, the change y of the gradient along it, and 1 / (s y)
 
 _MEMORY = 6  # steps that H is made of
 _SUFFICIENT = 1e-4  # share of the decrease that the slope promises (Armijo's condition)
@@ -33,14 +33,6 @@ _NOT_FINITE = (
     "The model cannot be fitted: its loss or the slope of that is not finite, or too steep to follow. Look for huge "
     "values among the documents and the weights, and scale them: rows of length 1 and weights of about 1 are usual."
 )
-
-
-class _Pair(NamedTuple):
-    """A step s, the change y of the gradient along it, and 1 / (s y)."""
-
-    step: Floats
-    change: Floats
-    inverse: float
 
 
 def minimize(
@@ -57,7 +49,7 @@ def minimize(
     value, gradient = objective(point)
     if not np.isfinite(value):
         raise InputError(_NOT_FINITE)
-    pairs: deque[_Pair] = deque(maxlen=_MEMORY)
+    pairs: deque[Pair] = deque(maxlen=_MEMORY)
     n_small = 0
     for _ in range(max_iter):
         direction = _direction(gradient, pairs)
@@ -80,7 +72,7 @@ def minimize(
         change = np.subtract(new_gradient, gradient, out=gradient)  # the old gradient is not needed any more
         product = _dot(step, change)
         if product > 1e-10 * _dot(change, change):
-            pairs.append(_Pair(step, change, 1 / product))
+            pairs.append((step, change, 1 / product))
         decrease = (value - new_value) / max(abs(value), abs(new_value), 1.0)
         point, value, gradient = new_point, new_value, new_gradient
         if callback is not None:
@@ -91,7 +83,7 @@ def minimize(
     return point
 
 
-def _direction(gradient: Floats, pairs: deque[_Pair]) -> Floats:
+def _direction(gradient: Floats, pairs: deque[Pair]) -> Floats:
     """Return -H g by the two-loop recursion (algorithm 7.4)."""
     direction = np.negative(gradient, order="C")
     shares = []
@@ -100,8 +92,8 @@ def _direction(gradient: Floats, pairs: deque[_Pair]) -> Floats:
         _add(direction, -share, change)
         shares.append(share)
     if pairs:
-        last = pairs[-1]
-        direction *= direction.dtype.type(1 / (last.inverse * _dot(last.change, last.change)))
+        _, change, inverse = pairs[-1]
+        direction *= direction.dtype.type(1 / (inverse * _dot(change, change)))
     for (step, change, inverse), share in zip(pairs, reversed(shares), strict=True):
         _add(direction, share - inverse * _dot(change, direction), step)
     return direction

@@ -12,18 +12,16 @@ direction, which B leaves out where it stands out.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.utils.extmath import randomized_svd
 
 from wgcn.errors import InputError
+from wgcn.linear.arrays import Floats
 
-__all__ = ["WordSpace", "find_space", "given_space", "unit_rows"]
-
-Floats = npt.NDArray[Any]
+__all__ = ["WordSpace", "find_space", "scaled", "unit_rows"]
 
 _MOST_DOCUMENTS = 50_000  # for the singular vectors; more change them little
 _ROUNDING = 1e-10  # share of squared length below which there is nothing
@@ -63,15 +61,10 @@ def find_space(
     rank = min(n_components if adjacency is None else n_components // 2, n_words, terms.shape[0])
     vectors = randomized_svd(terms, rank, n_iter=3, random_state=random_state)[2].T.astype(np.float32)
     if adjacency is None:
-        return WordSpace(_scaled(terms, vectors), (1.0,))
+        return WordSpace(scaled(terms, vectors), (1.0,))
     neighbours = _without_common(terms, np.asarray(adjacency @ vectors))
-    neighbours = np.float32(graph_weight) * _scaled(terms, neighbours)
-    return WordSpace(np.hstack([_scaled(terms, vectors), neighbours]), (1.0, float(graph_weight)))
-
-
-def given_space(terms: csr_array, vectors: Floats) -> WordSpace:
-    """Return the space of given word vectors, in one block."""
-    return WordSpace(_scaled(terms, vectors.astype(np.float32)), (1.0,))
+    neighbours = np.float32(graph_weight) * scaled(terms, neighbours)
+    return WordSpace(np.hstack([scaled(terms, vectors), neighbours]), (1.0, float(graph_weight)))
 
 
 def _without_common(terms: csr_array, block: Floats) -> Floats:
@@ -86,7 +79,7 @@ def _without_common(terms: csr_array, block: Floats) -> Floats:
     return np.asarray(block - (block @ first) @ first.T)
 
 
-def _scaled(terms: csr_array, block: Floats) -> Floats:
+def scaled(terms: csr_array, block: Floats) -> Floats:
     """Return word vectors that make documents about 1 long."""
     length = float(np.linalg.norm(terms[:1000] @ block, axis=1).mean())
     return np.asarray(block / np.float32(length)) if length > 0 else block

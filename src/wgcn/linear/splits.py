@@ -5,16 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-__all__ = ["cross_validation_parts", "few_labels", "folds", "held_out_mask"]
+from wgcn.linear.arrays import Floats, Rows
 
-Floats = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
+__all__ = ["cross_validation_parts", "few_labels", "folds", "held_out_mask"]
 
 _FOLDS = 5
 _ENOUGH_DOCUMENTS = 2000  # to judge a model by: where there are more, some folds are never held out

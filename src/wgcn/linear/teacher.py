@@ -14,20 +14,17 @@ are added to scores'.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array
 from sklearn.linear_model import LogisticRegression
 
-from wgcn.linear.space import find_space, given_space, unit_rows
+from wgcn.linear.arrays import Floats, Rows
+from wgcn.linear.space import find_space, scaled, unit_rows
 from wgcn.linear.splits import few_labels
 
 __all__ = ["Taught", "Teacher", "sample_unlabelled"]
-
-Floats = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 _MOST_DOCUMENTS = 20_000
 _COMPONENTS = 300
@@ -57,16 +54,12 @@ class Taught(NamedTuple):
 
 
 class Teacher:
-    """All documents, the `n_labelled` labelled ones first, and the graph of the nearest ones.
+    """All documents and the graph of the nearest ones.
 
     terms : (documents, words); adjacency : (words, words), A_vv; vectors : (words, values), given word vectors.
     """
 
-    def __init__(
-        self, terms: csr_array, n_labelled: int, adjacency: csr_array | None, vectors: Floats | None = None
-    ) -> None:
-        others = n_labelled + sample_unlabelled(terms.shape[0] - n_labelled, n_labelled)
-        terms = terms[np.concatenate([np.arange(n_labelled), others])]
+    def __init__(self, terms: csr_array, adjacency: csr_array | None, vectors: Floats | None = None) -> None:
         self._n_words = terms.shape[1]
         self._words = np.arange(self._n_words)
         if adjacency is not None:
@@ -77,12 +70,13 @@ class Teacher:
         self._table = space.words  # E, (words, columns)
         self._vectors: tuple[Floats, Floats] | None = None  # of words and of documents
         if vectors is not None:
-            given = given_space(terms, vectors[self._words])
+            words = scaled(terms, vectors[self._words].astype(np.float32))
+            rows, weight = np.asarray(terms @ words), np.float32(_VECTOR_WEIGHT)
             length = float(np.linalg.norm(space.weights))
-            positions = np.hstack([np.float32(length) * positions, np.float32(_VECTOR_WEIGHT) * given.documents(terms)])
+            positions = np.hstack([np.float32(length) * positions, weight * unit_rows(rows)])
             positions /= np.float32(np.hypot(length, _VECTOR_WEIGHT))
-            self._table = np.hstack([space.words, np.float32(_VECTOR_WEIGHT) * given.words])
-            self._vectors = given.words, np.asarray(terms @ given.words)
+            self._table = np.hstack([space.words, weight * words])
+            self._vectors = words, rows
         self._graph = _nearest_documents(positions)
         self._rows = np.asarray(terms @ self._table)
 
@@ -98,12 +92,10 @@ class Teacher:
         scores = self._table @ weights
         if self._vectors is not None:
             words, documents = self._vectors
-            regression = _regression(documents, targets, labelled)
-            if regression is not None:
-                ratio = float(np.std(self._rows @ weights)) / max(float(np.std(documents @ regression[0])), 1e-12)
-                factor = np.float32(_REGRESSION_WEIGHT * ratio)
-                scores, bias = scores + words @ (factor * regression[0]), bias + factor * regression[1]
-            scores, bias = np.float32(_VECTOR_TRUST) * scores, np.float32(_VECTOR_TRUST) * bias
+            more_weights, more_bias = _regression(documents, targets, labelled)
+            ratio = float(np.std(self._rows @ weights)) / max(float(np.std(documents @ more_weights)), 1e-12)
+            factor, trust = np.float32(_REGRESSION_WEIGHT * ratio), np.float32(_VECTOR_TRUST)
+            scores, bias = trust * (scores + words @ (factor * more_weights)), trust * (bias + factor * more_bias)
         everywhere = np.zeros((self._n_words, targets.shape[1]), np.float32)
         everywhere[self._words] = scores
         return Taught(everywhere, bias)
@@ -126,10 +118,8 @@ class Teacher:
 
 def sample_unlabelled(n_unlabelled: int, n_labelled: int) -> Rows:
     """Return which unlabelled documents take part: all, or as many as there is room for, evenly."""
-    room = max(_MOST_DOCUMENTS - n_labelled, 0)
-    if n_unlabelled <= room:
-        return np.arange(n_unlabelled)
-    return np.linspace(0, n_unlabelled - 1, room).astype(np.int64)
+    size = min(n_unlabelled, max(_MOST_DOCUMENTS - n_labelled, 0))
+    return np.linspace(0, n_unlabelled - 1, size).astype(np.int64)
 
 
 def _nearest_documents(positions: Floats) -> csr_array:
@@ -165,17 +155,17 @@ def _least_squares(rows: Floats, targets: Floats) -> tuple[Floats, Floats]:
     return weights, (mean - middle @ weights).astype(np.float32)
 
 
-def _regression(rows: Floats, targets: Floats, labelled: Rows) -> tuple[Floats, Floats] | None:
-    """Return weights and intercept of logistic regression on the labelled documents; None if they have one class."""
+def _regression(rows: Floats, targets: Floats, labelled: Rows) -> tuple[Floats, Floats]:
+    """Return weights and intercept of logistic regression on the labelled documents; zeros if they have one class."""
     codes = targets.argmax(axis=1)
     present = np.unique(codes)
+    weights = np.zeros((rows.shape[1], targets.shape[1]), np.float32)
+    bias = np.zeros(targets.shape[1], np.float32)
     if len(present) < 2:
-        return None
+        return weights, bias
     with few_labels():  # in double precision, the solver converges sooner
         model = LogisticRegression(C=_REGRESSION_C, max_iter=2000)
         model.fit(unit_rows(rows[labelled]).astype(np.float64), codes)
-    weights = np.zeros((rows.shape[1], targets.shape[1]), np.float32)
-    bias = np.zeros(targets.shape[1], np.float32)
     sides = [-1, 1] if len(present) == 2 else 1  # scikit-learn has one column for two classes
     weights[:, present], bias[present] = model.coef_.T * sides, model.intercept_ * sides
     return weights, bias

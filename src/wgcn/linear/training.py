@@ -22,18 +22,15 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array, vstack
 from sklearn.utils import check_random_state
 
-from wgcn.errors import InputError
+from wgcn.checks import check_least, check_share
 from wgcn.inference.scorer import Scorer
-from wgcn.linear.model import LinearFit, LinearSettings, fit_linear
-from wgcn.linear.scales import graph_scale
+from wgcn.linear.arrays import Floats, Rows
+from wgcn.linear.model import LinearFit, LinearSettings, fit_linear, graph_scale
 from wgcn.linear.splits import cross_validation_parts, held_out_mask
 from wgcn.linear.teacher import Taught, Teacher, sample_unlabelled
 from wgcn.linear.tuning import Settings, Tuned, Tuning, tune
 
 __all__ = ["LinearTask", "LinearTrained", "LinearTraining", "calibrate", "train_linear"]
-
-Floats = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 _SHARPNESS = 2.0  # factor of the scores where nothing can be held out
 # Fewer labelled documents than this are all needed for fitting, and too few to calibrate by.
@@ -60,11 +57,8 @@ class LinearTraining:
     class_prior: npt.NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("teacher", "self_training"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise InputError(f"{name} must be at least 0, got {getattr(self, name)}.")
-        if not 0 <= self.validation_fraction < 1:
-            raise InputError(f"validation_fraction must be at least 0 and below 1, got {self.validation_fraction}.")
+        check_least(self, 0, "teacher", "self_training")
+        check_share(self, "validation_fraction")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +90,11 @@ class LinearTrained(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """The calibration factor of scores, and the accuracy on the held-out documents that gave it."""
+    """The calibration factor of scores, and the accuracy on the held-out documents that gave it, if any."""
 
-    sharpness: float
-    accuracy: float
-    n_documents: int
+    sharpness: float = _SHARPNESS
+    accuracy: float | None = None
+    n_documents: int = 0
 
 
 def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
@@ -110,26 +104,23 @@ def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
         task = replace(task, terms=task.terms[used], targets=task.targets[used], weight=task.weight[used])
     trainer = _Trainer(task, training)
     tuned = trainer.tune(training.tuning) if training.tuning is not None else None
-    everything = np.arange(len(task.targets))
     if trainer.calibrates_by_teacher:
-        scorer, fits = trainer.train(everything)
+        scorer, fits = trainer.train(trainer.rows)
         calibration = trainer.calibrate_by_teacher(scorer)
     else:
         calibration, start = trainer.calibrate_by_holding_out()
-        scorer, fits = trainer.train(everything, start)
-    if calibration is not None:
-        scorer = replace(scorer, sharpness=calibration.sharpness)
+        scorer, fits = trainer.train(trainer.rows, start)
+    scorer = replace(scorer, sharpness=calibration.sharpness)
     if training.class_prior is not None:
         scorer = scorer.with_prior(training.class_prior)
-    accuracy, n_held_out = (None, 0) if calibration is None else calibration[1:]
-    return LinearTrained(scorer, fits[-1].history, tuned, accuracy, n_held_out)
+    return LinearTrained(scorer, fits[-1].history, tuned, calibration.accuracy, calibration.n_documents)
 
 
 class _Trainer:
     """The steps of a training, with the settings in use, which `tune` changes. `rows` are labelled documents."""
 
     def __init__(self, task: LinearTask, training: LinearTraining) -> None:
-        self.task, self.training = task, training
+        self.task, self.training, self.rows = task, training, np.arange(len(task.targets))
         self.settings, self.teacher_weight = training.settings, training.teacher
         self.binary = task.targets.shape[1] == 2 and not task.multilabel  # then one column is fitted
         self.scale = graph_scale(task.terms, task.adjacency, task.weight)
@@ -139,8 +130,8 @@ class _Trainer:
         self.teacher: Teacher | None = None
         if n_unlabelled and task.adjacency.nnz and (training.teacher > 0 or training.tuning is not None):
             everything = csr_array(vstack([task.terms, self.unlabelled]))
-            self.teacher = Teacher(everything, n_labelled, task.adjacency, task.word_vectors)
-        self._taught: dict[bytes, Taught] = {}  # by rows: while tuning, the same ones come again and again
+            self.teacher = Teacher(everything, task.adjacency, task.word_vectors)
+        self._taught: dict[bytes, Taught] = {}  # by rows: in tuning, the same ones come again and again
 
     def tune(self, tuning: Tuning) -> Tuned:
         """Choose settings, and use them from now on. A trial has no second fit, which would cost the most."""
@@ -158,16 +149,13 @@ class _Trainer:
     def _are_right(self, part: Rows, values: Settings) -> npt.NDArray[np.bool_]:
         """Fit with some settings without some documents, and return for which of these the model is right."""
         self._use(values)
-        rest = self._without(part)
-        scorer = self._scorer(self._first_fit(rest, None, keep_taught=True), rest)
+        rest = np.setdiff1d(self.rows, part)
+        scorer = self._scorer(self._first_fit(rest), rest)
         return scorer.are_right(scorer.scores_of(self.task.terms[part]), self.task.targets[part])
 
     def _folds(self) -> list[Rows]:
         random = check_random_state(self.training.random_state)
         return cross_validation_parts(self.task.codes, self.task.targets, random)
-
-    def _without(self, part: Rows) -> Rows:
-        return np.setdiff1d(np.arange(len(self.task.targets)), part)
 
     def _use(self, values: Settings) -> None:
         values = dict(values)
@@ -187,14 +175,14 @@ class _Trainer:
                 scorer = replace(scorer, prior=shares)
         return scorer, fits
 
-    def calibrate_by_holding_out(self) -> tuple[Calibration | None, list[LinearFit]]:
+    def calibrate_by_holding_out(self) -> tuple[Calibration, list[LinearFit]]:
         """Train without a part of the labelled documents; the fits are warm starts of the final ones."""
         task, fraction = self.task, self.training.validation_fraction
-        if fraction == 0 or len(task.targets) < _MIN_TO_HOLD_OUT:
-            return None, []
+        if len(task.targets) < _MIN_TO_HOLD_OUT:
+            fraction = 0
         held_out = held_out_mask(task.codes, fraction, check_random_state(self.training.random_state))
         if not held_out.any():
-            return None, []
+            return Calibration(), []
         scorer, fits = self.train(np.flatnonzero(~held_out))
         return calibrate(scorer, scorer.scores_of(task.terms[held_out]), task.targets[held_out]), fits
 
@@ -204,30 +192,29 @@ class _Trainer:
         few = len(self.task.targets) < _MIN_BESIDE_TEACHER
         return few and self.training.validation_fraction > 0 and self.teacher is not None and self.teacher_weight > 0
 
-    def calibrate_by_teacher(self, scorer: Scorer) -> Calibration | None:
+    def calibrate_by_teacher(self, scorer: Scorer) -> Calibration:
         """Cross-validate the teacher alone, which learns in a fraction of a second.
 
-        Its scores are of another size than those of the scorer; unlabelled documents give the ratio.
+        Its scores are of another size than those of the scorer: the ratio is that of their standard deviations around
+        the mean of a document, over the unlabelled documents.
         """
         assert self.teacher is not None
-        targets, everything = self.task.targets, np.arange(len(self.task.targets))
-        parts = self._folds()
+        targets, parts, scores = self.task.targets, self._folds(), []
         if not parts:
-            return None
-        scores = []
+            return Calibration()
         for part in parts:
-            rest = self._without(part)
+            rest = np.setdiff1d(self.rows, part)
             scores.append(self.teacher.teach(targets[rest], rest).scores(self.task.terms[part]))
         places = np.concatenate(parts)
         found = calibrate(scorer, np.vstack(scores), targets[places], len(np.unique(places)))
-        own = _deviation(scorer.scores_of(self.unlabelled))
-        taught = _deviation(self.teacher.teach(targets, everything).scores(self.unlabelled))
+        both = scorer.scores_of(self.unlabelled), self.teacher.teach(targets, self.rows).scores(self.unlabelled)
+        own, taught = (float(np.std(each - each.mean(axis=1, keepdims=True))) for each in both)
         ratio = taught / own if own > 0 and taught > 0 else 1.0
         return found._replace(sharpness=found.sharpness * ratio)
 
-    def _first_fit(self, rows: Rows, start: LinearFit | None, *, keep_taught: bool = False) -> LinearFit:
-        taught = self._teach(rows, keep_taught)
-        return self._fit(self.task.terms[rows], self.task.targets[rows], self.task.weight[rows], taught, start)
+    def _first_fit(self, rows: Rows, start: LinearFit | None = None) -> LinearFit:
+        task = self.task
+        return self._fit(task.terms[rows], task.targets[rows], task.weight[rows], self._teach(rows), start)
 
     def _second_fit(self, rows: Rows, scorer: Scorer, start: LinearFit | None) -> tuple[LinearFit, Floats]:
         """Return the fit to all documents, with the scorer's labels, and the shares of the classes in it."""
@@ -243,16 +230,15 @@ class _Trainer:
         terms = csr_array(vstack([self.task.terms[rows], self.unlabelled]))
         return self._fit(terms, targets, weight, None, start), shares
 
-    def _teach(self, rows: Rows, keep: bool) -> Taught | None:
+    def _teach(self, rows: Rows) -> Taught | None:
         """Return the weighted scores of the teacher, with as many columns as are fitted."""
         if self.teacher is None or self.teacher_weight == 0:
             return None
-        taught = self._taught.get(rows.tobytes())
-        if taught is None:
-            taught = self.teacher.teach(self.task.targets[rows], rows, self.training.class_prior)
-        if keep:
-            self._taught[rows.tobytes()] = taught
-        words, bias = (np.float32(self.teacher_weight * self.unlabelled_share) * part for part in taught)
+        key = rows.tobytes()
+        if key not in self._taught:
+            self._taught[key] = self.teacher.teach(self.task.targets[rows], rows, self.training.class_prior)
+        weight = np.float32(self.teacher_weight * self.unlabelled_share)
+        words, bias = (weight * part for part in self._taught[key])
         return Taught(words[:, 1:], bias[1:]) if self.binary else Taught(words, bias)
 
     def _fit(
@@ -295,8 +281,3 @@ def calibrate(scorer: Scorer, scores: Floats, targets: Floats, n_documents: int 
 
     best = float(np.exp(minimize_scalar(loss, bounds=(-4.0, 4.0), method="bounded").x))
     return Calibration(best, float(np.mean(scorer.are_right(scores, targets))), n_documents)
-
-
-def _deviation(scores: Floats) -> float:
-    """Return the standard deviation of the scores of a document around their mean, over all documents."""
-    return float(np.std(scores - scores.mean(axis=1, keepdims=True)))

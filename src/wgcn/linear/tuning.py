@@ -17,18 +17,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 from warnings import warn
 
 import numpy as np
-import numpy.typing as npt
 
 from wgcn.errors import InputError, WGCNWarning
+from wgcn.linear.arrays import Floats, Rows
 
-__all__ = ["Trial", "TrialCallback", "Tuned", "Tuning", "tune"]
+__all__ = ["Trial", "Tuned", "Tuning", "tune"]
 
-Floats = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 Settings = dict[str, float]
 Judge = Callable[[Rows, Settings], Floats]
 
@@ -62,13 +60,6 @@ class Trial(NamedTuple):
     best_accuracy: float  # of all trials so far
 
 
-class TrialCallback(Protocol):
-    """Receives every trial."""
-
-    def on_trial(self, trial: Trial) -> None:
-        """Handle the end of a trial."""
-
-
 @dataclass(frozen=True)
 class Tuning:
     """How long settings are chosen.
@@ -79,12 +70,13 @@ class Tuning:
         No fit begins after this time. A fit that is running then is completed.
     trials : int
         Most settings to try, the default among them.
-    callbacks : sequence of TrialCallback
+    callbacks : sequence of callable
+        Called with every `Trial`.
     """
 
     seconds: float = 120.0
     trials: int = 25
-    callbacks: Sequence[TrialCallback] = ()
+    callbacks: Sequence[Callable[[Trial], object]] = ()
 
     def __post_init__(self) -> None:
         if not self.seconds > 0:
@@ -101,20 +93,20 @@ def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings,
     `default` names the settings to choose, with the values to begin with: some of alpha, naive_bayes, teacher and C.
     """
     started, n_done = time.perf_counter(), 0
-    if not parts:
-        _warn("Tuning has nothing to choose settings by: half of the classes or more have only one labelled document.")
-        return Tuned(default, None, None, 0, time.perf_counter() - started)
     race = _Race(judge, parts, weight, default)
-    for settings in islice(_candidates(race), tuning.trials):
+    for settings in islice(_candidates(race), tuning.trials if parts else 0):
         judged = race.judge(settings, started + tuning.seconds)
         if judged is None:
             break
         n_done += 1
         trial = Trial(n_done, tuning.trials, settings, race.accuracy(judged), race.accuracy(race.best))
         for callback in tuning.callbacks:
-            callback.on_trial(trial)
+            callback(trial)
     if n_done < min(tuning.trials, 2):
-        _warn(f"Tuning could compare nothing in {tuning.seconds:g} seconds: give it more time.")
+        why = f"could compare nothing in {tuning.seconds:g} seconds: give it more time"
+        if not parts:
+            why = "has nothing to choose settings by: half of the classes or more have only one labelled document"
+        warn(f"Tuning {why}. The model has the settings that were given.", WGCNWarning, stacklevel=2)
     if n_done == 0:
         return Tuned(default, None, None, 0, time.perf_counter() - started)
     ahead, error = race.gain(race.best, race.default)
@@ -203,7 +195,3 @@ def _moved(settings: Settings, grid: dict[str, list[float]], steps: int) -> Iter
         for other in (max(place - steps, 0), min(place + steps, len(grid[name]) - 1)):
             if other != place:
                 yield {**settings, name: grid[name][other]}
-
-
-def _warn(message: str) -> None:
-    warn(f"{message} The model has the settings that were given.", WGCNWarning, stacklevel=2)

@@ -31,7 +31,6 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 _FORMAT = "wgcn-checkpoint-2"
 _PARTS = ("word_table", "class_weights", "bias")
-_LARGEST_STEP = 2**24  # Adam counts in float32, which stops there
 
 
 class Checkpoint:
@@ -77,11 +76,9 @@ class Checkpoint:
         _require(state.keys() == {"format", "fingerprint", "records"}, "its fields")
         run = training.begin(_replay(training, state["records"]))
         n_networks = run.progress.number + run.progress.refit
-        names = {f"done.{i}.{name}" for i in range(n_networks) for name in _PARTS}
-        _require({name for name in arrays if not name.startswith("run.")} == names, "the names of its tensors")
-        training.networks = [_read_network(arrays, i, run) for i in range(n_networks)]
+        _check_tensors(arrays, run, n_networks)
+        training.networks = [tuple(arrays[f"done.{i}.{part}"] for part in _PARTS) for i in range(n_networks)]
         tensors = {name[4:]: torch.from_numpy(array) for name, array in arrays.items() if name.startswith("run.")}
-        _check_tensors(run, tensors)
         run.load_tensors(tensors)
 
 
@@ -113,36 +110,25 @@ def _replay(training: Training, records: Any) -> Progress:
     return progress
 
 
-def _read_network(arrays: Arrays, i: int, run: Run) -> tuple[npt.NDArray[np.float32], ...]:
-    """Return the i-th network that is trained to its end."""
-    class_weights, bias = run.model.class_weights.shape, run.model.bias.shape
-    shapes = ((run.task.document_terms.shape[1], class_weights[0]), class_weights, bias)
-    for name, shape in zip(_PARTS, shapes, strict=True):
-        array = arrays[f"done.{i}.{name}"]
-        right = array.dtype == np.float32 and array.shape == shape and bool(np.isfinite(array).all())
-        _require(right, f"the values of 'done.{i}.{name}'")
-    return tuple(arrays[f"done.{i}.{name}"] for name in _PARTS)
-
-
-def _check_tensors(run: Run, tensors: dict[str, torch.Tensor]) -> None:
-    """Check that tensors are those of a run after its epochs so far."""
-    expected = {"generator": run.generator.get_state()}
-    step = torch.tensor(min(run.progress.epoch * run.n_batches, _LARGEST_STEP), dtype=torch.float32)
-    for name, weights in run.model.named_parameters():
-        parts = ("weights", "exp_avg", "exp_avg_sq", *(["best"] if run.progress.keeps_best else []))
-        expected.update({f"{part}.{name}": weights for part in parts})
-        expected[f"step.{name}"] = step
-    _require(tensors.keys() == expected.keys(), "the names of its tensors")
-    for name, tensor in tensors.items():
-        right = tensor.dtype == expected[name].dtype and tensor.shape == expected[name].shape
-        _require(right, f"type and shape of 'run.{name}'")
-        if name.startswith("step."):
-            right = bool(tensor == step)
-        elif name.startswith("exp_avg_sq."):
-            right = bool((tensor >= 0).all())  # which may overflow
-        elif name != "generator":
-            right = bool(tensor.isfinite().all())
-        _require(right, f"the values of 'run.{name}'")
+def _check_tensors(arrays: Arrays, run: Run, n_networks: int) -> None:
+    """Check that tensors are those of the finished networks, and of a run after its epochs so far."""
+    expected: Arrays = {"run.generator": run.generator.get_state().numpy()}
+    for part, (name, tensor) in zip(_PARTS, run.model.named_parameters(), strict=True):
+        kinds = ("weights", "exp_avg", "exp_avg_sq", *(["best"] if run.progress.keeps_best else []))
+        names = [f"run.{kind}.{name}" for kind in kinds] + [f"done.{i}.{part}" for i in range(n_networks)]
+        expected.update(dict.fromkeys(names, tensor.detach().cpu().numpy()))
+        expected[f"run.step.{name}"] = np.array(run.progress.epoch, np.float32)
+    _require(arrays.keys() == expected.keys(), "the names of its tensors")
+    for name, array in arrays.items():
+        like = expected[name]
+        _require(array.dtype == like.dtype and array.shape == like.shape, f"type and shape of '{name}'")
+        if name.startswith("run.step."):
+            right = array == like
+        elif name.startswith("run.exp_avg_sq."):
+            right = (array >= 0).all()  # which may overflow
+        else:
+            right = name == "run.generator" or np.isfinite(array).all()
+        _require(bool(right), f"the values of '{name}'")
 
 
 def digest(text: str, arrays: Arrays) -> str:

@@ -48,7 +48,9 @@ def cut(indptr: npt.NDArray[Any], longest: int = _LONGEST) -> Pieces:
 
 
 def multiply(matrix: Tensor, pieces: Pieces | None, dense: Tensor) -> Tensor:
-    """Return matrix @ dense for a CSR tensor on a GPU, with the pieces of its rows."""
+    """Return matrix @ dense for a CSR tensor, on a GPU with the pieces of its rows."""
+    if dense.device.type == "cpu":
+        return matrix @ dense
     dense = dense.contiguous()
     columns, values = matrix.col_indices(), matrix.values()
     plain = {dense.dtype, values.dtype} == {torch.float32} and len(values) and dense.numel()

@@ -4,8 +4,8 @@
     H_dm  = X_dv H_vm                              one row per document    eq. 5, 6
     Y_dc  = softmax(ReLU(H_dm) W_1 + b_1)          one row per document    eq. 7
 
-W_0, W_1 and b_1 are learnt. Documents are not nodes of the graph, so the rows of words can be kept in a table after
-training, and a new document needs that table alone.
+W_0, W_1 and b_1 are learnt; X_v is the identity. Documents are not nodes of the graph, so the rows of words can be kept
+in a table after training, and a new document needs that table alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from wgcn.errors import InputError
 from wgcn.network.cuda import Pieces, cut, multiply
 
 __all__ = ["WGCN", "Centring", "SparseMatrix", "SparseProduct", "sparse_matrix", "sparse_tensor"]
@@ -48,16 +47,12 @@ class SparseProduct(torch.autograd.Function):
     def forward(ctx: Any, sparse: SparseMatrix, dense: Tensor) -> Tensor:
         """Return sparse @ dense."""
         ctx.sparse = sparse
-        return _product(sparse.matrix, sparse.pieces, dense)
+        return multiply(sparse.matrix, sparse.pieces, dense)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
         """Return the gradient of the dense factor."""
-        return None, _product(ctx.sparse.transposed, ctx.sparse.transposed_pieces, gradients[0])
-
-
-def _product(matrix: Tensor, pieces: Pieces | None, dense: Tensor) -> Tensor:
-    return matrix @ dense if dense.device.type == "cpu" else multiply(matrix, pieces, dense)
+        return None, multiply(ctx.sparse.transposed, ctx.sparse.transposed_pieces, gradients[0])
 
 
 def sparse_matrix(matrix: csr_array, device: torch.device | str = "cpu", *, symmetric: bool = False) -> SparseMatrix:
@@ -103,7 +98,7 @@ class Centring(NamedTuple):
 
 
 class WGCN(nn.Module):
-    """logits = ReLU(dropout(X dropout(H_v))) W_1 + b_1, with H_v = act((A^n + r I) X_v W_0).
+    """logits = ReLU(dropout(X dropout(H_v))) W_1 + b_1, with H_v = act((A^n + r I) W_0).
 
     hidden : m, the length of the rows of words and documents
     order : n, how often A is applied: a word sees words that are n steps away. With 0 the graph is not used, and the
@@ -111,16 +106,10 @@ class WGCN(nn.Module):
     word_activation : whether act is ReLU. The paper's formula has an activation on the words, its published code none.
     residual : r, how much of a word's own row is added to what it gets from the graph
     word_dropout, document_dropout : share of the entries of H_vm and of H_dm that are dropped in training
-    word_features : X_v, (words, features). None is the identity, as in the paper, which gives W_0 one row per word.
     centring : see `Centring`; it changes nothing with order 0. With `NetworkSettings.centred`, the training finds it.
     generator : where the first weights come from. It is one of the CPU, so that they are the same on every device.
-
-    Shapes
-    ------
-    document_terms : (documents, words), adjacency : (words, words), logits : (documents, classes)
     """
 
-    word_features: Tensor | None
     common: Tensor | None
 
     def __init__(
@@ -133,29 +122,18 @@ class WGCN(nn.Module):
         residual: float = 0.0,
         word_dropout: float = 0.6,
         document_dropout: float = 0.6,
-        word_features: npt.NDArray[np.floating] | Tensor | None = None,
         centring: Centring | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.order, self.word_activation, self.residual = order, word_activation, residual
         self.word_dropout, self.document_dropout = word_dropout, document_dropout
-        n_features = n_words
-        if word_features is not None:
-            word_features = torch.as_tensor(np.array(word_features), dtype=torch.get_default_dtype())
-            if word_features.ndim != 2 or len(word_features) != n_words:
-                raise InputError(
-                    f"word_features has the shape {tuple(word_features.shape)}; expected one row for each of the "
-                    f"{n_words:,} words."
-                )
-            n_features = word_features.shape[1]
-        self.register_buffer("word_features", word_features)  # X_v
         if order == 0:
             centring = None
         common = None if centring is None else torch.as_tensor(centring.common, dtype=torch.get_default_dtype())
         self.register_buffer("common", None if common is None else common[:, None])  # (words, 1)
         self.length = 1.0 if centring is None else centring.length
-        self.word_weights = nn.Parameter(torch.empty(n_features, hidden))  # W_0
+        self.word_weights = nn.Parameter(torch.empty(n_words, hidden))  # W_0
         self.class_weights = nn.Parameter(torch.empty(hidden, n_classes))  # W_1
         self.bias = nn.Parameter(torch.zeros(n_classes))  # b_1
         for weights in (self.word_weights, self.class_weights):
@@ -163,7 +141,7 @@ class WGCN(nn.Module):
 
     def word_embeddings(self, adjacency: SparseMatrix) -> Tensor:
         """Return H_vm (first line of eq. 5); in eq. 6 A_vv is X^T A_dd^n X, which is just another adjacency."""
-        own = self.own_rows()
+        own = self.word_weights
         h = own if self.common is None else self.common * own  # (words, hidden)
         for _ in range(self.order):
             passed = adjacency @ h  # (words, words) x (words, hidden)
@@ -173,10 +151,6 @@ class WGCN(nn.Module):
         if self.residual:
             h = h + self.residual * own
         return torch.relu(h) if self.word_activation else h
-
-    def own_rows(self) -> Tensor:
-        """Return X_v W_0, what words have without the graph."""
-        return self.word_weights if self.word_features is None else self.word_features @ self.word_weights
 
     def classify(
         self, document_terms: SparseMatrix, word_embeddings: Tensor, generator: torch.Generator | None = None
@@ -190,7 +164,7 @@ class WGCN(nn.Module):
     def forward(
         self, document_terms: SparseMatrix, adjacency: SparseMatrix, generator: torch.Generator | None = None
     ) -> Tensor:
-        """Return the logits; in training, `generator`, which must be one of the device, decides what is dropped."""
+        """Return the logits, (documents, classes); in training `generator`, of the device, decides what is dropped."""
         return self.classify(document_terms, self.word_embeddings(adjacency), generator)
 
     def _dropout(self, x: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:

@@ -1,20 +1,23 @@
-"""Settings of the network and of its training, and the result of a training. Needs no torch."""
+"""Settings of the network and of its training, its callbacks, and its result. Needs no torch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.checks import check_numbers
+from wgcn.checks import check_least, check_numbers, check_share
 from wgcn.errors import InputError
 
-__all__ = ["EpochRecord", "History", "NetworkSettings", "TrainedNetwork", "TrainingSettings"]
+if TYPE_CHECKING:
+    from wgcn.network.module import WGCN
+
+__all__ = ["Callback", "EpochRecord", "NetworkSettings", "TrainedNetwork", "TrainingSettings"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class NetworkSettings:
     """The options of :class:`~wgcn.network.module.WGCN`, which describes them, and `centred`.
 
@@ -29,16 +32,15 @@ class NetworkSettings:
     residual: float = 0.0
     word_dropout: float = 0.6
     document_dropout: float = 0.6
-    word_features: npt.NDArray[np.floating] | None = None
     centred: bool = False
 
     def __post_init__(self) -> None:
         check_numbers(self, real=("residual", "word_dropout", "document_dropout"), whole=("hidden", "order"))
-        _check_least(self, 1, "hidden")
-        _check_least(self, 0, "order")
+        check_least(self, 1, "hidden")
+        check_least(self, 0, "order")
         if not np.isfinite(self.residual):
             raise InputError(f"residual must be a finite number, got {self.residual}.")
-        _check_share(self, "word_dropout", "document_dropout")
+        check_share(self, "word_dropout", "document_dropout")
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,11 @@ class TrainingSettings:
     max_epochs: int = 800
     patience: int = 10
     stopping: Literal["best", "mean"] = "best"
-    batch_size: int | None = None  # documents in a mini-batch; None for all at once
     label_smoothing: float = 0.0  # share of the target that is spread over all classes, in training alone
     validation_fraction: float = 0.1  # share of the documents that decide when to stop
     refit: bool = False  # train once more on all documents, for as many epochs as the weights that were kept had
     n_models: int = 1  # networks with the seeds seed, seed + 1, ...; their logits are averaged
-    seed: int = 0  # decides the split, the first weights, the dropout and the order of the mini-batches
+    seed: int = 0  # decides the split, the first weights and the dropout
     device: str = "auto"  # "cpu", "cuda", or "auto" for CUDA where there is any
     checkpoint_every: int = 25  # epochs
 
@@ -71,15 +72,15 @@ class TrainingSettings:
         check_numbers(
             self,
             real=("learning_rate", "weight_decay", "label_smoothing", "validation_fraction"),
-            whole=("max_epochs", "patience", "batch_size", "n_models", "seed", "checkpoint_every"),
+            whole=("max_epochs", "patience", "n_models", "seed", "checkpoint_every"),
         )
         if not 0 < self.learning_rate < np.inf:
             raise InputError(f"learning_rate must be above 0, got {self.learning_rate}.")
-        _check_least(self, 0, "weight_decay", "seed")
-        _check_least(self, 1, "max_epochs", "patience", "batch_size", "n_models", "checkpoint_every")
+        check_least(self, 0, "weight_decay", "seed")
+        check_least(self, 1, "max_epochs", "patience", "n_models", "checkpoint_every")
         if self.stopping not in ("best", "mean"):
             raise InputError(f"stopping must be 'best' or 'mean', got {self.stopping!r}.")
-        _check_share(self, "label_smoothing", "validation_fraction")
+        check_share(self, "label_smoothing", "validation_fraction")
 
 
 class EpochRecord(NamedTuple):
@@ -94,14 +95,11 @@ class EpochRecord(NamedTuple):
     refit: bool = False
 
 
-@dataclass(frozen=True)
-class History:
-    """All epochs, whether documents were held out for validation and how many, and whether Ctrl-C ended it."""
+class Callback(Protocol):
+    """Receives every epoch. It may raise KeyboardInterrupt to end the training."""
 
-    records: tuple[EpochRecord, ...]
-    validated: bool
-    interrupted: bool = False
-    n_held_out: int = 0
+    def on_epoch(self, record: EpochRecord, model: WGCN) -> None:
+        """Handle the end of an epoch; the model must not be changed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,18 +109,7 @@ class TrainedNetwork:
     word_table: npt.NDArray[np.float32]  # (words, hidden)
     class_weights: npt.NDArray[np.float32]  # (hidden, classes)
     bias: npt.NDArray[np.float32]  # (classes,)
-    history: History
     epochs: tuple[int, ...]  # that were trained, of each network
-
-
-def _check_least(settings: object, least: int, *names: str) -> None:
-    for name in names:
-        value = getattr(settings, name)
-        if value is not None and not least <= value < np.inf:
-            raise InputError(f"{name} must be at least {least}, got {value}.")
-
-
-def _check_share(settings: object, *names: str) -> None:
-    for name in names:
-        if not 0 <= getattr(settings, name) < 1:
-            raise InputError(f"{name} must be at least 0 and below 1, got {getattr(settings, name)}.")
+    records: tuple[EpochRecord, ...]
+    n_held_out: int  # documents for validation
+    interrupted: bool  # by Ctrl-C

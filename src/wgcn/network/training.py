@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,11 +22,10 @@ from torch import Tensor
 
 from wgcn.device import find_device
 from wgcn.errors import InputError
-from wgcn.network.callbacks import Callback
 from wgcn.network.centring import can_fold, find_centring, fold
 from wgcn.network.checkpoint import Checkpoint, digest
 from wgcn.network.module import WGCN, Centring, SparseMatrix, sparse_matrix
-from wgcn.network.settings import EpochRecord, History, NetworkSettings, TrainedNetwork, TrainingSettings
+from wgcn.network.settings import Callback, EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
 
 __all__ = ["Progress", "Run", "Training", "train"]
 
@@ -70,7 +69,12 @@ def train(
         while not interrupted and (run := training.current_run()) is not None:
             while not interrupted and not run.progress.finished:
                 training.records.append(run.train_epoch())
-                interrupted = _notify(callbacks, training.records[-1], run.model) or interrupt.is_set()
+                try:
+                    for callback in callbacks:
+                        callback.on_epoch(training.records[-1], run.model)
+                except KeyboardInterrupt:
+                    interrupt.set()
+                interrupted = interrupt.is_set()
                 if file is not None and (interrupted or run.progress.epoch % settings.checkpoint_every == 0):
                     file.save(training, run)
             if run.progress.finished:
@@ -102,16 +106,14 @@ class _Task:
     def fingerprint(self) -> str:
         """Digest of all that decides the result, so that no checkpoint is taken for one of another training."""
         settings = {
-            **asdict(replace(self.network, word_features=None)),
+            **asdict(self.network),
             **asdict(self.settings),
             "device": self.device.type,
             "shape": [*self.document_terms.shape, self.n_classes],
         }
         del settings["checkpoint_every"]
-        features, matrices = self.network.word_features, {"graph": self.graph, "documents": self.document_terms}
         arrays = {"targets": self.targets, "weights": self.weights}
-        arrays["features"] = np.empty(0) if features is None else np.asarray(features)
-        for name, matrix in matrices.items():
+        for name, matrix in {"graph": self.graph, "documents": self.document_terms}.items():
             arrays.update({f"{name}.{part}": getattr(matrix, part) for part in ("indptr", "indices", "data")})
         return digest(json.dumps(settings, sort_keys=True, default=float), arrays)
 
@@ -143,16 +145,16 @@ def _prepare(
     return _Task(graph, on_device, terms, targets, weights, n_classes, network, settings, device, centring, folded)
 
 
-class _Batch(NamedTuple):
-    """Some documents on the device."""
+class _Documents(NamedTuple):
+    """Some documents on the device, with weights whose mean is 1."""
 
     terms: SparseMatrix  # (documents, words)
     targets: Tensor
     weights: Tensor  # (documents,)
 
     @classmethod
-    def take(cls, task: _Task, rows: npt.NDArray[np.int64], mean_weight: float) -> _Batch:
-        weights = torch.from_numpy(task.weights[rows] / mean_weight).float()
+    def take(cls, task: _Task, rows: Rows) -> _Documents:
+        weights = torch.from_numpy(task.weights[rows] / float(task.weights[rows].mean())).float()
         terms = sparse_matrix(task.document_terms[rows], task.device)
         return cls(terms, torch.from_numpy(task.targets[rows]).to(task.device), weights.to(task.device))
 
@@ -219,16 +221,13 @@ class Run:
         held_out = np.empty(0, np.int64)
         if progress.validates:
             held_out = _held_out(task.targets, settings.validation_fraction, seed)
-        self.rows = np.setdiff1d(np.arange(len(task.targets)), held_out)
-        self.mean_weight = float(task.weights[self.rows].mean())
-        self.whole = _Batch.take(task, self.rows, self.mean_weight) if settings.batch_size is None else None
-        self.validation = _Batch.take(task, held_out, float(task.weights[held_out].mean())) if len(held_out) else None
-
+        self.documents = _Documents.take(task, np.setdiff1d(np.arange(len(task.targets)), held_out))
+        self.validation = _Documents.take(task, held_out) if len(held_out) else None
         start = torch.Generator().manual_seed(seed)
         n_words = task.document_terms.shape[1]
         options = {name: value for name, value in vars(task.network).items() if name != "centred"}
         self.model = WGCN(n_words, task.n_classes, **options, centring=task.centring, generator=start).to(task.device)
-        # Dropout and the order of mini-batches; a stream of its own, not the one that the first weights came from.
+        # Dropout has a stream of its own, not the one that the first weights came from.
         self.generator = torch.Generator(task.device).manual_seed(int(torch.randint(2**62, (), generator=start)))
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
@@ -236,30 +235,20 @@ class Run:
         self.word_embeddings: Tensor | None = None
         self.best: dict[str, Tensor] = {}
 
-    @property
-    def n_batches(self) -> int:
-        """Number of mini-batches in an epoch."""
-        return -(-len(self.rows) // (self.task.settings.batch_size or len(self.rows)))
-
     def train_epoch(self) -> EpochRecord:
         """Train on all documents once."""
         started = time.perf_counter()
         settings, progress = self.task.settings, self.progress
         self.model.train()
-        total = torch.zeros((), device=self.task.device)
-        for batch in self._batches():
-            # The validation of the last epoch had the embeddings of the same weights: a third of the work is saved.
-            embeddings, self.word_embeddings = self.word_embeddings, None
-            if embeddings is None:
-                embeddings = self._embeddings()
-            logits = self.model.classify(batch.terms, embeddings, self.generator)
-            loss = batch.loss(logits, settings.label_smoothing)
-            self.optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            self.optimizer.step()
-            total += loss.detach() * len(batch.targets)
+        # The validation of the last epoch had the embeddings of the same weights: a third of the work is saved.
+        embeddings = self._embeddings() if self.word_embeddings is None else self.word_embeddings
+        logits = self.model.classify(self.documents.terms, embeddings, self.generator)
+        loss = self.documents.loss(logits, settings.label_smoothing)
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
         self.model.eval()
-        mean, validation_loss, accuracy = self._measure(total / len(self.rows))
+        mean, validation_loss, accuracy = self._measure(loss.detach())
         progress.losses.append(np.inf if validation_loss is None else validation_loss)
         if not np.isfinite([mean, validation_loss or 0.0]).all():
             raise InputError(
@@ -273,16 +262,7 @@ class Run:
 
     def _embeddings(self) -> Tensor:
         """Return the rows of words that the rows of documents are multiplied by."""
-        return self.model.own_rows() if self.task.folded else self.model.word_embeddings(self.task.adjacency)
-
-    def _batches(self) -> Iterator[_Batch]:
-        if self.whole is not None:
-            yield self.whole
-            return
-        size = self.task.settings.batch_size or len(self.rows)
-        order = torch.randperm(len(self.rows), generator=self.generator, device=self.task.device).cpu().numpy()
-        for begin in range(0, len(order), size):
-            yield _Batch.take(self.task, self.rows[order[begin : begin + size]], self.mean_weight)
+        return self.model.word_weights if self.task.folded else self.model.word_embeddings(self.task.adjacency)
 
     def _measure(self, training_loss: Tensor) -> tuple[float, float | None, float | None]:
         """Return the losses of both parts, and the accuracy on the validation documents."""
@@ -372,13 +352,14 @@ class Training:
         if self.run is not None and not self.run.progress.refit:
             self.finish_run(self.run)
         tables, class_weights, biases = zip(*self.networks, strict=True)
-        n_held_out = self.task.n_held_out
         return TrainedNetwork(
             np.hstack(tables),
             np.vstack(class_weights, dtype=np.float32) / np.float32(len(self.networks)),
             np.mean(biases, axis=0, dtype=np.float32),
-            History(tuple(self.records), n_held_out > 0, interrupted and unfinished, n_held_out),
             tuple({progress.number: progress.best_epoch for progress in self.finished}.values()),
+            tuple(self.records),
+            self.task.n_held_out,
+            interrupted and unfinished,
         )
 
 
@@ -417,13 +398,3 @@ def _deferred_interrupt() -> Iterator[threading.Event]:
         yield event
     finally:
         signal.signal(signal.SIGINT, usual)
-
-
-def _notify(callbacks: Sequence[Callback], record: EpochRecord, model: WGCN) -> bool:
-    """Call the callbacks; return whether one of them ended the training."""
-    try:
-        for callback in callbacks:
-            callback.on_epoch(record, model)
-    except KeyboardInterrupt:
-        return True
-    return False
