@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, random_array
 
 from wgcn.linear import kernels
 from wgcn.linear.kernels import multiply
-from wgcn.linear.operator import DocumentOperator
+from wgcn.linear.operator import DocumentOperator, GraphBlock
 
 POOL = ThreadPoolExecutor(3)
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -34,7 +34,7 @@ class Problem:
         half = random_array((v, v), density=0.6, rng=rng)
         x, a = csr_array(random_array((n, v), density=0.4, rng=rng)), csr_array(half + half.T)
         scales = rng.random((v, k)) + 0.5 if with_scales else None
-        self.operator = DocumentOperator(x, a, factor, scales, k, POOL)
+        self.operator = DocumentOperator(x, GraphBlock(a, factor, POOL), scales, k, POOL)
         self.matrix = x.toarray() @ (np.eye(v) + factor * a.toarray())  # X M
         self.table = np.eye(v) + factor * a.toarray()
         self.scales = np.ones((v, k)) if scales is None else scales

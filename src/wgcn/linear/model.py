@@ -29,7 +29,7 @@ from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.linear.arrays import Floats
 from wgcn.linear.kernels import multiply
-from wgcn.linear.operator import DocumentOperator
+from wgcn.linear.operator import DocumentOperator, GraphBlock
 from wgcn.linear.solver import minimize
 from wgcn.linear.teacher import Taught
 
@@ -102,7 +102,9 @@ def fit_linear(
         scales = naive_bayes_scales(document_terms, targets, weight, settings.naive_bayes)
     history: list[dict[str, float]] = []
     with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
-        operator = DocumentOperator(document_terms, adjacency, float(factor), scales, targets.shape[1], pool)
+        operator = DocumentOperator(
+            document_terms, GraphBlock(adjacency, float(factor), pool), scales, targets.shape[1], pool
+        )
         given = None
         if taught is not None:
             given = multiply(document_terms, taught.word_scores.astype(dtype), pool) + taught.bias.astype(dtype)
