@@ -11,14 +11,11 @@ from typing import Any
 from wgcn.errors import InputError
 from wgcn.files import write_file
 
-__all__ = ["cache_folder", "file_digest", "read_cached", "write_cached"]
+__all__ = ["cache_folder", "read_cached", "write_cached"]
 
 
 def cache_folder() -> Path:
-    """Return the folder for cached data sets: ``WGCN_CACHE`` if set, else ``wgcn`` in the user's cache folder.
-
-    The folder need not exist.
-    """
+    """Return the folder for cached data: ``WGCN_CACHE`` if set, else ``wgcn`` in the user's; it need not exist."""
     own = os.environ.get("WGCN_CACHE")
     if own:
         return Path(own).expanduser()
@@ -46,9 +43,3 @@ def write_cached(file_name: str, payload: Any) -> None:
 
 def _encode(payload: Any) -> bytes:
     return json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -20,7 +20,7 @@ __all__ = [
     "needs",
 ]
 
-# The extra that brings a module, and the name of its package where that is another.
+# The extra that brings a module.
 _EXTRAS = {
     "scipy": "graph",
     "sklearn": "graph",
@@ -32,7 +32,6 @@ _EXTRAS = {
     "networkx": "plots",
     "pyarrow": "parquet",
 }
-_PACKAGES = {"sklearn": "scikit-learn"}
 
 
 class WGCNError(Exception):
@@ -52,16 +51,9 @@ class StoreError(WGCNError, ValueError):
 
 
 class MissingDependencyError(WGCNError, ImportError):
-    """An optional dependency is needed for what was asked.
+    """An optional dependency is needed for what was asked: `module` for `purpose`, the subject of a sentence.
 
-    Parameters
-    ----------
-    module : str
-        What could not be imported.
-    purpose : str
-        What needs it, as the subject of a sentence.
-    extra : str, optional
-        The extra that brings all that the purpose needs; by default that of the module.
+    `extra` is the extra that brings all that the purpose needs; by default that of the module.
     """
 
     def __init__(self, module: str, purpose: str, extra: str | None = None) -> None:
@@ -71,14 +63,9 @@ class MissingDependencyError(WGCNError, ImportError):
 
     def advice(self, *more: str) -> str:
         """Return the message, with the command that installs the extra and some more."""
-        package = _PACKAGES.get(self.module, self.module.replace("_", "-"))
+        package = "scikit-learn" if self.module == "sklearn" else self.module.replace("_", "-")
         extras = ",".join(dict.fromkeys([self.extra, *more]))
         return f"{self.purpose} needs the package '{package}'. From a checkout of wgcn: pip install '.[{extras}]'"
-
-    @staticmethod
-    def is_known(error: ImportError) -> bool:
-        """Whether an extra brings what could not be imported; if not, something else is wrong."""
-        return (error.name or "").partition(".")[0] in _EXTRAS
 
 
 @contextmanager
@@ -87,8 +74,8 @@ def needs(purpose: str, extra: str | None = None) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if extra is None and not MissingDependencyError.is_known(error):
-            raise
+        if extra is None and (error.name or "").partition(".")[0] not in _EXTRAS:
+            raise  # no extra brings it: something else is wrong
         raise MissingDependencyError(error.name or "", purpose, extra) from error
 
 

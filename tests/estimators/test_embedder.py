@@ -147,7 +147,7 @@ def test_it_is_an_estimator() -> None:
     with pytest.raises(NotFittedError):
         embedder.transform(["a"])
     with pytest.raises(NotFittedError):
-        _ = embedder.word_embeddings_
+        embedder.get_feature_names_out()
     assert embedder.fit(TEXTS) is embedder
     assert embedder.get_feature_names_out().tolist() == [f"wgcn{i}" for i in range(6)]
     texts, labels = topics()

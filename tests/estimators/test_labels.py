@@ -76,11 +76,12 @@ def test_pandas_strings_with_missing_values(kind: Any) -> None:
         pd.Categorical([1, None, 2]),
         np.array([1, np.nan, 2], np.float16),
         np.array([1, np.nan, 2], np.float32),
+        np.array([1, -1, 2], np.float64),
         np.ma.masked_array([1, 7, 2], [False, True, False]),
     ],
     ids=lambda y: f"{type(y).__name__} {y.dtype}",
 )
-def test_whole_numbers_beside_a_missing_value_are_integers(y: Any) -> None:
+def test_whole_numbers_beside_an_unlabelled_document_are_integers(y: Any) -> None:
     labels = read_labels(y)
     assert labels.classes.tolist() == [1, 2]
     assert labels.classes.dtype.kind == "i"

@@ -213,7 +213,7 @@ def test_score_of_several_labels_counts_documents_that_are_wholly_right() -> Non
     assert model.score(x[:4], [[1, 0], [1, 0], [1, 1], [-1, -1]]) == pytest.approx(2 / 3)
     with pytest.raises(InputError, match="no class 'c'"):
         model.score(x[:1], [["c"]])
-    with pytest.raises(InputError, match="3 columns, but the model has 2 classes"):
+    with pytest.raises(InputError, match=r"3 columns, but the predictions have the shape \(2, 2\)"):
         model.score(x[:2], [[1, 0, 0], [0, 1, 0]])
 
 

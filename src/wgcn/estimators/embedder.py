@@ -14,29 +14,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable
-from datetime import date
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import TransformerMixin
 
-from wgcn import __version__
 from wgcn.checks import check_numbers
 from wgcn.errors import InputError
-from wgcn.estimators.preparation import Preparation, Prepared, plain_settings
+from wgcn.estimators.preparation import Preparation, Prepared, TextEstimator
 from wgcn.inference.embedding import EmbeddingModel
 from wgcn.linear.space import find_space
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
-from wgcn.text.vocabulary import Vocabulary
 
 __all__ = ["WGCNEmbedder"]
 
 
-class WGCNEmbedder(TransformerMixin, BaseEstimator):
+class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
     """Turn texts into vectors, without labels.
 
     Parameters
@@ -127,58 +122,16 @@ class WGCNEmbedder(TransformerMixin, BaseEstimator):
             graph_weight=self.graph_weight,
             random_state=self.random_state,
         )
-        self.word_graph_ = prepared.word_graph
-        report = {
-            "n_documents": prepared.document_terms.shape[0],
-            "n_edges": prepared.word_graph.info().edges,
-            "seconds": round(time.perf_counter() - started, 2),
-            "date": date.today().isoformat(),
-            "version": __version__,
-        }
-        words = np.ascontiguousarray(space.words, np.float32)
-        self.model_ = EmbeddingModel(
-            self.tokenizer,
-            self.ngram_range,
-            prepared.vocabulary,
-            prepared.weighting,
-            words,
-            settings=plain_settings(self.get_params(deep=False)),
-            report=report,
-            stop_words=tuple(self.stop_words or ()),
+        self.word_graph_, self.vocabulary_ = prepared.word_graph, prepared.vocabulary
+        self.word_embeddings_ = np.ascontiguousarray(space.words, np.float32)
+        parts = prepared.model_parts(
+            self.get_params(deep=False),
+            n_edges=prepared.word_graph.info().edges,
+            seconds=round(time.perf_counter() - started, 2),
         )
+        self.model_ = EmbeddingModel(word_embeddings=self.word_embeddings_, **parts)
         return prepared
-
-    @property
-    def word_embeddings_(self) -> npt.NDArray[np.float32]:
-        """E, one row per word."""
-        return self._fitted.word_embeddings
-
-    @property
-    def vocabulary_(self) -> Vocabulary:
-        """The words, in the order of `word_embeddings_`."""
-        return self._fitted.vocabulary
-
-    @property
-    def _fitted(self) -> EmbeddingModel:
-        check_is_fitted(self, "model_")
-        model: EmbeddingModel = self.model_
-        return model
 
     def transform(self, X: Iterable[str]) -> npt.NDArray[np.float32]:
         """Return a row of length 1 for each text, or of zeros for one without a known word."""
         return self._fitted.transform(checked_texts(X))
-
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """Return the names of the columns that `transform` gives."""
-        return np.array([f"wgcn{i}" for i in range(self.word_embeddings_.shape[1])], dtype=object)
-
-    def save(self, path: str | Path) -> str:
-        """Write the fitted embedder to a folder; `EmbeddingModel.load` reads it. Return its digest."""
-        return self._fitted.save(path)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        tags.transformer_tags.preserves_dtype = []
-        return tags

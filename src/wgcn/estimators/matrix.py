@@ -20,7 +20,6 @@ from wgcn.errors import InputError
 from wgcn.estimators.labels import (
     Labels,
     check_class_weight,
-    check_total_weight,
     checked_weights,
     class_weighted,
     labelled_accuracy,
@@ -68,14 +67,12 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
 
     def check_parameters(self, y: Any = None) -> None:
         """Raise an InputError if a parameter cannot be used, or does not fit the labels `y`. `fit` does so first."""
-        self._check(None if y is None else read_labels(y))
-
-    def _check(self, labels: Labels | None) -> None:
         check_numbers(self, whole=["top_k"])
         EdgeRules(top_k=self.top_k)
         check_class_weight(self.class_weight)
         self._check_settings()
-        if labels is not None:
+        if y is not None:
+            labels = read_labels(y)
             read_class_prior(self.class_prior, labels)
             class_weighted(np.ones(len(labels.targets)), self.class_weight, labels)
 
@@ -99,10 +96,8 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         callbacks: Sequence[Callback] = (),
     ) -> Self:
         terms = self._rows(X, reset=True)
-        if y is None:
-            raise InputError("requires y to be passed, but the target y is None")
+        self.check_parameters()
         labels = read_labels(y)
-        self._check(labels)
         check_consistent_length(terms, labels.labelled)
         weight = checked_weights(sample_weight, terms.shape[0])
         if unlabeled is not None and unlabeled.shape[1] != terms.shape[1]:
@@ -110,7 +105,6 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         vectors = None if word_vectors is None else _checked_vectors(word_vectors, terms.shape[1])
         class_prior = read_class_prior(self.class_prior, labels)
         own_weight = class_weighted(weight[labels.labelled], self.class_weight, labels)
-        check_total_weight(own_weight)
         self.word_graph_ = self._graph(terms, weight, word_graph, document_graph)
         others = terms[~labels.labelled]
         if unlabeled is not None:

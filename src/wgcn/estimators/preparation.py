@@ -1,4 +1,4 @@
-"""What is made of texts before any label is looked at: vocabulary, weights, word graph, vectors from elsewhere."""
+"""What estimators for texts share: above all the work that needs no labels (vocabulary, weights, word graph)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from wgcn import __version__
 from wgcn.checks import check_numbers
@@ -19,6 +22,7 @@ from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.association import WEIGHTS, Weight
+from wgcn.inference.embedding import EmbeddingModel
 from wgcn.inference.model import TextModel
 from wgcn.text.corpus import Corpus, check_ngram_range
 from wgcn.text.encode import checked_texts
@@ -29,7 +33,9 @@ from wgcn.text.weighting import Norm, TermWeighting, document_terms
 if TYPE_CHECKING:
     from wgcn.estimators.matrix import MatrixClassifier
 
-__all__ = ["Counted", "Preparation", "Prepared", "plain_settings"]
+__all__ = ["Counted", "Preparation", "Prepared", "TextEstimator", "plain_settings"]
+
+Model = TypeVar("Model", TextModel, EmbeddingModel)
 
 _MANY_WORDS = 100_000
 _CITATION_EDGES = 100  # per word, of a graph of citations: it is dense otherwise
@@ -88,33 +94,31 @@ class Preparation:
         it is made from citations.
         """
         started = time.perf_counter()
-        own = Counted(checked_texts(texts))
-        corpus = self._corpus(chain(own, checked_texts(background)))
-        weighting = TermWeighting.from_counts(
-            corpus.vocabulary.document_counts, len(corpus), sublinear=self.sublinear, norm=self.norm
-        )
-        terms = document_terms(corpus, weighting)
-        if own.n < len(corpus):
-            terms = terms[: own.n]
-        graph = self._graph(corpus) if with_graph else None
-        seconds = time.perf_counter() - started
-        return Prepared(self, corpus.vocabulary, weighting, terms, graph, len(corpus) - own.n, seconds)
-
-    def _corpus(self, texts: Iterable[str]) -> Corpus:
-        rules, n_jobs = self._vocabulary_rules(), self.n_jobs
+        own, n_jobs = Counted(checked_texts(texts)), self.n_jobs
         corpus = Corpus.from_texts(
-            texts, tokenizer=self.tokenizer, ngram_range=self.ngram_range, rules=rules, n_jobs=n_jobs
+            chain(own, checked_texts(background)),
+            tokenizer=self.tokenizer,
+            ngram_range=self.ngram_range,
+            rules=self._vocabulary_rules(),
+            n_jobs=n_jobs,
         )
         words = corpus.vocabulary
         if self.min_count is None and np.sum(~words.are_ngrams) > _MANY_WORDS:
             corpus = corpus.with_words(words.counts >= min(2, words.counts.max()))
-        return corpus
-
-    def _graph(self, corpus: Corpus) -> WordGraph:
-        nodes = corpus.with_words(self.nodes(corpus.vocabulary))
-        rules, n_jobs = self._edge_rules(), self.n_jobs
-        graph = WordGraph.from_corpus(nodes, window=self.window, weight=self.weight, rules=rules, n_jobs=n_jobs)
-        return graph.among(corpus.vocabulary)
+            words = corpus.vocabulary
+        weighting = TermWeighting.from_counts(
+            words.document_counts, len(corpus), sublinear=self.sublinear, norm=self.norm
+        )
+        terms = document_terms(corpus, weighting)
+        if own.n < len(corpus):
+            terms = terms[: own.n]
+        graph = None
+        if with_graph:
+            nodes, rules = corpus.with_words(self.nodes(words)), self._edge_rules()
+            graph = WordGraph.from_corpus(nodes, window=self.window, weight=self.weight, rules=rules, n_jobs=n_jobs)
+            graph = graph.among(words)
+        seconds = time.perf_counter() - started
+        return Prepared(self, words, weighting, terms, graph, len(corpus) - own.n, seconds)
 
     def nodes(self, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
         """Return which words may have edges. If there are no single words, n-grams have edges anyway."""
@@ -163,30 +167,30 @@ class Prepared:
 
         Settings and seconds, what fitting took after the preparation, are for the model card.
         """
-        preparation = self.preparation
-        report = {
-            "n_documents": self.document_terms.shape[0],
-            "n_labelled": int(classifier.n_labelled_),
+        parts = self.model_parts(
+            settings,
+            n_labelled=int(classifier.n_labelled_),
             **({"n_background": self.n_background} if self.n_background else {}),
-            "n_edges": classifier.word_graph_.info().edges,
-            "held_out_accuracy": classifier.held_out_accuracy_,
-            "n_held_out": classifier.n_held_out_,
+            n_edges=classifier.word_graph_.info().edges,
+            held_out_accuracy=classifier.held_out_accuracy_,
+            n_held_out=classifier.n_held_out_,
             **({} if classifier.tuned_ is None else {"tuned": classifier.tuned_._asdict()}),
-            "seconds": round(self.seconds + seconds, 2),
-            "date": date.today().isoformat(),
-            "version": __version__,
-        }
-        return TextModel(
-            preparation.tokenizer,
-            preparation.ngram_range,
-            self.vocabulary,
-            self.weighting,
-            classifier.scorer_,
-            classifier.classes_,
-            settings=plain_settings(settings),
-            report=report,
-            stop_words=tuple(preparation.stop_words or ()),
+            seconds=round(self.seconds + seconds, 2),
         )
+        return TextModel(scorer=classifier.scorer_, classes=classifier.classes_, **parts)
+
+    def model_parts(self, settings: dict[str, Any], **report: Any) -> dict[str, Any]:
+        """Return the fields that all models of texts have, with settings and a report for the model card."""
+        n_documents, today = self.document_terms.shape[0], date.today().isoformat()
+        return {
+            "tokenizer": self.preparation.tokenizer,
+            "ngram_range": self.preparation.ngram_range,
+            "vocabulary": self.vocabulary,
+            "weighting": self.weighting,
+            "settings": plain_settings(settings),
+            "report": {"n_documents": n_documents, **report, "date": today, "version": __version__},
+            "stop_words": tuple(self.preparation.stop_words or ()),
+        }
 
 
 def plain_settings(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -207,3 +211,30 @@ class Counted:
         for text in self.texts:
             self.n += 1
             yield text
+
+
+class TextEstimator(BaseEstimator, Generic[Model]):
+    """What the estimators for texts have in common. `fit` sets `model_` and `word_embeddings_`."""
+
+    model_: Model
+    word_embeddings_: npt.NDArray[Any]
+
+    @property
+    def _fitted(self) -> Model:
+        check_is_fitted(self, "model_")
+        return self.model_
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Return the names of the columns that `transform` gives."""
+        check_is_fitted(self, "model_")
+        return np.array([f"wgcn{i}" for i in range(self.word_embeddings_.shape[1])], dtype=object)
+
+    def save(self, path: str | Path) -> str:
+        """Write the fitted model to a folder, which `load` of the class of `model_` reads. Return its digest."""
+        return self._fitted.save(path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags

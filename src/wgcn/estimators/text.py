@@ -5,22 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sized
 from itertools import chain
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassifierMixin, clone
 
 from wgcn.errors import InputError
-from wgcn.estimators.labels import checked_weights, labelled_accuracy
+from wgcn.estimators.labels import checked_weights, labelled_accuracy, read_labels
 from wgcn.estimators.matrix import WGCNClassifier
-from wgcn.estimators.preparation import Counted, Preparation
+from wgcn.estimators.preparation import Counted, Preparation, TextEstimator
+from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
-from wgcn.linear.tuning import Tuned, Tuning
+from wgcn.linear.tuning import Tuning
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
 
@@ -29,7 +28,7 @@ __all__ = ["WGCNTextClassifier"]
 _CLASSIFIER = ("alpha", "naive_bayes", "C", "class_weight", "class_prior", "tune", "n_jobs")
 
 
-class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
+class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     """Classify texts through a graph of their words.
 
     Every text given to `fit`, labelled or not, shapes the vocabulary, the idf and the word graph. Nothing of the texts
@@ -149,7 +148,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        n_labels = _n_labels(y)
+        n_labels = len(read_labels(y).labelled)
         self.check_parameters(y)
         classifier, preparation = self._classifier(), Preparation.of(self)
         own = Counted(checked_texts(X, "X"))
@@ -162,7 +161,7 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         )
         _check_lengths(own.n, n_labels)
         started = time.perf_counter()
-        self.classifier_ = classifier.fit(
+        classifier.fit(
             prepared.document_terms[:n_labels],
             y,
             sample_weight,
@@ -170,12 +169,17 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
             unlabeled=prepared.document_terms[n_labels:],
             word_vectors=None if vectors is None else prepared.word_vectors(vectors),
         )
-        self.word_graph_ = classifier.word_graph_
         settings = self.get_params(deep=False)
         del settings["tune"], settings["n_jobs"]
         if classifier.tuned_ is not None:
             settings.update(classifier.tuned_.settings)
-        self.model_ = prepared.text_model(classifier, settings, time.perf_counter() - started)
+        model = prepared.text_model(classifier, settings, time.perf_counter() - started)
+        return self._keep(classifier, classifier.word_graph_, model)
+
+    def _keep(self, classifier: WGCNClassifier, word_graph: WordGraph, model: TextModel) -> WGCNTextClassifier:
+        self.classifier_, self.word_graph_, self.model_ = classifier, word_graph, model
+        self.classes_, self.word_embeddings_ = model.classes, model.scorer.word_embeddings
+        self.tuned_, self.history_ = classifier.tuned_, classifier.history_
         return self
 
     def check_parameters(self, y: Any = None) -> None:
@@ -185,32 +189,6 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
 
     def _classifier(self) -> WGCNClassifier:
         return WGCNClassifier(**{name: getattr(self, name) for name in _CLASSIFIER})
-
-    @property
-    def classes_(self) -> npt.NDArray[Any]:
-        """The labels."""
-        return self._fitted.classes
-
-    @property
-    def word_embeddings_(self) -> npt.NDArray[Any]:
-        """H_vm of eq. 5, one row per word."""
-        return self._fitted.scorer.word_embeddings
-
-    @property
-    def tuned_(self) -> Tuned | None:
-        """What `tune` chose, and why; None without it."""
-        return self.classifier_.tuned_
-
-    @property
-    def history_(self) -> list[dict[str, float]]:
-        """Objective after each iteration of the final fit."""
-        return list(self.classifier_.history_)
-
-    @property
-    def _fitted(self) -> TextModel:
-        check_is_fitted(self, "model_")
-        model: TextModel = self.model_
-        return model
 
     def predict(
         self,
@@ -249,48 +227,31 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         """Return probabilities of shape (n_texts, n_classes); for citations see `predict`."""
         return self._fitted.scorer.probabilities(self._scores(X, document_graph, documents, hops))
 
-    def decision_function(
-        self,
-        X: Iterable[str],
-        *,
-        document_graph: csr_array | None = None,
-        documents: Iterable[str] | None = None,
-        hops: int = 1,
-    ) -> npt.NDArray[Any]:
-        """Return scores of shape (n_texts, n_classes), or (n_texts,) for two classes; for citations see `predict`."""
-        return self._fitted.scorer.margins(self._scores(X, document_graph, documents, hops))
+    def decision_function(self, X: Iterable[str]) -> npt.NDArray[Any]:
+        """Return scores of shape (n_texts, n_classes), or (n_texts,) for two classes."""
+        return self._fitted.scorer.margins(self._scores(X))
 
-    def transform(
-        self,
-        X: Iterable[str],
-        *,
-        document_graph: csr_array | None = None,
-        documents: Iterable[str] | None = None,
-        hops: int = 1,
-    ) -> npt.NDArray[Any]:
-        """Return document embeddings H_dm (eq. 5) of shape (n_texts, n_classes); for citations see `predict`."""
-        if document_graph is None and documents is None:
-            return self._fitted.transform(checked_texts(X, "X"))
-        rows = self._attached(X, document_graph, documents, hops)
-        return self._fitted.scorer.embed(rows.data, rows.indices, rows.indptr)
+    def transform(self, X: Iterable[str]) -> npt.NDArray[Any]:
+        """Return document embeddings H_dm (eq. 5) of shape (n_texts, n_classes)."""
+        return self._fitted.transform(checked_texts(X, "X"))
 
     def _scores(
-        self, X: Iterable[str], document_graph: csr_array | None, documents: Iterable[str] | None, hops: int
+        self,
+        X: Iterable[str],
+        document_graph: csr_array | None = None,
+        documents: Iterable[str] | None = None,
+        hops: int = 1,
     ) -> npt.NDArray[Any]:
-        if document_graph is None and documents is None:
-            return self._fitted.scores(checked_texts(X, "X"))
-        return self._fitted.scorer.scores_of(self._attached(X, document_graph, documents, hops))
-
-    def _attached(
-        self, X: Iterable[str], document_graph: csr_array | None, documents: Iterable[str] | None, hops: int
-    ) -> csr_array:
-        """Return the rows of texts, averaged with those of what they cite."""
         if document_graph is None:
-            raise InputError("documents are given, but no document_graph that says which of them X cites.")
-        known = None if documents is None else self._terms(checked_texts(documents, "documents"))
-        return attach_citations(self._terms(checked_texts(X, "X")), document_graph, known, hops=hops)
+            if documents is not None:
+                raise InputError("documents are given, but no document_graph that says which of them X cites.")
+            return self._fitted.scores(checked_texts(X, "X"))
+        known = None if documents is None else self._rows(checked_texts(documents, "documents"))
+        rows = attach_citations(self._rows(checked_texts(X, "X")), document_graph, known, hops=hops)
+        return self._fitted.scorer.scores_of(rows)
 
-    def _terms(self, texts: Iterable[str]) -> csr_array:
+    def _rows(self, texts: Iterable[str]) -> csr_array:
+        """Return the rows of texts in X_dv."""
         terms = self._fitted.terms(texts)
         shape = (len(terms.offsets) - 1, len(self._fitted.vocabulary))
         return csr_array((terms.weights, terms.words, terms.offsets), shape=shape)
@@ -304,27 +265,14 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
         """
         model = self._fitted.extend(texts, min_count)
         extended: WGCNTextClassifier = clone(self)
-        extended.classifier_ = self.classifier_
-        extended.word_graph_ = self.word_graph_.among(model.vocabulary)
-        extended.model_ = model
-        return extended
+        return extended._keep(self.classifier_, self.word_graph_.among(model.vocabulary), model)
 
     def score(self, X: Iterable[str], y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the accuracy on the labelled texts: see `WGCNClassifier.score`."""
         return labelled_accuracy(y, self.predict(X), self.classes_, sample_weight)
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """Return the names of the columns that `transform` gives."""
-        return np.array([f"wgcn{i}" for i in range(self.word_embeddings_.shape[1])], dtype=object)
-
-    def save(self, path: str | Path) -> str:
-        """Write the fitted model to a folder; `TextModel.load` reads it. Return its digest."""
-        return self._fitted.save(path)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
         tags.classifier_tags.multi_label = True
         return tags
 
@@ -332,9 +280,3 @@ class WGCNTextClassifier(ClassifierMixin, BaseEstimator):
 def _check_lengths(n_texts: int, n_labels: int) -> None:
     if n_texts != n_labels:
         raise InputError(f"{n_texts:,} texts but {n_labels:,} labels: there must be one label per text.")
-
-
-def _n_labels(y: Any) -> int:
-    if y is None:
-        raise InputError("requires y to be passed, but the target y is None")
-    return int(y.shape[0]) if hasattr(y, "shape") and y.shape else len(y)

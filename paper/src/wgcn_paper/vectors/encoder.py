@@ -23,10 +23,11 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load, save
 
-from wgcn.cache import cache_folder, file_digest
+from wgcn.cache import cache_folder
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.files import write_file
 from wgcn_paper.packages import packages_for
+from wgcn_paper.vectors.word_vectors import file_digest
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -12,6 +12,7 @@ environment variable ``WGCN_WORD_VECTORS`` holds the path.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import re
 import warnings
@@ -26,10 +27,16 @@ from typing import BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.cache import file_digest
 from wgcn.errors import InputError, WGCNWarning
 
-__all__ = ["DISTILLED", "check_word_vectors", "read_word_vectors", "register_word_vectors", "word_vectors"]
+__all__ = [
+    "DISTILLED",
+    "check_word_vectors",
+    "file_digest",
+    "read_word_vectors",
+    "register_word_vectors",
+    "word_vectors",
+]
 
 Vector = npt.NDArray[np.float32]
 Vectors = tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]
@@ -274,3 +281,9 @@ def _parse(path: Path, number: int, values: bytes) -> npt.NDArray[np.float32]:
     if not np.isfinite(vector).all():
         raise InputError(f"{path}, line {number} has a value that is not finite.")
     return vector
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
