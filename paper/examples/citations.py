@@ -1,6 +1,6 @@
 """Let new documents bring their citations: their words are averaged with those of what they cite, without training.
 
-Run it with:  python examples/citations.py
+Run it with:  python paper/examples/citations.py
 The docs corpus has the "See Also" links of docstrings. It prints which share of the test documents is classified right
 without and with their links: links help with the first 20 words of a docstring; a whole docstring says enough by
 itself, and links gain little or nothing.
@@ -9,7 +9,7 @@ itself, and links gain little or nothing.
 import numpy as np
 
 from wgcn import WGCNTextClassifier
-from wgcn.text.docs_corpus import docs_corpus
+from wgcn_paper.datasets import docs_corpus
 
 
 def main() -> None:
