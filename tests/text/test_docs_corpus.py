@@ -187,14 +187,15 @@ def test_label_is_the_subpackage():
 
 def fabricated_docstrings(label, count):
     words = " ".join(["word"] * 20)
-    return {f"{label}.f{i:02}": f"{words} {label[-1] * 3}{chr(97 + i)}" for i in range(count)}
+    return {f"{label}.f{i:02}": f"{words} {label.replace('.', ' ')} {chr(97 + i) * 2}" for i in range(count)}
 
 
-def test_short_texts_duplicates_and_small_classes_are_left_out():
-    large = fabricated_docstrings("numpy.a", 25)
+def test_short_texts_duplicates_and_small_classes_are_left_out(monkeypatch):
+    large = {name: text for root in docs_module.ROOTS for name, text in fabricated_docstrings(f"{root}.a", 25).items()}
     small = fabricated_docstrings("numpy.b", 24)
     extra = {"numpy.a.short": "Too short.", "numpy.a.z_copy": large["numpy.a.f03"]}
-    assert docs_module._select_documents({**extra, **small, **large}) == large
+    monkeypatch.setattr(docs_module, "docstrings", lambda: {**extra, **small, **large})
+    assert dict(docs_module._build()) == large
 
 
 # Cleaning
@@ -406,7 +407,9 @@ def test_missing_package_is_named_with_its_remedy(monkeypatch, package):
 
 def test_package_that_is_not_installed_is_named_with_its_remedy(monkeypatch):
     def not_found(package):
-        raise docs_module.importlib.metadata.PackageNotFoundError(package)
+        if package == "scikit-learn":
+            raise docs_module.importlib.metadata.PackageNotFoundError(package)
+        return "1.0"
 
     monkeypatch.setattr(docs_module.importlib.metadata, "version", not_found)
     with pytest.raises(MissingDependencyError, match="scikit-learn"):

@@ -4,7 +4,6 @@ Real text that needs no download.
 """
 
 import hashlib
-import importlib
 import importlib.metadata
 import inspect
 import pkgutil
@@ -12,7 +11,7 @@ import re
 import sys
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -21,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.cache import read_cached, write_cached
-from wgcn.errors import InputError, MissingDependencyError
+from wgcn.errors import InputError, MissingDependencyError, needs
 
 __all__ = ["DocsCorpus", "cache_name", "docs_corpus", "docstrings", "sections"]
 
@@ -99,10 +98,8 @@ def docs_corpus(*, cache: bool = True) -> DocsCorpus:
 
 def cache_name(what: str) -> str:
     """Return the name of a cache file for something that depends on the installed versions."""
-    try:
+    with needs("The docs corpus", "graph"):
         versions = "-".join(importlib.metadata.version(package) for package in ("numpy", "scipy", "scikit-learn"))
-    except importlib.metadata.PackageNotFoundError as error:
-        raise MissingDependencyError("sklearn", "The docs corpus") from error
     return f"{what}-{FORMAT}-{versions}-py{sys.version_info.major}.{sys.version_info.minor}.json.gz"
 
 
@@ -117,26 +114,22 @@ def label_of(name: str) -> str:
 
 
 def _build() -> list[tuple[str, str]]:
-    """Return the name and the text of each document, sorted by name."""
-    texts = _select_documents(docstrings() if sys.flags.optimize < 2 else {})
-    without = [root for root in ROOTS if not any(name.startswith(f"{root}.") for name in texts)]
-    if without:
-        raise InputError(
-            f"The docs corpus is made of docstrings, and too few are found in {', '.join(without)}. "
-            "Run Python without -OO (PYTHONOPTIMIZE=2), with packages that keep their docstrings."
-        )
-    return list(texts.items())
-
-
-def _select_documents(by_name: Mapping[str, str]) -> dict[str, str]:
-    """Return the cleaned text by name, in the order of names, without short texts, duplicates and small classes."""
+    """Return the name and the text of each document, sorted by name, without short texts, duplicates, small classes."""
+    by_name = docstrings() if sys.flags.optimize < 2 else {}
     names: dict[str, str] = {}  # by text
     for name in sorted(by_name):
         text = clean(by_name[name])
         if len(WORD.findall(text)) >= MIN_WORDS:
             names.setdefault(text, name)
     sizes = Counter(map(label_of, names.values()))
-    return {name: text for text, name in names.items() if sizes[label_of(name)] >= MIN_DOCUMENTS}
+    documents = [(name, text) for text, name in names.items() if sizes[label_of(name)] >= MIN_DOCUMENTS]
+    without = [root for root in ROOTS if not any(name.startswith(f"{root}.") for name, _ in documents)]
+    if without:
+        raise InputError(
+            f"The docs corpus is made of docstrings, and too few are found in {', '.join(without)}. "
+            "Run Python without -OO (PYTHONOPTIMIZE=2), with packages that keep their docstrings."
+        )
+    return documents
 
 
 def docstrings(roots: Iterable[str] = ROOTS) -> dict[str, str]:
@@ -181,15 +174,12 @@ def _public_objects(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def public_name(item: object, exports: Sequence[tuple[str, str]]) -> str | None:
-    """Return the one name under which an object counts, or None if it comes from another package.
-
-    Of the (module, attribute) pairs that export it, those on the way to the module that defines it come first, then
-    the shortest module, then the attribute that is the object's own name.
-    """
+    """Return the one name of an object, which (module, attribute) pairs export; None if it is of another package."""
     defined_in = getattr(item, "__module__", None) or ""  # Most ufuncs do not know their module.
     if defined_in and defined_in.split(".")[0] not in {module.split(".")[0] for module, _ in exports}:
         return None
     own = getattr(item, "__name__", "")
+    # On the way to the module that defines it, then the shortest module, then the object's own name.
     ranked = [
         (not f"{defined_in}.".startswith(f"{module}."), module.count("."), module, name != own, name)
         for module, name in exports

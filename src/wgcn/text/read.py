@@ -50,7 +50,7 @@ _MAGIC = {
 }
 _UNCLOSED = "Is a quote opened here and never closed? A quote inside a quoted field is written twice."
 _BROKEN = (
-    "held text that is not UTF-8; U+FFFD now stands for each broken sequence. "
+    "held text that is not UTF-8; U+FFFD now stands for each broken byte. "
     "If the file has another encoding, convert it: iconv -f LATIN1 -t UTF-8"
 )
 _TOO_WIDE = (
@@ -117,9 +117,8 @@ def _rows(source: _Source) -> Generator[Row, None, None]:
     with _explained(source.path), _opened(source) as stream:
         rows = _READERS[source.kind](stream, source)
         if (first := next(rows, None)) is None:
-            named = source.header and source.kind in (".csv", ".tsv")
-            also = " below its header line (header=False, if the first line is none)" if named else ""
-            raise InputError(f"{source.path} has no rows{also}. Expected at least one.")
+            also = "; in .csv and .tsv, below a header line, if you do not say header=False"
+            raise InputError(f"{source.path} has no rows. Expected at least one{also}.")
         yield ()
         yield first
         yield from rows
@@ -147,22 +146,12 @@ class _Source:
 
     def warn(self, rows: int, what: str) -> None:
         if rows:
-            warnings.warn(f"{_counted(rows, 'row')} of {self.path} {what}", WGCNWarning, stacklevel=3)
-
-    def count_broken(self) -> None:
-        self.broken += self.line != self.last_broken
-        self.last_broken = self.line
+            warnings.warn(f"{rows} {'row' if rows == 1 else 'rows'} of {self.path} {what}", WGCNWarning, stacklevel=3)
 
     def positions(self, names: Sequence[str]) -> list[int]:
         """Find the chosen columns among the names."""
-        if self.columns is not None:
-            return [self._position(names, column) for column in self.columns]
-        if "text" not in names and len(names) != 1:
-            raise InputError(
-                f"{self.path} has no column 'text' among its columns {_listed(names)}. "
-                "Name the one that holds the text: text_column=… (--text-column on the command line)."
-            )
-        return [self._position(names, "text" if "text" in names else 0)]
+        only_one = len(names) == 1 and self.columns is None
+        return [self._position(names, column) for column in ([0] if only_one else self.columns or ["text"])]
 
     def _position(self, names: Sequence[str], column: str | int) -> int:
         if isinstance(column, str) and column in names:
@@ -171,17 +160,16 @@ class _Source:
             return names.index(column)
         if re.fullmatch("[0-9]{1,9}", str(column)) and int(column) < len(names):
             return int(column)
-        message = f"{self.path} has no column {_short(column)}. Its columns are {_listed(names)}."
+        listed = ", ".join(map(_short, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+        message = f"{self.path} has no column {_short(column)}. Its columns are {listed}."
         folded = {name.casefold(): name for name in names}
         if close := difflib.get_close_matches(str(column).casefold(), folded, n=1):
             message += f" Did you mean {_short(folded[close[0]])}?"
         if self.kind == ".jsonl":
             message += f" (At most {_LOOK_AHEAD_ROWS} rows were searched; give an early one the key, with null.)"
+        if self.columns is None:
+            message += " Name the one that holds the text: text_column=… (--text-column on the command line)."
         raise InputError(message)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _short(value: object) -> str:
@@ -189,16 +177,12 @@ def _short(value: object) -> str:
     return shown if len(shown) <= 60 else shown[:59] + "…"
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(_short, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-
-
 def _source(path: str | Path, columns: Columns | None, header: bool) -> _Source:
     path = Path(path)
     with _explained(path):
         path.stat()
-        if path.is_dir():
-            raise IsADirectoryError
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; expected a file. Name one of the files in it.")
     name = path.name.lower()
     ending = Path(name.removesuffix(".gz")).suffix
     if ending not in ENDINGS:
@@ -224,12 +208,7 @@ def _explained(path: Path) -> Iterator[None]:
         advice = f"Did you mean {' or '.join(close)}?" if close else "Check the path."
         raise InputError(f"There is no file {path}. {advice}") from None
     except OSError as error:
-        what = f"cannot be read: {error.strerror or error}"
-        if isinstance(error, IsADirectoryError):
-            what = "is a folder; expected a file. Name one of the files in it"
-        elif isinstance(error, PermissionError):
-            what = "may not be read: permission denied. Change its mode or its owner"
-        raise InputError(f"{path} {what}.") from error
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 @contextmanager
@@ -274,15 +253,16 @@ def _lines(stream: io.BufferedReader, source: _Source, *, joined: bool = False) 
             if source.held > MAX_CHARACTERS:
                 advice = _UNCLOSED if joined else "Is the file really in this format? Split what is on this line."
                 raise source.fault(f"the row is longer than {MAX_CHARACTERS} characters. {advice}")
-            yield line if line.isascii() else _repaired(line, source)
+            yield _repaired(line, source)
 
 
-def _repaired(line: str, source: _Source) -> str:
-    """Replace what could not be decoded, and is in the line as lone surrogates, by U+FFFD."""
-    if not _LONE_SURROGATE.search(line):
-        return line
-    source.count_broken()
-    return line.encode(errors="surrogateescape").decode(errors="replace")
+def _repaired(text: str, source: _Source) -> str:
+    """Replace lone surrogates, which are bytes that are not UTF-8 or escaped in JSON, by U+FFFD."""
+    if text.isascii() or not _LONE_SURROGATE.search(text):
+        return text
+    source.broken += source.line != source.last_broken
+    source.last_broken = source.line
+    return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def _read_txt(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
@@ -290,19 +270,12 @@ def _read_txt(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
     return ((line.rstrip("\r\n"),) * copies for line in _lines(stream, source))
 
 
-def _read_tsv(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
-    return _table((line.rstrip("\r\n").split("\t") for line in _lines(stream, source)), source)
-
-
-def _read_csv(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
+def _csv_records(stream: io.BufferedReader, source: _Source) -> Iterator[list[str]]:
     # This limit holds for the whole process, and its 128 KiB are less than real documents have. It is only ever raised,
     # so that nobody else's reader breaks; what bounds memory here is _lines.
     csv.field_size_limit(max(MAX_CHARACTERS, csv.field_size_limit()))
-    return _table(_csv_records(_lines(stream, source, joined=True), source), source)
-
-
-def _csv_records(lines: Iterator[str], source: _Source) -> Iterator[list[str]]:
-    reader = csv.reader(lines, strict=True)  # otherwise an unclosed quote takes in the rest of the file unnoticed
+    # Without strict, an unclosed quote takes in the rest of the file unnoticed.
+    reader = csv.reader(_lines(stream, source, joined=True), strict=True)
     while True:
         source.line, source.held = reader.line_num + 1, 0
         try:
@@ -313,7 +286,11 @@ def _csv_records(lines: Iterator[str], source: _Source) -> Iterator[list[str]]:
             raise source.fault(f"not valid csv ({error}). {_UNCLOSED}") from error
 
 
-def _table(records: Iterator[list[str]], source: _Source) -> Iterator[Row]:
+def _read_table(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
+    if source.kind == ".csv":
+        records = _csv_records(stream, source)
+    else:
+        records = (line.rstrip("\r\n").split("\t") for line in _lines(stream, source))
     if (first := next(records, None)) is None:
         return
     width = len(first)
@@ -325,8 +302,8 @@ def _table(records: Iterator[list[str]], source: _Source) -> Iterator[Row]:
             if fields == [""]:
                 continue
             if len(fields) <= last:
-                has = _counted(len(fields), "field")
-                raise source.fault(f"{has}; expected {width}, for column {_short(names[last])} is number {last + 1}.")
+                what = f"column {_short(names[last])} is missing"
+                raise source.fault(f"{what}: the row has {len(fields)} of {width} fields.")
             source.too_wide += len(fields) > width
         yield tuple([fields[position] for position in positions])
 
@@ -379,13 +356,8 @@ def _plain(value: object, column: str, source: _Source) -> str | None:
     if isinstance(value, list | dict):
         kind = "a list" if isinstance(value, list) else "an object"
         raise source.fault(f"column {_short(column)} holds {kind}; expected text, a number, true, false or null.")
-    if isinstance(value, bytes):
-        return _repaired(value.decode(errors="surrogateescape"), source)
-    text = str(value)
-    if text.isascii() or not _LONE_SURROGATE.search(text):
-        return text
-    source.count_broken()  # JSON can escape half of a surrogate pair: "\ud800"
-    return _LONE_SURROGATE.sub("\ufffd", text)
+    text = value.decode(errors="surrogateescape") if isinstance(value, bytes) else str(value)
+    return _repaired(text, source)
 
 
 def _read_parquet(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
@@ -410,4 +382,10 @@ def _read_parquet(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
         ) from error
 
 
-_READERS = {".txt": _read_txt, ".csv": _read_csv, ".tsv": _read_tsv, ".jsonl": _read_jsonl, ".parquet": _read_parquet}
+_READERS = {
+    ".txt": _read_txt,
+    ".csv": _read_table,
+    ".tsv": _read_table,
+    ".jsonl": _read_jsonl,
+    ".parquet": _read_parquet,
+}

@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
-from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -128,11 +127,7 @@ class Vocabulary:
     def __contains__(self, word: object) -> bool:
         return word in self.index
 
-    @overload
-    def __getitem__(self, i: int) -> str: ...
-    @overload
-    def __getitem__(self, i: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, i: int | slice) -> str | tuple[str, ...]:
+    def __getitem__(self, i: int) -> str:
         return self.words[i]
 
     def __eq__(self, other: object) -> bool:
