@@ -1,15 +1,14 @@
 """What the commands print with: results to standard output, all else to standard error."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NoReturn
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.status import Status
 
-__all__ = ["fail", "out", "say", "steps", "warn", "working"]
+__all__ = ["fail", "out", "say", "show", "steps", "warn", "working"]
 
 out = Console(highlight=False, soft_wrap=True)
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -31,18 +30,19 @@ def fail(message: str) -> NoReturn:
     sys.exit(2)
 
 
-@contextmanager
-def working(what: str) -> Iterator[None]:
+def show(rows: dict[str, str]) -> None:
+    """Print results, one per line."""
+    width = max(8, *map(len, rows))
+    for name, value in rows.items():
+        print(f"{name:<{width}}  {value}")
+
+
+def working(what: str) -> Status:
     """Show on a terminal that work goes on, and nothing in a pipe."""
-    if not _err.is_terminal:
-        yield
-        return
-    with _err.status(f"{what} ..."):
-        yield
+    return _err.status(f"{what} ...")
 
 
-@contextmanager
-def steps() -> Iterator[Progress]:
+def steps() -> Progress:
     """Show progress bars on a terminal, and nothing in a pipe; they vanish when the work is done."""
     columns = (
         TextColumn("{task.description}"),
@@ -51,5 +51,4 @@ def steps() -> Iterator[Progress]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as progress:
-        yield progress
+    return Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal)

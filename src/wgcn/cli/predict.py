@@ -55,10 +55,8 @@ def predict(
     classes = [str(name) for name in model.classes.tolist()]
     form = _csv_lines if output is not None and output.suffix.lower() == ".csv" else _plain_lines
     with _destination(output) as write:
-        if proba:
-            write(form([["label", *classes]]))
-        elif form is _csv_lines:
-            write(form([["label"]]))
+        if proba or form is _csv_lines:
+            write(form([["label", *(classes if proba else [])]]))
         for batch in in_batches(source, size):
             terms = model.terms(batch)
             write(form(_rows(model, model.scorer.scores(*terms[:3]), classes, proba)))
