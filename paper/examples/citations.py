@@ -25,6 +25,7 @@ def main() -> None:
     model = WGCNTextClassifier(min_count=3).fit(train, labels)
 
     # Entry [i, j] is 1 if test document i lists training document j under "See Also".
+    assert docs.document_graph is not None
     links = docs.document_graph[docs.test][:, docs.train]
     print(f"{np.mean(np.diff(links.indptr) > 0):.0%} of the test documents cite a training document")
 

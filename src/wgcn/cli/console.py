@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 from rich.status import Status
 
 __all__ = ["fail", "out", "say", "show", "steps", "warn", "working"]
@@ -44,11 +44,5 @@ def working(what: str) -> Status:
 
 def steps() -> Progress:
     """Show progress bars on a terminal, and nothing in a pipe; they vanish when the work is done."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
+    columns = ("{task.description}", BarColumn(), "{task.fields[note]}", TimeElapsedColumn(), TimeRemainingColumn())
     return Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal)

@@ -134,8 +134,9 @@ def _fit_network(
     from wgcn.estimators.preparation import Preparation
     from wgcn.network.callbacks import ProgressBar
 
-    preparation, state = Preparation(**texts_as), {"checkpoint": checkpoint, "resume": checkpoint is not None}
-    classifier = WGCNNetworkClassifier(**classes_as, **state, max_epochs=epochs, refit=True)
+    preparation, resume = Preparation(**texts_as), checkpoint is not None
+    settings = {**classes_as, "max_epochs": epochs, "checkpoint": checkpoint, "resume": resume}
+    classifier = WGCNNetworkClassifier(**settings, refit=True)
     classifier.check_parameters()
     texts, labels = _read_all(rows)
     with working("Counting words"):
@@ -143,8 +144,8 @@ def _fit_network(
     terms, graph = prepared.document_terms[: len(texts)], prepared.word_graph
     with ProgressBar(epochs) as bar:
         classifier.fit(terms, labels, word_graph=graph, callbacks=[bar])
-    settings = {**texts_as, "model": "network", "max_epochs": epochs}
-    return prepared.text_model(classifier, settings, sum(record["seconds"] for record in classifier.history_))
+    report = {**texts_as, "model": "network", "max_epochs": epochs}
+    return prepared.text_model(classifier, report, sum(record["seconds"] for record in classifier.history_))
 
 
 def _read_all(rows: Rows) -> tuple[list[str], list[Any]]:

@@ -46,15 +46,13 @@ def read_class_shares(given: list[str] | None) -> dict[str, float] | Literal["un
         return None
     if given == ["uniform"]:
         return "uniform"
-    shares = {}
-    for part in given:
-        label, _, share = part.rpartition("=")
-        try:
-            shares[label] = float(share)
-        except ValueError:
-            label = ""
-        if not label:
-            raise InputError(f"--class-prior is 'uniform' or LABEL=SHARE, such as spam=0.1, got {part!r}.")
+    parts = [part.rpartition("=") for part in given]
+    try:
+        shares = {label: float(share) for label, _, share in parts}
+    except ValueError:
+        shares = {"": 0.0}
+    if "" in shares:
+        raise InputError(f"--class-prior is 'uniform' or LABEL=SHARE, such as spam=0.1, got {' '.join(given)!r}.")
     return shares
 
 

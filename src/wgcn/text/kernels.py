@@ -186,10 +186,9 @@ def add_rows(table, rows, weights, offsets, sums):  # type: ignore[no-untyped-de
 
 
 def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets, list[bytes]]:
-    """Tokenise a batch of documents that `wgcn.text.encode.lay_out` laid out, in fewer than 2^31 bytes.
+    """Tokenise a batch that `wgcn.text.encode.lay_out` laid out, in fewer than 2^31 bytes.
 
-    Return the word ids of all documents in one array, by first occurrence; where each document begins in it; and the
-    distinct words, in UTF-8.
+    Return the word ids of all documents, by first occurrence; where each document begins; and the distinct words.
     """
     if rule == "words":
         begins, ends, offsets = _scan_words(data, documents, character_classes())

@@ -95,10 +95,7 @@ def read_texts(
 
 
 def _started(generator: Generator[Item, None, None]) -> Generator[Item, None, None]:
-    """Run a generator up to its first item, which only says that the file is fit to read.
-
-    So errors come at the call, and a generator that is closed before its first use still closes its file.
-    """
+    """Run a generator up to its first, empty item: errors come at the call, and to close it closes its file."""
     next(generator)
     return generator
 
