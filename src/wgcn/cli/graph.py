@@ -49,10 +49,8 @@ def build(
 
     Example: wgcn graph build posts.csv --text-column body --output posts-graph
     """
-    from wgcn.graph import EdgeRules, WordGraph
+    from wgcn import Corpus, EdgeRules, VocabularyRules, WordGraph
     from wgcn.inference.folder import check_target
-    from wgcn.text.corpus import Corpus
-    from wgcn.text.vocabulary import VocabularyRules
 
     # Settings are checked before the files are opened, and the files before any work is done.
     words = options.read_stop_words(stop_words)

@@ -364,11 +364,7 @@ def _read_parquet(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
     try:
         # Both settings are needed for a row group to be streamed rather than loaded whole.
         file = pq.ParquetFile(stream, buffer_size=2**20, pre_buffer=False)
-        fields = [file.schema_arrow.field(i) for i in source.positions(file.schema_arrow.names)]
-        names = [field.name for field in fields]
-        for field in fields:
-            if pa.types.is_nested(field.type):
-                raise InputError(f"{source.path}: column {_short(field.name)} is of type {field.type}; expected text.")
+        names = [file.schema_arrow.names[i] for i in source.positions(file.schema_arrow.names)]
         for batch in file.iter_batches(1024, columns=names):
             for values in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
                 source.line += 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from numbers import Integral
 
@@ -112,8 +113,6 @@ class Vocabulary:
         """Id of a word; an unknown one raises an error that names words like it."""
         if word in self.index:
             return self.index[word]
-        from difflib import get_close_matches
-
         near = get_close_matches(word.lower(), self.words[:20_000], n=3)
         hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise InputError(f"The word {word!r} is not among the {len(self):,} words of the vocabulary.{hint}")
