@@ -88,7 +88,10 @@ def fit(
             else:
                 fitted = _fit_linear({**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune}, rows, more)
     except KeyboardInterrupt:
-        say(f"Interrupted. Nothing was written to {model}.{_resume_advice(checkpoint) if network else ''}")
+        advice = " To be able to go on after an interruption, give --checkpoint FILE." if network else ""
+        if checkpoint is not None and checkpoint.exists():
+            advice = f" The same command goes on from {checkpoint}."
+        say(f"Interrupted. Nothing was written to {model}.{advice}")
         raise
     fitted.save(model)
     _print_report(fitted)
@@ -153,12 +156,6 @@ def _read_all(rows: Rows) -> tuple[list[str], list[Any]]:
     texts, labels = [text for text, _ in pairs], [label for _, label in pairs]
     say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them labelled.")
     return texts, labels
-
-
-def _resume_advice(checkpoint: Path | None) -> str:
-    if checkpoint is not None and checkpoint.exists():
-        return f" The same command goes on from {checkpoint}."
-    return " To be able to go on after an interruption, give --checkpoint FILE."
 
 
 def _print_report(model: "TextModel") -> None:

@@ -214,26 +214,22 @@ def _opened(source: _Source) -> Iterator[io.BufferedReader]:
     with ExitStack() as files:
         raw: Any = files.enter_context(gzip.GzipFile(source.path) if source.zipped else io.FileIO(source.path))
         stream = files.enter_context(io.BufferedReader(raw, _HEAD_BYTES))
-        _check_head(source, stream.peek())
+        head = stream.peek()
+        if not head:
+            raise InputError(f"{source.path} has no rows: it is empty. Expected at least one.")
+        is_parquet, should_be = head.startswith(b"PAR1"), source.kind == ".parquet"
+        for magic, what in _MAGIC.items():
+            if head.startswith(magic) and not (is_parquet and should_be):
+                raise InputError(f"{source.path} should hold {source.kind} by its name, but looks like {what}")
+        if should_be and not is_parquet:
+            raise InputError(f"{source.path} is not parquet, though its name says so. Rename it to what it is.")
+        if not should_be and b"\0" in head:
+            raise InputError(f"{source.path} looks like a binary file (it has NUL bytes); expected text in UTF-8.")
         if source.zipped and source.kind == ".parquet":  # parquet is read from its end, gzip only from its start
             copy: Any = files.enter_context(tempfile.TemporaryFile())
             shutil.copyfileobj(stream, copy)
             stream = copy
         yield stream
-
-
-def _check_head(source: _Source, head: bytes) -> None:
-    if not head:
-        raise InputError(f"{source.path} has no rows: it is empty. Expected at least one.")
-    if source.kind == ".parquet" and head.startswith(b"PAR1"):
-        return
-    for magic, what in _MAGIC.items():
-        if head.startswith(magic):
-            raise InputError(f"{source.path} should hold {source.kind} by its name, but looks like {what}")
-    if source.kind == ".parquet":
-        raise InputError(f"{source.path} is not parquet, though its name says so. Rename it to what it is.")
-    if b"\0" in head:
-        raise InputError(f"{source.path} looks like a binary file (it has NUL bytes); expected text in UTF-8.")
 
 
 def _lines(stream: io.BufferedReader, source: _Source, *, joined: bool = False) -> Iterator[str]:
