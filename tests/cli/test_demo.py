@@ -3,7 +3,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 from wgcn import TextModel, WordGraph
 from wgcn.cli.demo import SENTENCE, WORDS
@@ -20,8 +19,7 @@ def small_docs() -> DocsCorpus:
         " ".join([*rng.choice(own[label].split(), 4), *rng.choice(["the", "of", "a", "value"], 4)]) for label in labels
     )
     rows = np.arange(len(texts))
-    links = csr_array((len(texts), len(texts)))
-    return DocsCorpus(texts, labels, rows[:90], rows[90:], links, tuple(map(str, rows)))
+    return DocsCorpus(texts, labels, rows[:90], rows[90:], tuple(map(str, rows)))
 
 
 def test_demo_trains_compares_and_says_where_things_are(

@@ -57,7 +57,7 @@ def test_build_keeps_the_words_that_the_options_say(run: Run, texts: Path, optio
     assert (texts.parent / "g" / "vocabulary.txt").read_text().split() == words.split()
 
 
-def test_neighbours_in_a_pipe_are_tab_separated(run: Run, graph: Path) -> None:
+def test_neighbours_are_tab_separated(run: Run, graph: Path) -> None:
     code, out, err = run("graph", "neighbours", graph, "bread", "rose", "-k", 2)
     assert (code, err) == (0, "")
     rows = [line.split("\t") for line in out.splitlines()]

@@ -6,13 +6,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array, random_array
 
 from wgcn.errors import InputError
-from wgcn.graph import WordGraph
 from wgcn.graph.association import EdgeRules
 from wgcn.graph.citations import attach_citations, from_citations, normalize_documents
-from wgcn.text.corpus import Corpus
-from wgcn.text.docs_corpus import DocsCorpus
-from wgcn.text.vocabulary import VocabularyRules
-from wgcn.text.weighting import document_terms
 
 graphs = arrays(np.int8, (6, 6), elements=st.integers(0, 1))
 terms = arrays(np.int8, (6, 4), elements=st.integers(0, 2))
@@ -52,16 +47,6 @@ def test_order_zero_is_the_product_of_equation_2() -> None:
     x = csr_array(random_array((8, 5), density=0.5, rng=np.random.default_rng(0)), dtype=np.float32)
     got = from_citations(x, csr_array((8, 8)), order=0, rules=ALL)
     np.testing.assert_allclose(got.toarray(), (x.T @ x).toarray(), rtol=1e-5)
-
-
-def test_docs_corpus_links_words_of_linked_documents(docs: DocsCorpus) -> None:
-    assert docs.texts is not None
-    corpus = Corpus.from_texts(docs.texts, rules=VocabularyRules(min_df=5, max_df=0.3))
-    x = document_terms(corpus)
-    graph = WordGraph.from_citations(x, docs.document_graph, corpus.vocabulary, order=1)
-    apart = WordGraph.from_citations(x, docs.document_graph, corpus.vocabulary, order=0)
-    assert graph.info().edges > apart.info().edges
-    assert graph.settings["weight"] == "citations"
 
 
 @pytest.mark.parametrize(

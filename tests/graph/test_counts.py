@@ -12,6 +12,7 @@ from wgcn.errors import InputError, StoreError
 from wgcn.graph.counts import WindowCounts, _count_type
 from wgcn.text.corpus import Corpus
 from wgcn.text.docs_corpus import DocsCorpus
+from wgcn.text.read import read_texts
 from wgcn.text.vocabulary import Vocabulary
 
 Sequences = list[list[int]]
@@ -93,7 +94,7 @@ def test_docs_corpus_equals_brute_force_on_any_number_of_threads(docs: DocsCorpu
 
 
 def test_r8_equals_brute_force(data_folder: Path) -> None:
-    corpus = Corpus.from_files(data_folder / "text/r8/test.tsv.gz", text_column=1, header=False)
+    corpus = Corpus.from_texts(read_texts(data_folder / "text/r8/test.tsv.gz", text_column=1, header=False))
     sequences = [corpus.ids[a:b].tolist() for a, b in zip(corpus.offsets[:-1], corpus.offsets[1:], strict=True)]
     assert as_counters(WindowCounts.from_corpus(corpus, 20)) == brute_force(sequences, 20)
 

@@ -1,5 +1,6 @@
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from wgcn.text import encode
 from wgcn.text.corpus import Corpus
 from wgcn.text.docs_corpus import DocsCorpus
 from wgcn.text.ngrams import ngrams
+from wgcn.text.read import read_texts
 from wgcn.text.tokenize import text_gcn, words
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
@@ -184,14 +186,6 @@ def test_lone_surrogates_are_replaced_and_counted() -> None:
     assert documents(corpus) == [["good", "word"], ["fine"]]
 
 
-def test_files_are_read_one_after_another(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one two\n\nthree\n", encoding="utf-8")
-    (tmp_path / "b.csv").write_text('id,body\n1,"four, five"\n', encoding="utf-8")
-    assert documents(Corpus.from_files(tmp_path / "a.txt")) == [["one", "two"], [], ["three"]]
-    both = Corpus.from_files([tmp_path / "b.csv", tmp_path / "b.csv"], text_column="body")
-    assert documents(both) == [["four", "five"]] * 2
-
-
 def test_docs_corpus_counts_equal_a_counter(docs: DocsCorpus) -> None:
     assert docs.texts is not None
     corpus = Corpus.from_texts(docs.texts)
@@ -213,7 +207,8 @@ def test_statistics_of_the_paper_come_out(data_folder: Path, name: str, n_words:
     stop_words = (data_folder / "stopwords_english.txt").read_text().split()
     rules = None if name == "mr" else VocabularyRules(min_count=5, stop_words=stop_words)
     files = [data_folder / "text" / name / f"{part}.tsv.gz" for part in ("train", "test")]
-    corpus = Corpus.from_files(files, text_column=1, header=False, tokenizer="text_gcn", rules=rules)
+    texts = chain.from_iterable(read_texts(path, text_column=1, header=False) for path in files)
+    corpus = Corpus.from_texts(texts, tokenizer="text_gcn", rules=rules)
     assert len(corpus.vocabulary) == n_words
     # 20ng comes out as 221.255, which the paper rounds up.
     assert round(corpus.lengths.mean(), 3) == pytest.approx(mean_length, abs=0.00501)

@@ -1,4 +1,4 @@
-"""The docs corpus: what is a document, what is taken out of it, whom it cites, and how it is cached."""
+"""The docs corpus: what is a document, what is taken out of it, and how it is cached."""
 
 import gzip
 import inspect
@@ -24,10 +24,8 @@ SOURCE = str(Path(wgcn.errors.__file__).parents[1])
 
 
 def same(a: DocsCorpus, b: DocsCorpus) -> bool:
-    return (
-        (a.texts, a.names, a.labels.tolist()) == (b.texts, b.names, b.labels.tolist())
-        and (a.train.tolist(), a.test.tolist()) == (b.train.tolist(), b.test.tolist())
-        and (a.document_graph != b.document_graph).nnz == 0
+    return (a.texts, a.names, a.labels.tolist()) == (b.texts, b.names, b.labels.tolist()) and (
+        (a.train.tolist(), a.test.tolist()) == (b.train.tolist(), b.test.tolist())
     )
 
 
@@ -110,35 +108,11 @@ def test_split_is_the_hash_of_the_name(corpus):
     assert corpus.names.index("numpy.argmin") in corpus.test
 
 
-def test_split_of_a_document_does_not_depend_on_the_others(corpus):
-    few = docs_module._assemble(list(zip(corpus.names, corpus.texts, strict=True))[::7], [])
+def test_split_of_a_document_does_not_depend_on_the_others(corpus, monkeypatch):
+    monkeypatch.setattr(docs_module, "_build", lambda: list(zip(corpus.names, corpus.texts, strict=True))[::7])
+    few = docs_corpus(cache=False)
     all_training = {corpus.names[i] for i in corpus.train}
     assert {few.names[i] for i in few.train} == all_training & set(few.names)
-
-
-def test_graph_holds_single_directed_links_and_no_self_citation(corpus):
-    graph = corpus.document_graph
-    assert graph.shape == (len(corpus), len(corpus))
-    assert graph.dtype == np.float32
-    assert graph.nnz >= 1000
-    assert set(graph.data.tolist()) == {1.0}
-    assert graph.has_canonical_format
-    assert graph.diagonal().sum() == 0
-    assert (graph != graph.T).nnz > 0
-
-
-@pytest.mark.parametrize(
-    ("citing", "cited"),
-    [
-        ("numpy.argmax", "numpy.argmin"),  # same module
-        ("scipy.sparse.linalg.eigs", "scipy.sparse.linalg.eigsh"),  # same inner module
-        ("numpy.dot", "numpy.einsum"),
-        ("sklearn.metrics.euclidean_distances", "sklearn.metrics.pairwise.paired_distances"),  # same sub-package
-        ("sklearn.metrics.f1_score", "sklearn.metrics.fbeta_score"),
-    ],
-)
-def test_known_links_are_there(corpus, citing, cited):
-    assert corpus.document_graph[corpus.names.index(citing), corpus.names.index(cited)] == 1
 
 
 def test_corpus_cached_by_another_process_equals_the_built_one(corpus, monkeypatch, tmp_path):
@@ -203,7 +177,7 @@ def test_module_that_fails_on_import_is_skipped(tmp_path, monkeypatch):
     (package / "tests.py").write_text("raise SystemExit\n")
     (package / "good.py").write_text("def f():\n    '''Good text.'''\ndef g():\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
-    assert docs_module._collect(["fabricated_pack"]) == {"fabricated_pack.good.f": "Good text."}
+    assert docs_module.docstrings(["fabricated_pack"]) == {"fabricated_pack.good.f": "Good text."}
 
 
 def test_label_is_the_subpackage():
@@ -213,14 +187,15 @@ def test_label_is_the_subpackage():
 
 def fabricated_docstrings(label, count):
     words = " ".join(["word"] * 20)
-    return {f"{label}.f{i:02}": f"{words} {label[-1] * 3}{chr(97 + i)}" for i in range(count)}
+    return {f"{label}.f{i:02}": f"{words} {label.replace('.', ' ')} {chr(97 + i) * 2}" for i in range(count)}
 
 
-def test_short_texts_duplicates_and_small_classes_are_left_out():
-    large = fabricated_docstrings("numpy.a", 25)
+def test_short_texts_duplicates_and_small_classes_are_left_out(monkeypatch):
+    large = {name: text for root in docs_module.ROOTS for name, text in fabricated_docstrings(f"{root}.a", 25).items()}
     small = fabricated_docstrings("numpy.b", 24)
     extra = {"numpy.a.short": "Too short.", "numpy.a.z_copy": large["numpy.a.f03"]}
-    assert docs_module._select_documents({**extra, **small, **large}) == large
+    monkeypatch.setattr(docs_module, "docstrings", lambda: {**extra, **small, **large})
+    assert dict(docs_module._build()) == large
 
 
 # Cleaning
@@ -285,43 +260,9 @@ def test_see_also_section_leaves_the_text_and_the_others_stay():
     assert text == ("Do it.\n\nParameters\nx : array_like\n    The input.\n\nNotes\nunseen : Not a citation.")
 
 
-# Citations
-
-
-def test_see_also_entries_are_read_in_every_form():
-    entries = " ".join(docs_module.see_also(inspect.cleandoc(DOCSTRING)))
-    assert entries == "short spaced tight first second third role scipy.stats.deep ticks numpy.linalg.tilde"
-
-
-def test_docstring_without_see_also_cites_nothing():
-    assert docs_module.see_also("Do it.\n\nNotes\n-----\nother : A note.") == []
-
-
-@pytest.mark.parametrize(
-    ("entry", "found"),
-    [
-        ("svd", "scipy.sparse.linalg.svd"),  # the same module comes before the packages round it
-        ("block", "scipy.sparse.block"),
-        ("linalg.inv", "scipy.linalg.inv"),
-        ("numpy.svd", "numpy.svd"),
-        ("np.sum", "numpy.sum"),
-        ("sum", "numpy.sum"),
-        ("amount", None),
-    ],
-)
-def test_entry_is_the_document_in_the_nearest_package(entry, found):
-    names = (
-        "numpy.ma.sum numpy.sum numpy.svd scipy.linalg.inv scipy.linalg.svd scipy.sparse.block scipy.sparse.linalg.svd"
-    )
-    by_last_part = {}
-    for name in names.split():
-        by_last_part.setdefault(name.split(".")[-1], []).append(name)
-    assert docs_module.resolve(entry, "scipy.sparse.linalg.eigs", by_last_part) == found
-
-
 # The cache
 
-PAYLOAD = {"documents": [("numpy.a", "text a"), ("numpy.b", "text b"), ("numpy.linalg.c", "text c")], "links": [(0, 2)]}
+DOCUMENTS = [("numpy.a", "text a"), ("numpy.b", "text b"), ("numpy.linalg.c", "text c")]
 
 
 @pytest.fixture
@@ -329,7 +270,7 @@ def builds(monkeypatch, tmp_path):
     """Replace the slow builder by a small one, and count how often it is called."""
     calls = []
     monkeypatch.setenv("WGCN_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(docs_module, "_build", lambda: calls.append(1) or PAYLOAD)
+    monkeypatch.setattr(docs_module, "_build", lambda: calls.append(1) or DOCUMENTS)
     return calls
 
 
@@ -343,7 +284,6 @@ def test_second_call_reads_the_cache(builds):
     assert len(builds) == 1
     assert same(first, second)
     assert second.labels.tolist() == ["numpy", "numpy", "numpy.linalg"]
-    assert second.document_graph.toarray().tolist() == [[0, 0, 1], [0, 0, 0], [0, 0, 0]]
 
 
 def test_without_cache_nothing_is_read_or_written(builds):
@@ -373,7 +313,7 @@ def test_cache_file_is_the_same_bytes_every_time(builds):
 
 def altered(data):
     stored = json.loads(gzip.decompress(data))
-    stored["payload"]["documents"][0][1] = "another text"
+    stored["payload"][0][1] = "another text"
     return gzip.compress(json.dumps(stored).encode())
 
 
@@ -467,7 +407,9 @@ def test_missing_package_is_named_with_its_remedy(monkeypatch, package):
 
 def test_package_that_is_not_installed_is_named_with_its_remedy(monkeypatch):
     def not_found(package):
-        raise docs_module.importlib.metadata.PackageNotFoundError(package)
+        if package == "scikit-learn":
+            raise docs_module.importlib.metadata.PackageNotFoundError(package)
+        return "1.0"
 
     monkeypatch.setattr(docs_module.importlib.metadata, "version", not_found)
     with pytest.raises(MissingDependencyError, match="scikit-learn"):

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wgcn.text.encode import lay_out
-from wgcn.text.kernels import LookUpTable, count_documents, encode_new
+from wgcn.text.kernels import count_documents, encode_known, encode_new
 from wgcn.text.tokenize import text_gcn, words
 
 texts = st.lists(st.one_of(st.text(), st.text(alphabet="ntsved'NT (,!’`aÉß\u0301\u200d हिन"), st.just("Σίσυφος ΟΔΟΣ")))
@@ -34,9 +34,9 @@ def test_compiled_tokens_equal_the_plain_ones(rule: str, documents: list[str]) -
 @given(documents=texts, known=st.sets(st.sampled_from(["it", "n't", "'s", "é", "a", "हिन", "nt", "(", "οδος"])))
 def test_look_up_gives_the_id_or_minus_one(rule: str, documents: list[str], known: set[str]) -> None:
     vocabulary = sorted(known)
-    table = LookUpTable([word.encode() for word in vocabulary])
-    ids, offsets = table.encode(*lay_out(documents, RULES[rule])[:3])
     index = {word: i for i, word in enumerate(vocabulary)}
+    in_utf8 = {word.encode(): i for word, i in index.items()}
+    ids, offsets = encode_known(in_utf8, *lay_out(documents, RULES[rule])[:3])
     expected = [[index.get(token, -1) for token in RULES[rule](text)] for text in documents]
     assert [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)] == expected
 

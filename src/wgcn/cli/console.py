@@ -1,18 +1,17 @@
 """What the commands print with: results to standard output, all else to standard error."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+from rich.status import Status
 
 if TYPE_CHECKING:
     from wgcn.network.settings import EpochRecord
 
-__all__ = ["EpochBar", "fail", "out", "say", "steps", "warn", "working"]
+__all__ = ["EpochBar", "fail", "out", "say", "show", "steps", "warn", "working"]
 
 out = Console(highlight=False, soft_wrap=True)
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -34,28 +33,22 @@ def fail(message: str) -> NoReturn:
     sys.exit(2)
 
 
-@contextmanager
-def working(what: str) -> Iterator[None]:
+def show(rows: dict[str, str]) -> None:
+    """Print results, one per line."""
+    width = max(8, *map(len, rows))
+    for name, value in rows.items():
+        print(f"{name:<{width}}  {value}")
+
+
+def working(what: str) -> Status:
     """Show on a terminal that work goes on, and nothing in a pipe."""
-    if not _err.is_terminal:
-        yield
-        return
-    with _err.status(f"{what} ..."):
-        yield
+    return _err.status(f"{what} ...")
 
 
-@contextmanager
-def steps() -> Iterator[Progress]:
+def steps() -> Progress:
     """Show progress bars on a terminal, and nothing in a pipe; they vanish when the work is done."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as progress:
-        yield progress
+    columns = ("{task.description}", BarColumn(), "{task.fields[note]}", TimeElapsedColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal)
 
 
 class EpochBar:

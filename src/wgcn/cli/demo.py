@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -36,25 +36,20 @@ def demo(
     from wgcn.inference.folder import check_target
     from wgcn.text import docs_corpus
 
-    folders, picture, confusion = (
-        (output / "model", output / "graph"),
-        output / f"{WORDS[0]}.png",
-        output / "errors.png",
-    )
-    for folder in folders:
-        check_target(folder, folder.name)
-    for path in (picture, confusion):
-        check_picture(path)
+    model_folder, graph_folder = output / "model", output / "graph"
+    picture, confusion = output / f"{WORDS[0]}.png", output / "errors.png"
+    check_target(model_folder, "model")
+    check_target(graph_folder, "graph")
+    check_picture(picture)
+    check_picture(confusion)
     say("Collecting the documentation of numpy, scipy and scikit-learn (a few seconds the first time) ...")
     docs = docs_corpus.docs_corpus()
-    say(
-        f"{len(docs):,} documents in {len(docs.classes)} classes: {len(docs.train):,} to train on, "
-        f"{len(docs.test):,} to test on.\n"
-    )
+    parts = f"{len(docs.train):,} to train on, {len(docs.test):,} to test on"
+    say(f"{len(docs):,} documents in {len(docs.classes)} classes: {parts}.\n")
     prepared, classifier = _compare(docs)
     model, graph = prepared.text_model(classifier, {}), classifier.word_graph_
-    model.save(folders[0])
-    graph.save(folders[1])
+    model.save(model_folder)
+    graph.save(graph_folder)
     words = [word for word in WORDS if word in graph.vocabulary]
     if words:
         plot_neighbourhood(graph, words[0], picture, min_count=MIN_COUNT)
@@ -74,8 +69,8 @@ def demo(
         f"\nPictures: {picture} (the neighbours of '{WORDS[0]}') and {confusion} (what is taken for what).\n\n"
         "Try next:\n"
         f'  wgcn demo "Draw random samples from a normal distribution."\n'
-        f'  echo "Sort an array." | wgcn predict {folders[0]} --proba\n'
-        f"  wgcn graph neighbours {folders[1]} variance\n"
+        f'  echo "Sort an array." | wgcn predict {model_folder} --proba\n'
+        f"  wgcn graph neighbours {graph_folder} variance\n"
         f"  wgcn fit YOUR.csv --text-column TEXT --label-column LABEL --model my-model",
         markup=False,
     )
@@ -84,6 +79,9 @@ def demo(
 def _compare(docs: DocsCorpus) -> tuple[Prepared, WGCNClassifier]:
     """Print test accuracies beside those of a linear SVM on the same documents; return the model with all labels."""
     import numpy as np
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.svm import LinearSVC
 
     from wgcn.estimators.matrix import WGCNClassifier
     from wgcn.estimators.preparation import Preparation
@@ -103,16 +101,9 @@ def _compare(docs: DocsCorpus) -> tuple[Prepared, WGCNClassifier]:
         with working(f"Training on {name} labels"):
             classifier = WGCNClassifier().fit(prepared.document_terms, given, word_graph=prepared.word_graph)
             right = np.mean(prepared.text_model(classifier, {}).predict(test) == truth)
-            svm = _svm_accuracy([text for text, has in zip(train, kept, strict=True) if has], labels[kept], test, truth)
-        out.print(f"{f'{name} labels ({kept.sum():,} of {len(kept):,} texts)':<46}{svm:>20.1%}{right:>8.1%}")
+            svm = make_pipeline(TfidfVectorizer(sublinear_tf=True), LinearSVC(random_state=0))
+            svm.fit([train[i] for i in np.flatnonzero(kept)], labels[kept].astype(str))
+        counts = f"{name} labels ({kept.sum():,} of {len(kept):,} texts)"
+        out.print(f"{counts:<46}{svm.score(test, truth):>20.1%}{right:>8.1%}")
         fitted.append(classifier)
     return prepared, fitted[0]
-
-
-def _svm_accuracy(train: list[str], labels: Any, test: list[str], truth: Any) -> float:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.svm import LinearSVC
-
-    svm = make_pipeline(TfidfVectorizer(sublinear_tf=True), LinearSVC(random_state=0))
-    return float(svm.fit(train, labels.astype(str)).score(test, truth))

@@ -1,13 +1,12 @@
 """wgcn embed: vectors of texts, from texts alone."""
 
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from wgcn.cli import options
-from wgcn.cli.console import say, working
+from wgcn.cli.console import say, show, working
 from wgcn.errors import InputError
 
 __all__ = ["embed"]
@@ -47,7 +46,6 @@ def embed(
     from wgcn.files import write_file
     from wgcn.inference.embedding import EmbeddingModel
     from wgcn.inference.folder import check_target
-    from wgcn.text.read import read_texts
 
     if output.suffix != ".npy":
         raise InputError(f"--output must end in .npy, got {output}: numpy's is the format that is written.")
@@ -58,7 +56,7 @@ def embed(
     if save is not None:
         check_target(save, "embedder")
     words = options.read_stop_words(stop_words) or None
-    texts = chain.from_iterable([read_texts(path, text_column=text_column, header=header) for path in files])
+    texts = options.read_files(files, text_column, header)
     if model is not None:
         fitted = EmbeddingModel.load(model)
         with working("Embedding"):
@@ -81,7 +79,8 @@ def embed(
         if save is not None:
             embedder.save(save)
     write_file(output, lambda file: np.save(file, vectors, allow_pickle=False))
-    typer.echo(f"texts     {len(vectors):,}\ncolumns   {vectors.shape[1]:,}\nwords     {len(fitted.vocabulary):,}")
+    sizes = {"texts": len(vectors), "columns": vectors.shape[1], "words": len(fitted.vocabulary)}
+    show({name: f"{size:,}" for name, size in sizes.items()})
     n_empty = int(np.sum(~vectors.any(axis=1)))
     say(f"The vectors are in {output}." + (f" {n_empty:,} texts have no known word." if n_empty else ""))
     if save is not None:

@@ -1,13 +1,12 @@
 """wgcn evaluate and wgcn info: how good a model is, and what it is."""
 
 from collections import Counter
-from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from wgcn.cli.console import say
+from wgcn.cli.console import say, show
 from wgcn.cli.fit import read_labelled
 from wgcn.cli.options import Header, LabelColumn, LabelSeparator, ModelFolder, TextColumn
 from wgcn.errors import InputError
@@ -46,39 +45,37 @@ def evaluate(
         raise InputError("A confusion matrix is for models that give one label per text. Leave out --picture.")
     names = [str(name) for name in model.classes.tolist()]
     found = read_labelled(test, text_column, label_column, header, label_separator)
-    rows = [row for row in found if row[1] is not None]
     if model.scorer.multilabel != (label_separator is not None):
         expected = "several labels per text: give" if model.scorer.multilabel else "one label per text: leave out"
         raise InputError(f"The model gives {expected} --label-separator.")
+    rows = [(text, label if isinstance(label, list) else [label]) for text, label in found if label is not None]
     rows = _known_only(rows, names, skip_unknown)
     guess = model.scorer.decide(model.scores(text for text, _ in rows))
     truth = np.zeros_like(guess)
-    for i, (_, label) in enumerate(rows):
+    for i, (_, labels) in enumerate(rows):
+        places = [names.index(label) for label in labels]
         if model.scorer.multilabel:
-            truth[i, [names.index(each) for each in label]] = 1
+            truth[i, places] = 1
         else:
-            truth[i] = names.index(label)
+            truth[i] = places[0]
     every = range(len(names))
-    typer.echo(f"texts     {len(rows):,}")
-    typer.echo(f"accuracy  {accuracy_score(truth, guess):.2%}")
-    typer.echo(f"macro F1  {f1_score(truth, guess, average='macro', zero_division=0, labels=every):.2%}\n")
+    macro = f1_score(truth, guess, average="macro", zero_division=0, labels=every)
+    show({"texts": f"{len(rows):,}", "accuracy": f"{accuracy_score(truth, guess):.2%}", "macro F1": f"{macro:.2%}\n"})
     typer.echo(classification_report(truth, guess, labels=every, target_names=names, digits=3, zero_division=0))
     if picture is not None:
         plot_confusion(truth, guess, names, picture)
         say(f"The confusion matrix is in {picture}.")
 
 
-def _known_only(rows: list[tuple[str, Any]], names: list[str], skip_unknown: bool) -> list[tuple[str, Any]]:
-    labels = [label if isinstance(label, list) else [label] for _, label in rows]
-    known = set(names)
-    unknown = Counter(label for label in chain.from_iterable(labels) if label not in known)
+def _known_only(rows: list[tuple[str, list[str]]], names: list[str], skip_unknown: bool) -> list[tuple[str, list[str]]]:
+    unknown = Counter(label for _, labels in rows for label in labels if label not in names)
     if unknown and not skip_unknown:
         listed = ", ".join(f"{label!r} ({count:,})" for label, count in unknown.most_common(5))
         raise InputError(
             f"{len(unknown)} labels were not in training: {listed}. Fit a model with texts of these classes, or leave "
             "such texts out with --skip-unknown."
         )
-    kept = [row for row, own in zip(rows, labels, strict=True) if not unknown.keys() & own]
+    kept = [row for row in rows if not unknown.keys() & row[1]]
     if len(kept) < len(rows):
         say(f"Left out {len(rows) - len(kept):,} texts whose label is not in the model.")
     if not kept:

@@ -1,13 +1,12 @@
 """wgcn extend: add words that training did not see, from unlabelled texts."""
 
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from wgcn.cli.console import say, working
-from wgcn.cli.options import Header, ModelFolder, TextColumn, TextFiles
+from wgcn.cli.console import say, show, working
+from wgcn.cli.options import Header, ModelFolder, TextColumn, TextFiles, read_files
 
 __all__ = ["extend"]
 
@@ -27,15 +26,14 @@ def extend(
     """
     from wgcn.inference.folder import check_target
     from wgcn.inference.model import TextModel
-    from wgcn.text.read import read_texts
 
     check_target(output, "model")
     model = TextModel.load(folder)
-    readers = [read_texts(path, text_column=text_column, header=header) for path in texts]
+    more = read_files(texts, text_column, header)
     with working("Adding words"):
-        larger = model.extend(chain.from_iterable(readers), min_count)
+        larger = model.extend(more, min_count)
     larger.save(output)
     added = larger.extensions[len(model.extensions) :]
     n_texts = f" from {added[0]['texts']:,} texts" if added else ": the texts have none that can be added"
-    typer.echo(f"words added  {len(larger.vocabulary) - len(model.vocabulary):,}{n_texts}")
+    show({"words added": f"{len(larger.vocabulary) - len(model.vocabulary):,}{n_texts}"})
     say(f"The model is in {output}. Use it: wgcn predict {output} FILE")

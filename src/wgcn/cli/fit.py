@@ -1,6 +1,6 @@
 """wgcn fit: train a text classifier and save it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -10,19 +10,16 @@ import typer
 from rich.progress import Progress
 
 from wgcn.cli import options
-from wgcn.cli.console import EpochBar, say, steps, working
+from wgcn.cli.console import EpochBar, say, show, steps, working
 from wgcn.errors import InputError, interrupts_raised
 
 if TYPE_CHECKING:
-    from wgcn.estimators.network import WGCNNetworkClassifier
-    from wgcn.estimators.preparation import Preparation
-    from wgcn.estimators.text import WGCNTextClassifier
     from wgcn.inference.model import TextModel
     from wgcn.linear.tuning import Trial
 
 __all__ = ["fit", "read_labelled"]
 
-Train = Callable[[list[str], list[Any], Iterator[str]], "TextModel"]
+Rows = Iterator[tuple[str, Any]]  # texts with their labels
 _model = partial(typer.Option, rich_help_panel="Model")
 _network = partial(typer.Option, rich_help_panel="The paper's network")
 
@@ -64,7 +61,6 @@ def fit(
     A text with an empty label counts as unlabelled. Example: wgcn fit train.csv --text-column body --model my-model
     """
     from wgcn.inference.folder import check_target
-    from wgcn.text.read import read_texts
 
     texts_as = {
         "tokenizer": tokenizer,
@@ -78,46 +74,40 @@ def fit(
         "class_prior": options.read_class_shares(class_prior),
     }
     # Everything that can be found wrong is found before the texts are read.
-    if network:
-        if tune:
-            raise InputError("--tune is for the linear model: leave out --tune or --network.")
-        trainer = _network_trainer(texts_as, classes_as, epochs or 800, checkpoint)
-    else:
-        if epochs is not None or checkpoint is not None:
-            raise InputError("--epochs and --checkpoint are for the paper's network: give --network too.")
-        trainer = _linear_trainer({**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune})
+    if network and tune:
+        raise InputError("--tune is for the linear model: leave out --tune or --network.")
+    if not network and (epochs is not None or checkpoint is not None):
+        raise InputError("--epochs and --checkpoint are for the paper's network: give --network too.")
     check_target(model, "model")
-    more = [read_texts(path, text_column=text_column, header=header) for path in unlabeled or []]
-    rows = list(read_labelled(train, text_column, label_column, header, label_separator))
-    texts, labels = [text for text, _ in rows], [label for _, label in rows]
-    say(f"Read {len(rows):,} texts, {sum(label is not None for label in labels):,} of them labelled.")
+    more = options.read_files(unlabeled or [], text_column, header)
+    rows = read_labelled(train, text_column, label_column, header, label_separator)
     try:
         with interrupts_raised():
-            fitted = trainer(texts, labels, chain.from_iterable(more))
+            if network:
+                fitted = _fit_network(texts_as, classes_as, epochs or 800, checkpoint, rows, more)
+            else:
+                fitted = _fit_linear({**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune}, rows, more)
     except KeyboardInterrupt:
-        say(f"Interrupted. Nothing was written to {model}.{_resume_advice(checkpoint) if network else ''}")
+        advice = " To be able to go on after an interruption, give --checkpoint FILE." if network else ""
+        if checkpoint is not None and checkpoint.exists():
+            advice = f" The same command goes on from {checkpoint}."
+        say(f"Interrupted. Nothing was written to {model}.{advice}")
         raise
     fitted.save(model)
     _print_report(fitted)
     say(f"The model is in {model}. Use it: wgcn predict {model} FILE")
 
 
-def _linear_trainer(settings: dict[str, Any]) -> Train:
+def _fit_linear(settings: dict[str, Any], rows: Rows, unlabeled: Iterator[str]) -> "TextModel":
     from wgcn.estimators.text import WGCNTextClassifier
+    from wgcn.linear.tuning import Tuning
 
     estimator = WGCNTextClassifier(**settings)
     estimator.check_parameters()
-    return partial(_train_linear, estimator)
-
-
-def _train_linear(
-    estimator: "WGCNTextClassifier", texts: list[str], labels: list[Any], unlabeled: Iterator[str]
-) -> "TextModel":
+    texts, labels = _read_all(rows)
     if not estimator.tune:
         with working("Fitting"):
             return estimator.fit(texts, labels, unlabeled=unlabeled).model_
-    from wgcn.linear.tuning import Tuning
-
     with steps() as bars:
         estimator.set_params(tune=Tuning(callbacks=[_Trials(bars).on_trial]))
         return estimator.fit(texts, labels, unlabeled=unlabeled).model_
@@ -135,45 +125,40 @@ class _Trials:
         self._bars.update(self._task, completed=trial.number, total=trial.n_trials, note=note)
 
 
-def _network_trainer(
-    texts_as: dict[str, Any], classes_as: dict[str, Any], epochs: int, checkpoint: Path | None
-) -> Train:
+def _fit_network(
+    texts_as: dict[str, Any],
+    classes_as: dict[str, Any],
+    epochs: int,
+    checkpoint: Path | None,
+    rows: Rows,
+    unlabeled: Iterator[str],
+) -> "TextModel":
     from wgcn.estimators.network import WGCNNetworkClassifier
     from wgcn.estimators.preparation import Preparation
 
     preparation, resume = Preparation(**texts_as), checkpoint is not None
-    classifier = WGCNNetworkClassifier(
-        **classes_as, max_epochs=epochs, refit=True, checkpoint=checkpoint, resume=resume
-    )
+    settings = {**classes_as, "max_epochs": epochs, "checkpoint": checkpoint, "resume": resume}
+    classifier = WGCNNetworkClassifier(**settings, refit=True)
     classifier.check_parameters()
-    return partial(_train_network, preparation, classifier, {**texts_as, "model": "network", "max_epochs": epochs})
-
-
-def _train_network(
-    preparation: "Preparation",
-    classifier: "WGCNNetworkClassifier",
-    settings: dict[str, Any],
-    texts: list[str],
-    labels: list[Any],
-    unlabeled: Iterator[str],
-) -> "TextModel":
+    texts, labels = _read_all(rows)
     with working("Counting words"):
         prepared = preparation.prepare(chain(texts, unlabeled))
     terms, graph = prepared.document_terms[: len(texts)], prepared.word_graph
     with steps() as bars:
-        bar = EpochBar(bars, classifier.max_epochs)
+        bar = EpochBar(bars, epochs)
         classifier.fit(terms, labels, word_graph=graph, callbacks=[bar])
-    return prepared.text_model(classifier, settings, sum(record["seconds"] for record in classifier.history_))
+    report = {**texts_as, "model": "network", "max_epochs": epochs}
+    return prepared.text_model(classifier, report, sum(record["seconds"] for record in classifier.history_))
 
 
-def _resume_advice(checkpoint: Path | None) -> str:
-    if checkpoint is not None and checkpoint.exists():
-        return f" The same command goes on from {checkpoint}."
-    return " To be able to go on after an interruption, give --checkpoint FILE."
+def _read_all(rows: Rows) -> tuple[list[str], list[Any]]:
+    pairs = list(rows)
+    texts, labels = [text for text, _ in pairs], [label for _, label in pairs]
+    say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them labelled.")
+    return texts, labels
 
 
 def _print_report(model: "TextModel") -> None:
-    """Print what was fitted, one figure per line."""
     report, n_ngrams = model.report, int(model.vocabulary.are_ngrams.sum())
     rows = {"classes": f"{len(model.classes):,}", "words": f"{len(model.vocabulary) - n_ngrams:,}"}
     if n_ngrams:
@@ -188,14 +173,10 @@ def _print_report(model: "TextModel") -> None:
         )
     if report["held_out_accuracy"] is not None:
         rows["accuracy"] = f"{report['held_out_accuracy']:.2%} of {report['n_held_out']:,} held-out texts"
-    rows["seconds"] = f"{report['seconds']:.1f}"
-    for name, value in rows.items():
-        typer.echo(f"{name:<9} {value}")
+    show(rows | {"seconds": f"{report['seconds']:.1f}"})
 
 
-def read_labelled(
-    path: Path, text_column: str | None, label_column: str, header: bool, separator: str | None
-) -> Iterator[tuple[str, Any]]:
+def read_labelled(path: Path, text_column: str | None, label_column: str, header: bool, separator: str | None) -> Rows:
     """Read texts with their labels: a str, a list of str if there is a separator, or None for an empty label."""
     from wgcn.text.read import read_rows
 

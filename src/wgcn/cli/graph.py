@@ -1,14 +1,12 @@
 """wgcn graph: build a word graph, look at it, draw it."""
 
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.table import Table
 
-from wgcn.cli.console import out, say, steps
-from wgcn.cli.options import Header, StopWords, TextColumn, TextFiles, TokenizerName, Window, read_stop_words
+from wgcn.cli import options
+from wgcn.cli.console import say, show, steps
 
 __all__ = ["app"]
 
@@ -24,19 +22,19 @@ MinNeighbour = Annotated[
 
 @app.command()
 def build(
-    files: TextFiles,
+    files: options.TextFiles,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write the graph to.")],
-    text_column: TextColumn = None,
-    header: Header = True,
-    tokenizer: TokenizerName = "words",
-    stop_words: StopWords = None,
+    text_column: options.TextColumn = None,
+    header: options.Header = True,
+    tokenizer: options.TokenizerName = "words",
+    stop_words: options.StopWords = None,
     min_count: Annotated[int, typer.Option(min=1, help="Keep words that occur at least this often.")] = 2,
     min_df: Annotated[int, typer.Option(min=1, help="Keep words in at least this many documents.")] = 1,
     max_df: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Keep words in at most this share of the documents.")
     ] = 1.0,
     max_words: Annotated[int | None, typer.Option(min=1, help="Keep only the N most frequent words.")] = None,
-    window: Window = 20,
+    window: options.Window = 20,
     weight: Annotated[
         Literal["npmi", "pmi", "count", "cosine", "product"],
         typer.Option(help="Edge weight: npmi, pmi or count over windows; cosine (tf-idf) or product over documents."),
@@ -51,18 +49,15 @@ def build(
 
     Example: wgcn graph build posts.csv --text-column body --output posts-graph
     """
-    from wgcn.graph import EdgeRules, WordGraph
+    from wgcn import Corpus, EdgeRules, VocabularyRules, WordGraph
     from wgcn.inference.folder import check_target
-    from wgcn.text.corpus import Corpus
-    from wgcn.text.read import read_texts
-    from wgcn.text.vocabulary import VocabularyRules
 
     # Settings are checked before the files are opened, and the files before any work is done.
-    words = read_stop_words(stop_words)
+    words = options.read_stop_words(stop_words)
     rules = VocabularyRules(min_count=min_count, min_df=min_df, max_df=max_df, max_size=max_words, stop_words=words)
     edge_rules = EdgeRules(threshold, min_pairs, top_k, diagonal)
     check_target(output, "graph")
-    texts = [read_texts(path, text_column=text_column, header=header) for path in files]
+    texts = options.read_files(files, text_column, header)
     with steps() as progress:
         reading = progress.add_task("Reading text", total=None, note="")
 
@@ -70,7 +65,7 @@ def build(
             progress.advance(reading, n)
             progress.update(reading, note=f"{progress.tasks[0].completed:,.0f} documents")
 
-        corpus = Corpus.from_texts(chain.from_iterable(texts), tokenizer=tokenizer, rules=rules, progress=read)
+        corpus = Corpus.from_texts(texts, tokenizer=tokenizer, rules=rules, progress=read)
         progress.update(reading, total=1, completed=1)
         counting = progress.add_task("Counting pairs", total=1.0, note=f"{corpus.n_tokens:,} tokens")
         graph = WordGraph.from_corpus(
@@ -94,7 +89,7 @@ def neighbours(
     k: Annotated[int, typer.Option("-k", min=1, help="How many neighbours.")] = 10,
     min_count: MinNeighbour = None,
 ) -> None:
-    """List the strongest neighbours of words.
+    """List the strongest neighbours of words: word, neighbour, weight and frequency, separated by tabs.
 
     Example: wgcn graph neighbours posts-graph wine -k 20
     """
@@ -103,18 +98,10 @@ def neighbours(
     graph = WordGraph.load(folder)
     found = {word: graph.neighbours(word, k, min_count=min_count) for word in words}
     for word, near in found.items():
-        if not out.is_terminal:
-            for neighbour in near:
-                typer.echo(f"{word}\t{neighbour.word}\t{neighbour.weight:.4f}\t{neighbour.count}")
-            continue
-        table = Table("neighbour", box=None, title=word, title_justify="left", title_style="bold")
-        table.add_column(str(graph.settings["weight"]), justify="right")
-        table.add_column("occurs", justify="right")
         for neighbour in near:
-            table.add_row(neighbour.word, f"{neighbour.weight:.3f}", f"{neighbour.count:,}")
-        out.print(table)
+            typer.echo(f"{word}\t{neighbour.word}\t{neighbour.weight:.4f}\t{neighbour.count}")
         if not near:
-            say("none: --min-count 0 shows rare ones too")
+            say(f"{word} has no neighbour that is frequent enough: --min-count 0 shows rare ones too")
 
 
 @app.command()
@@ -154,16 +141,13 @@ def plot(
 
 
 def _print_info(info: Any) -> None:
-    """Print the size and the settings of a graph, one per line."""
-    rows = {
+    """Print the size and the settings of a graph."""
+    per_word = f"{info.mean_neighbours:,.1f} on average, {info.median_neighbours:,.0f} median"
+    sizes = {
         "words": f"{info.nodes:,}",
         "edges": f"{info.edges:,}",
         "density": f"{info.density:.4%}",
         "isolated words": f"{info.isolated:,}",
-        "neighbours per word": f"{info.mean_neighbours:,.1f} on average, {info.median_neighbours:,.0f} median, "
-        f"{info.max_neighbours:,} most",
-        **{name: str(value) for name, value in info.settings.items() if value is not None},
+        "neighbours per word": f"{per_word}, {info.max_neighbours:,} most",
     }
-    width = max(map(len, rows))
-    for name, value in rows.items():
-        typer.echo(f"{name:<{width}}  {value}")
+    show(sizes | {name: str(value) for name, value in info.settings.items() if value is not None})

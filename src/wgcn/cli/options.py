@@ -1,5 +1,7 @@
 """Options that several commands share."""
 
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -31,23 +33,26 @@ MinCount = Annotated[int | None, typer.Option(min=1, metavar="N", help="Ignore w
 Window = Annotated[int, typer.Option(min=2, metavar="N", help="Words at most this far apart are joined in the graph.")]
 
 
+def read_files(paths: Iterable[Path], text_column: str | None, header: bool) -> Iterator[str]:
+    """Read the texts of files, one file after another; all files are opened and checked first."""
+    from wgcn.text.read import read_texts
+
+    return chain.from_iterable([read_texts(path, text_column=text_column, header=header) for path in paths])
+
+
 def read_class_shares(given: list[str] | None) -> dict[str, float] | Literal["uniform"] | None:
     """Return the shares of classes that an option gives; a label may have a "=" in it."""
     if not given:
         return None
     if given == ["uniform"]:
         return "uniform"
-    shares = {}
-    for part in given:
-        label, _, share = part.rpartition("=")
-        try:
-            shares[label] = float(share)
-        except ValueError:
-            label = ""
-        if not label:
-            raise InputError(
-                f"--class-prior is 'uniform' or LABEL=SHARE, such as --class-prior spam=0.1, got {part!r}."
-            )
+    parts = [part.rpartition("=") for part in given]
+    try:
+        shares = {label: float(share) for label, _, share in parts}
+    except ValueError:
+        shares = {"": 0.0}
+    if "" in shares:
+        raise InputError(f"--class-prior is 'uniform' or LABEL=SHARE, such as spam=0.1, got {' '.join(given)!r}.")
     return shares
 
 

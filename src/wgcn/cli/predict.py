@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +41,7 @@ def predict(
     Prints one label per text; several labels are separated by a comma. With --proba, columns are separated by tabs and
     have a header. Example: wgcn predict my-model new.csv --proba --output labels.csv
     """
+    from wgcn.files import open_whole
     from wgcn.inference.folder import check_target
     from wgcn.inference.model import TextModel
     from wgcn.text.encode import in_batches
@@ -49,19 +50,21 @@ def predict(
     if output is not None:
         check_target(output)
     model = TextModel.load(folder)
-    source = _standard_input() if texts == "-" else read_texts(texts, text_column=text_column, header=header)
+    if texts == "-":
+        source = (line.decode(errors="replace").rstrip("\r\n") for line in sys.stdin.buffer)
+    else:
+        source = read_texts(texts, text_column=text_column, header=header)
     size = 1 if texts == "-" and sys.stdin.isatty() else 1 << 20  # on a terminal, answer after every line
     n_tokens = n_unknown = n_texts = n_empty = 0
     classes = [str(name) for name in model.classes.tolist()]
     form = _csv_lines if output is not None and output.suffix.lower() == ".csv" else _plain_lines
-    with _destination(output) as write:
-        if proba:
-            write(form([["label", *classes]]))
-        elif form is _csv_lines:
-            write(form([["label"]]))
+    with nullcontext(sys.stdout.buffer) if output is None else open_whole(output) as file:
+        if proba or form is _csv_lines:
+            file.write(form([["label", *(classes if proba else [])]]).encode())
         for batch in in_batches(source, size):
             terms = model.terms(batch)
-            write(form(_rows(model, model.scorer.scores(*terms[:3]), classes, proba)))
+            file.write(form(_rows(model, model.scorer.scores(*terms[:3]), classes, proba)).encode())
+            file.flush()
             n_texts += len(batch)
             n_tokens += terms.n_tokens
             n_unknown += terms.n_unknown
@@ -90,19 +93,3 @@ def _csv_lines(rows: Iterable[list[str]]) -> str:
     buffer = io.StringIO(newline="")
     csv.writer(buffer, lineterminator="\n").writerows(rows)
     return buffer.getvalue()
-
-
-def _standard_input() -> Iterator[str]:
-    for line in sys.stdin.buffer:
-        yield line.decode(errors="replace").rstrip("\r\n")
-
-
-@contextmanager
-def _destination(output: Path | None) -> Iterator[Callable[[str], object]]:
-    if output is None:
-        yield lambda text: print(text, end="", flush=True)
-        return
-    from wgcn.files import open_whole
-
-    with open_whole(output) as file:
-        yield lambda text: file.write(text.encode())

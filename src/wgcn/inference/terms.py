@@ -107,8 +107,9 @@ class TextTerms:
         # The tokens of another function may have spaces in them, so its n-grams cannot be split into tokens.
         if single or function in TOKENIZERS.values():
             if _worth_compiling(size):
-                data, documents, rule, _ = lay_out(texts, function)
-                ids, offsets = self._table.encode(data, documents, rule)
+                from wgcn.text.kernels import encode_known
+
+                ids, offsets = encode_known(self._index, *lay_out(texts, function)[:3])
                 return (ids, offsets) if single else self._ngrams.look_up(ids, offsets)
             if not single and size > _WORTH_A_TABLE:
                 return self._ngrams.look_up(*_plain_ids(map(function, texts), self._ngrams.index))
@@ -116,12 +117,10 @@ class TextTerms:
         return _plain_ids(map(function, texts), self.vocabulary.index, self.ngram_range, stop_words)
 
     @cached_property
-    def _table(self) -> Any:
-        """The vocabulary, or the words of its n-grams, for the compiled look-up."""
-        from wgcn.text.kernels import LookUpTable
-
-        words = self.vocabulary.words if self.ngram_range == (1, 1) else self._ngrams.index
-        return LookUpTable([word.encode() for word in words])
+    def _index(self) -> dict[bytes, int]:
+        """The ids of the vocabulary, or of the words of its n-grams, for the compiled look-up."""
+        index = self.vocabulary.index if self.ngram_range == (1, 1) else self._ngrams.index
+        return {word.encode(): i for word, i in index.items()}
 
     @cached_property
     def _ngrams(self) -> NgramTable:

@@ -5,12 +5,10 @@ Texts are read once, tokenised in batches on all cores and never held: what stay
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,6 @@ from wgcn.errors import InputError, WGCNWarning
 from wgcn.text.encode import checked_texts, in_batches, lay_out
 from wgcn.text.kernels import count_documents, encode_new
 from wgcn.text.ngrams import number_ngrams
-from wgcn.text.read import read_texts
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
@@ -86,7 +83,7 @@ class Corpus:
         Parameters
         ----------
         texts : iterable of str
-            The documents; a generator is read once.
+            The documents; a generator is read once. `wgcn.text.read.read_texts` gives those of a file.
         tokenizer : {"words", "text_gcn"} or callable
             "words" is compiled and uses all cores; others, from str to a list of str, run in this thread.
         ngram_range : (int, int)
@@ -119,32 +116,6 @@ class Corpus:
         if vocabulary is not None:
             chosen = Vocabulary(vocabulary.words, *_counts(known, offsets, len(vocabulary)))
         return cls(known, offsets, chosen, len(ids) - len(known))
-
-    @classmethod
-    def from_files(
-        cls,
-        paths: str | Path | Sequence[str | Path],
-        *,
-        text_column: str | int | None = None,
-        header: bool = True,
-        **options: Any,
-    ) -> "Corpus":
-        """Tokenise the texts of one or several .txt, .csv, .tsv, .jsonl or .parquet files, gzipped or not.
-
-        Parameters
-        ----------
-        paths : path or sequence of paths
-        text_column : str or int, optional
-            Name or position of the column with the text: see `wgcn.text.read.read_texts`.
-        header : bool
-            Whether .csv and .tsv files begin with the names of their columns.
-        **options
-            As for `from_texts`.
-        """
-        if isinstance(paths, str | Path):
-            paths = [paths]
-        readers = [read_texts(path, text_column=text_column, header=header) for path in paths]
-        return cls.from_texts(chain.from_iterable(readers), **options)
 
     def with_words(self, keep: npt.NDArray[np.bool_]) -> "Corpus":
         """Return the corpus with only some of its words, in the same order: those for which `keep` is true."""

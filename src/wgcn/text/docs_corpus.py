@@ -1,38 +1,30 @@
 """The docs corpus: the docstrings of the installed numpy, scipy and scikit-learn, labelled by sub-package.
 
-Real text that needs no download, for both scenarios of the paper: independent documents (the texts) and linked
-documents (A_dd, read from the "See Also" sections).
+Real text that needs no download.
 """
 
-from __future__ import annotations
-
 import hashlib
-import importlib
 import importlib.metadata
 import inspect
 import pkgutil
 import re
 import sys
-import textwrap
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from wgcn.cache import read_cached, write_cached
-from wgcn.errors import InputError, MissingDependencyError
+from wgcn.errors import InputError, MissingDependencyError, needs
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+__all__ = ["DocsCorpus", "cache_name", "docs_corpus", "docstrings", "sections"]
 
-__all__ = ["DocsCorpus", "docs_corpus"]
-
-FORMAT = 3  # Part of the cache key: raise it whenever the same docstrings would give another corpus.
+FORMAT = 4  # Part of the cache key: raise it whenever the same docstrings would give another corpus.
 ROOTS = ("numpy", "scipy", "sklearn")
 # Present only in a process that has enabled scikit-learn's experimental estimators.
 EXPERIMENTAL = {"HalvingGridSearchCV", "HalvingRandomSearchCV", "IterativeImputer"}
@@ -46,8 +38,6 @@ SKIPPED = re.compile(
 )
 WORD = re.compile(r"[^\W\d_]{2,}")
 SECTION = re.compile(r"^(.+)\n[ \t]*(?:-{3,}|={3,})[ \t]*$", re.MULTILINE)
-CITED = r"(?::[\w:]+:)?`?~?[A-Za-z_][\w.]*`?"
-CITATION_LINE = re.compile(rf"^({CITED}(?: *, *{CITED})*) *,? *(?::|$)", re.MULTILINE)
 # What is taken out of a text, in this order, because it gives the sub-package away or differs from run to run.
 REMOVED = [
     # Version notes with their indented body: scipy writes sets into some, in any order.
@@ -69,13 +59,12 @@ REMOVED = [
 
 @dataclass(frozen=True, eq=False)
 class DocsCorpus:
-    """Docstrings with their labels, a fixed split, and the links between them."""
+    """Docstrings with their labels and a fixed split."""
 
     texts: tuple[str, ...]
     labels: npt.NDArray[Any]  # (documents,)
     train: npt.NDArray[np.int64]
     test: npt.NDArray[np.int64]
-    document_graph: csr_array  # (documents, documents), entry [i, j] is 1 if document i cites document j
     names: tuple[str, ...]
 
     @property
@@ -91,38 +80,27 @@ def docs_corpus(*, cache: bool = True) -> DocsCorpus:
     """Return the docstrings of the installed numpy, scipy and scikit-learn, labelled by sub-package.
 
     A document is a public function or class; its label is its sub-package, such as ``scipy.stats``. Qualified names
-    and imports, which would give the label away, are taken out of the text. What a "See Also" section lists is cited.
-    The documents, in the order of their names, depend on the installed versions; whether one is for training depends
-    on its name alone. With `cache`, the corpus is kept in :func:`wgcn.cache.cache_folder`, because importing every
-    module takes seconds.
+    and imports, which would give the label away, are taken out of the text. The documents, in the order of their names,
+    depend on the installed versions; whether one is for training depends on its name alone. With `cache`, the corpus is
+    kept in :func:`wgcn.cache.cache_folder`, because importing every module takes seconds.
     """
-    file_name = _cache_name()
-    payload = read_cached(file_name) if cache else None
-    if payload is None:
-        payload = _build()
+    file_name = cache_name("docs")
+    documents = read_cached(file_name) if cache else None
+    if documents is None:
+        documents = _build()
         if cache:
-            write_cached(file_name, payload)
-    return _assemble(**payload)
-
-
-def _cache_name() -> str:
-    try:
-        versions = "-".join(importlib.metadata.version(package) for package in ("numpy", "scipy", "scikit-learn"))
-    except importlib.metadata.PackageNotFoundError as error:
-        raise MissingDependencyError("sklearn", "The docs corpus") from error
-    return f"docs-{FORMAT}-{versions}-py{sys.version_info.major}.{sys.version_info.minor}.json.gz"
-
-
-def _assemble(documents: Sequence[tuple[str, str]], links: Sequence[tuple[int, int]]) -> DocsCorpus:
-    from scipy.sparse import csr_array
-
+            write_cached(file_name, documents)
     names, texts = zip(*documents, strict=True)
-    cells = np.array(links, dtype=np.int64).reshape(len(links), 2)
-    graph = csr_array((np.ones(len(cells), np.float32), (cells[:, 0], cells[:, 1])), shape=(len(names), len(names)))
-    graph.sum_duplicates()
     train = np.array([is_training(name) for name in names])
     labels = np.array([label_of(name) for name in names])
-    return DocsCorpus(texts, labels, np.flatnonzero(train), np.flatnonzero(~train), graph, names)
+    return DocsCorpus(texts, labels, np.flatnonzero(train), np.flatnonzero(~train), names)
+
+
+def cache_name(what: str) -> str:
+    """Return the name of a cache file for something that depends on the installed versions."""
+    with needs("The docs corpus", "graph"):
+        versions = "-".join(importlib.metadata.version(package) for package in ("numpy", "scipy", "scikit-learn"))
+    return f"{what}-{FORMAT}-{versions}-py{sys.version_info.major}.{sys.version_info.minor}.json.gz"
 
 
 def is_training(name: str) -> bool:
@@ -135,42 +113,27 @@ def label_of(name: str) -> str:
     return ".".join(name.split(".")[:-1][:2])
 
 
-def _build() -> dict[str, Any]:
-    """Return the [name, text] pairs sorted by name, and the links as sorted pairs of document indices."""
-    docstrings = _collect(ROOTS) if sys.flags.optimize < 2 else {}
-    texts = _select_documents(docstrings)
-    without = [root for root in ROOTS if not any(name.startswith(f"{root}.") for name in texts)]
+def _build() -> list[tuple[str, str]]:
+    """Return the name and the text of each document, sorted by name, without short texts, duplicates, small classes."""
+    by_name = docstrings() if sys.flags.optimize < 2 else {}
+    names: dict[str, str] = {}  # by text
+    for name in sorted(by_name):
+        text = clean(by_name[name])
+        if len(WORD.findall(text)) >= MIN_WORDS:
+            names.setdefault(text, name)
+    sizes = Counter(map(label_of, names.values()))
+    documents = [(name, text) for text, name in names.items() if sizes[label_of(name)] >= MIN_DOCUMENTS]
+    without = [root for root in ROOTS if not any(name.startswith(f"{root}.") for name, _ in documents)]
     if without:
         raise InputError(
             f"The docs corpus is made of docstrings, and too few are found in {', '.join(without)}. "
             "Run Python without -OO (PYTHONOPTIMIZE=2), with packages that keep their docstrings."
         )
-    index = {name: i for i, name in enumerate(texts)}
-    by_last_part: defaultdict[str, list[str]] = defaultdict(list)
-    for name in texts:
-        by_last_part[name.split(".")[-1]].append(name)
-    links = {
-        (index[name], index[cited])
-        for name in texts
-        for entry in see_also(docstrings[name])
-        if (cited := resolve(entry, name, by_last_part)) is not None and cited != name
-    }
-    return {"documents": list(texts.items()), "links": sorted(links)}
+    return documents
 
 
-def _select_documents(docstrings: Mapping[str, str]) -> dict[str, str]:
-    """Return the cleaned text by name, in the order of names, without short texts, duplicates and small classes."""
-    names: dict[str, str] = {}  # by text
-    for name in sorted(docstrings):
-        text = clean(docstrings[name])
-        if len(WORD.findall(text)) >= MIN_WORDS:
-            names.setdefault(text, name)
-    sizes = Counter(map(label_of, names.values()))
-    return {name: text for text, name in names.items() if sizes[label_of(name)] >= MIN_DOCUMENTS}
-
-
-def _collect(roots: Iterable[str]) -> dict[str, str]:
-    """Return the docstring of every public object by its name."""
+def docstrings(roots: Iterable[str] = ROOTS) -> dict[str, str]:
+    """Return the docstring of every public object of some packages by its name."""
     objects: dict[int, Any] = {}
     exports: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
     with warnings.catch_warnings():
@@ -211,15 +174,12 @@ def _public_objects(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def public_name(item: object, exports: Sequence[tuple[str, str]]) -> str | None:
-    """Return the one name under which an object counts, or None if it comes from another package.
-
-    Of the (module, attribute) pairs that export it, those on the way to the module that defines it come first, then
-    the shortest module, then the attribute that is the object's own name.
-    """
+    """Return the one name of an object, which (module, attribute) pairs export; None if it is of another package."""
     defined_in = getattr(item, "__module__", None) or ""  # Most ufuncs do not know their module.
     if defined_in and defined_in.split(".")[0] not in {module.split(".")[0] for module, _ in exports}:
         return None
     own = getattr(item, "__name__", "")
+    # On the way to the module that defines it, then the shortest module, then the object's own name.
     ranked = [
         (not f"{defined_in}.".startswith(f"{module}."), module.count("."), module, name != own, name)
         for module, name in exports
@@ -230,33 +190,13 @@ def public_name(item: object, exports: Sequence[tuple[str, str]]) -> str | None:
 
 def clean(docstring: str) -> str:
     """Return the text of a docstring, its indentation removed, without what gives its sub-package away."""
-    text = "\n".join(f"{title}{body}" for title, body in _sections(docstring) if title.lower() != "see also")
+    text = "\n".join(f"{title}{body}" for title, body in sections(docstring) if title.lower() != "see also")
     for pattern in REMOVED:
         text = re.sub(pattern, "", text, flags=re.MULTILINE)
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
-def _sections(docstring: str) -> Iterator[tuple[str, str]]:
+def sections(docstring: str) -> Iterator[tuple[str, str]]:
     """Yield titles and bodies; what is before the first title has an empty one."""
     parts = ["", *SECTION.split(docstring)]
     yield from zip(map(str.strip, parts[::2]), parts[1::2], strict=True)
-
-
-def see_also(docstring: str) -> list[str]:
-    """Return the names that the "See Also" section lists, as they are written there."""
-    entries: list[str] = []
-    for title, body in _sections(docstring):
-        if title.lower() == "see also":
-            # Descriptions are indented and so do not match.
-            for line in CITATION_LINE.findall(textwrap.dedent(body)):
-                entries += [re.sub(r":[\w:]+:|[`~]", "", name).strip(" .") for name in line.split(",")]
-    return entries
-
-
-def resolve(entry: str, citing: str, by_last_part: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the document that an entry of a "See Also" section names: of several, that in the nearest package."""
-    entry = re.sub(r"^np\.", "numpy.", entry)
-    candidates = [name for name in by_last_part.get(entry.split(".")[-1], ()) if f".{name}".endswith(f".{entry}")]
-    parts = citing.split(".")
-    shared = {name: sum(a == b for a, b in zip(parts, name.split("."), strict=False)) for name in candidates}
-    return max(candidates, key=lambda name: (shared[name], -name.count(".")), default=None)

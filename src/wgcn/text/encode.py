@@ -16,10 +16,7 @@ BATCH_CHARACTERS = 1 << 22
 
 
 def checked_texts(texts: Iterable[str], name: str = "texts") -> Iterator[str]:
-    """Return the texts one by one, or say what is wrong with what was given as `name` instead of them.
-
-    What is no collection of texts is an error at once, an element that is no text when it is reached.
-    """
+    """Return the texts, checked: no collection is an error at once, an element that is no text when it is reached."""
     if isinstance(texts, str | bytes):
         raise InputError(f"{name} must be a list of texts, not one text, {texts!r:.80}: put it into a list.")
     dimensions = getattr(texts, "ndim", 1)

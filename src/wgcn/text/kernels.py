@@ -17,7 +17,7 @@ from numba import njit
 
 from wgcn.text.tokenize import word_marks
 
-__all__ = ["LookUpTable", "add_rows", "count_documents", "encode_new"]
+__all__ = ["add_rows", "count_documents", "encode_known", "encode_new"]
 
 Bytes = npt.NDArray[np.uint8]
 Ids = npt.NDArray[np.int32]
@@ -186,10 +186,9 @@ def add_rows(table, rows, weights, offsets, sums):  # type: ignore[no-untyped-de
 
 
 def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets, list[bytes]]:
-    """Tokenise a batch of documents that `wgcn.text.encode.lay_out` laid out, in fewer than 2^31 bytes.
+    """Tokenise a batch that `wgcn.text.encode.lay_out` laid out, in fewer than 2^31 bytes.
 
-    Return the word ids of all documents in one array, by first occurrence; where each document begins in it; and the
-    distinct words, in UTF-8.
+    Return the word ids of all documents, by first occurrence; where each document begins; and the distinct words.
     """
     if rule == "words":
         begins, ends, offsets = _scan_words(data, documents, character_classes())
@@ -203,13 +202,7 @@ def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets
     return ids, offsets, [text[begin:end] for begin, end in spans]
 
 
-class LookUpTable:
-    """The ids of given words, distinct and in UTF-8: the id of a word is its place."""
-
-    def __init__(self, words: list[bytes]) -> None:
-        self._index = {word: i for i, word in enumerate(words)}
-
-    def encode(self, data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets]:
-        """Tokenise a batch as `encode_new` does, into the ids of these words; another word becomes -1."""
-        ids, offsets, words = encode_new(data, documents, rule)
-        return np.array([self._index.get(word, -1) for word in words], np.int32)[ids], offsets
+def encode_known(index: dict[bytes, int], data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets]:
+    """Tokenise a batch as `encode_new` does, into given ids of words in UTF-8; another word becomes -1."""
+    ids, offsets, words = encode_new(data, documents, rule)
+    return np.array([index.get(word, -1) for word in words], np.int32)[ids], offsets

@@ -57,11 +57,7 @@ def number_ngrams(
 
 
 class NgramTable:
-    """A vocabulary of n-grams, found by the ids of their words.
-
-    The id of an n-gram is its place in `entries`. `index` has the id of each word that occurs in an entry and of each
-    stop word. Stop words are dropped before n-grams are formed.
-    """
+    """A vocabulary of n-grams, found by the ids of their words; `index` has those, and the ids of stop words."""
 
     def __init__(self, entries: Sequence[str], ngram_range: tuple[int, int], stop_words: Iterable[str] = ()) -> None:
         self._range = ngram_range
@@ -84,10 +80,9 @@ class NgramTable:
             self._entry_of.append(entry_of)
 
     def look_up(self, ids: Ids, offsets: Offsets) -> tuple[Ids, Offsets]:
-        """Return the n-grams of documents of word ids, in the order of `ngrams`, and where each document begins.
+        """Return the n-grams of documents of word ids, -1 for one that is no entry, and where each document begins.
 
-        An id is -1 for a word that is not in `index`, and for an n-gram that is no entry. Where n-grams of one word are
-        looked for, a stop word counts as one that is no entry.
+        Stop words are dropped first; where n-grams of one word are looked for, each counts as one that is no entry.
         """
         shortest, longest = self._range
         kept = slice(None) if self._is_kept.all() else self._is_kept[ids]

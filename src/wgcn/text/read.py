@@ -50,7 +50,7 @@ _MAGIC = {
 }
 _UNCLOSED = "Is a quote opened here and never closed? A quote inside a quoted field is written twice."
 _BROKEN = (
-    "held text that is not UTF-8; U+FFFD now stands for each broken sequence. "
+    "held text that is not UTF-8; U+FFFD now stands for each broken byte. "
     "If the file has another encoding, convert it: iconv -f LATIN1 -t UTF-8"
 )
 _TOO_WIDE = (
@@ -95,10 +95,7 @@ def read_texts(
 
 
 def _started(generator: Generator[Item, None, None]) -> Generator[Item, None, None]:
-    """Run a generator up to its first item, which only says that the file is fit to read.
-
-    So errors come at the call, and a generator that is closed before its first use still closes its file.
-    """
+    """Run a generator up to its first, empty item: errors come at the call, and to close it closes its file."""
     next(generator)
     return generator
 
@@ -117,9 +114,8 @@ def _rows(source: _Source) -> Generator[Row, None, None]:
     with _explained(source.path), _opened(source) as stream:
         rows = _READERS[source.kind](stream, source)
         if (first := next(rows, None)) is None:
-            named = source.header and source.kind in (".csv", ".tsv")
-            also = " below its header line (header=False, if the first line is none)" if named else ""
-            raise InputError(f"{source.path} has no rows{also}. Expected at least one.")
+            also = "; in .csv and .tsv, below a header line, if you do not say header=False"
+            raise InputError(f"{source.path} has no rows. Expected at least one{also}.")
         yield ()
         yield first
         yield from rows
@@ -147,22 +143,12 @@ class _Source:
 
     def warn(self, rows: int, what: str) -> None:
         if rows:
-            warnings.warn(f"{_counted(rows, 'row')} of {self.path} {what}", WGCNWarning, stacklevel=3)
-
-    def count_broken(self) -> None:
-        self.broken += self.line != self.last_broken
-        self.last_broken = self.line
+            warnings.warn(f"{rows} {'row' if rows == 1 else 'rows'} of {self.path} {what}", WGCNWarning, stacklevel=3)
 
     def positions(self, names: Sequence[str]) -> list[int]:
         """Find the chosen columns among the names."""
-        if self.columns is not None:
-            return [self._position(names, column) for column in self.columns]
-        if "text" not in names and len(names) != 1:
-            raise InputError(
-                f"{self.path} has no column 'text' among its columns {_listed(names)}. "
-                "Name the one that holds the text: text_column=… (--text-column on the command line)."
-            )
-        return [self._position(names, "text" if "text" in names else 0)]
+        only_one = len(names) == 1 and self.columns is None
+        return [self._position(names, column) for column in ([0] if only_one else self.columns or ["text"])]
 
     def _position(self, names: Sequence[str], column: str | int) -> int:
         if isinstance(column, str) and column in names:
@@ -171,17 +157,16 @@ class _Source:
             return names.index(column)
         if re.fullmatch("[0-9]{1,9}", str(column)) and int(column) < len(names):
             return int(column)
-        message = f"{self.path} has no column {_short(column)}. Its columns are {_listed(names)}."
+        listed = ", ".join(map(_short, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+        message = f"{self.path} has no column {_short(column)}. Its columns are {listed}."
         folded = {name.casefold(): name for name in names}
         if close := difflib.get_close_matches(str(column).casefold(), folded, n=1):
             message += f" Did you mean {_short(folded[close[0]])}?"
         if self.kind == ".jsonl":
             message += f" (At most {_LOOK_AHEAD_ROWS} rows were searched; give an early one the key, with null.)"
+        if self.columns is None:
+            message += " Name the one that holds the text: text_column=… (--text-column on the command line)."
         raise InputError(message)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _short(value: object) -> str:
@@ -189,16 +174,12 @@ def _short(value: object) -> str:
     return shown if len(shown) <= 60 else shown[:59] + "…"
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(_short, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-
-
 def _source(path: str | Path, columns: Columns | None, header: bool) -> _Source:
     path = Path(path)
     with _explained(path):
         path.stat()
-        if path.is_dir():
-            raise IsADirectoryError
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; expected a file. Name one of the files in it.")
     name = path.name.lower()
     ending = Path(name.removesuffix(".gz")).suffix
     if ending not in ENDINGS:
@@ -224,12 +205,7 @@ def _explained(path: Path) -> Iterator[None]:
         advice = f"Did you mean {' or '.join(close)}?" if close else "Check the path."
         raise InputError(f"There is no file {path}. {advice}") from None
     except OSError as error:
-        what = f"cannot be read: {error.strerror or error}"
-        if isinstance(error, IsADirectoryError):
-            what = "is a folder; expected a file. Name one of the files in it"
-        elif isinstance(error, PermissionError):
-            what = "may not be read: permission denied. Change its mode or its owner"
-        raise InputError(f"{path} {what}.") from error
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 @contextmanager
@@ -238,26 +214,22 @@ def _opened(source: _Source) -> Iterator[io.BufferedReader]:
     with ExitStack() as files:
         raw: Any = files.enter_context(gzip.GzipFile(source.path) if source.zipped else io.FileIO(source.path))
         stream = files.enter_context(io.BufferedReader(raw, _HEAD_BYTES))
-        _check_head(source, stream.peek())
+        head = stream.peek()
+        if not head:
+            raise InputError(f"{source.path} has no rows: it is empty. Expected at least one.")
+        is_parquet, should_be = head.startswith(b"PAR1"), source.kind == ".parquet"
+        for magic, what in _MAGIC.items():
+            if head.startswith(magic) and not (is_parquet and should_be):
+                raise InputError(f"{source.path} should hold {source.kind} by its name, but looks like {what}")
+        if should_be and not is_parquet:
+            raise InputError(f"{source.path} is not parquet, though its name says so. Rename it to what it is.")
+        if not should_be and b"\0" in head:
+            raise InputError(f"{source.path} looks like a binary file (it has NUL bytes); expected text in UTF-8.")
         if source.zipped and source.kind == ".parquet":  # parquet is read from its end, gzip only from its start
             copy: Any = files.enter_context(tempfile.TemporaryFile())
             shutil.copyfileobj(stream, copy)
             stream = copy
         yield stream
-
-
-def _check_head(source: _Source, head: bytes) -> None:
-    if not head:
-        raise InputError(f"{source.path} has no rows: it is empty. Expected at least one.")
-    if source.kind == ".parquet" and head.startswith(b"PAR1"):
-        return
-    for magic, what in _MAGIC.items():
-        if head.startswith(magic):
-            raise InputError(f"{source.path} should hold {source.kind} by its name, but looks like {what}")
-    if source.kind == ".parquet":
-        raise InputError(f"{source.path} is not parquet, though its name says so. Rename it to what it is.")
-    if b"\0" in head:
-        raise InputError(f"{source.path} looks like a binary file (it has NUL bytes); expected text in UTF-8.")
 
 
 def _lines(stream: io.BufferedReader, source: _Source, *, joined: bool = False) -> Iterator[str]:
@@ -274,15 +246,16 @@ def _lines(stream: io.BufferedReader, source: _Source, *, joined: bool = False) 
             if source.held > MAX_CHARACTERS:
                 advice = _UNCLOSED if joined else "Is the file really in this format? Split what is on this line."
                 raise source.fault(f"the row is longer than {MAX_CHARACTERS} characters. {advice}")
-            yield line if line.isascii() else _repaired(line, source)
+            yield _repaired(line, source)
 
 
-def _repaired(line: str, source: _Source) -> str:
-    """Replace what could not be decoded, and is in the line as lone surrogates, by U+FFFD."""
-    if not _LONE_SURROGATE.search(line):
-        return line
-    source.count_broken()
-    return line.encode(errors="surrogateescape").decode(errors="replace")
+def _repaired(text: str, source: _Source) -> str:
+    """Replace lone surrogates, which are bytes that are not UTF-8 or escaped in JSON, by U+FFFD."""
+    if text.isascii() or not _LONE_SURROGATE.search(text):
+        return text
+    source.broken += source.line != source.last_broken
+    source.last_broken = source.line
+    return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def _read_txt(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
@@ -290,19 +263,12 @@ def _read_txt(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
     return ((line.rstrip("\r\n"),) * copies for line in _lines(stream, source))
 
 
-def _read_tsv(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
-    return _table((line.rstrip("\r\n").split("\t") for line in _lines(stream, source)), source)
-
-
-def _read_csv(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
+def _csv_records(stream: io.BufferedReader, source: _Source) -> Iterator[list[str]]:
     # This limit holds for the whole process, and its 128 KiB are less than real documents have. It is only ever raised,
     # so that nobody else's reader breaks; what bounds memory here is _lines.
     csv.field_size_limit(max(MAX_CHARACTERS, csv.field_size_limit()))
-    return _table(_csv_records(_lines(stream, source, joined=True), source), source)
-
-
-def _csv_records(lines: Iterator[str], source: _Source) -> Iterator[list[str]]:
-    reader = csv.reader(lines, strict=True)  # otherwise an unclosed quote takes in the rest of the file unnoticed
+    # Without strict, an unclosed quote takes in the rest of the file unnoticed.
+    reader = csv.reader(_lines(stream, source, joined=True), strict=True)
     while True:
         source.line, source.held = reader.line_num + 1, 0
         try:
@@ -313,7 +279,11 @@ def _csv_records(lines: Iterator[str], source: _Source) -> Iterator[list[str]]:
             raise source.fault(f"not valid csv ({error}). {_UNCLOSED}") from error
 
 
-def _table(records: Iterator[list[str]], source: _Source) -> Iterator[Row]:
+def _read_table(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
+    if source.kind == ".csv":
+        records = _csv_records(stream, source)
+    else:
+        records = (line.rstrip("\r\n").split("\t") for line in _lines(stream, source))
     if (first := next(records, None)) is None:
         return
     width = len(first)
@@ -325,8 +295,8 @@ def _table(records: Iterator[list[str]], source: _Source) -> Iterator[Row]:
             if fields == [""]:
                 continue
             if len(fields) <= last:
-                has = _counted(len(fields), "field")
-                raise source.fault(f"{has}; expected {width}, for column {_short(names[last])} is number {last + 1}.")
+                what = f"column {_short(names[last])} is missing"
+                raise source.fault(f"{what}: the row has {len(fields)} of {width} fields.")
             source.too_wide += len(fields) > width
         yield tuple([fields[position] for position in positions])
 
@@ -379,13 +349,8 @@ def _plain(value: object, column: str, source: _Source) -> str | None:
     if isinstance(value, list | dict):
         kind = "a list" if isinstance(value, list) else "an object"
         raise source.fault(f"column {_short(column)} holds {kind}; expected text, a number, true, false or null.")
-    if isinstance(value, bytes):
-        return _repaired(value.decode(errors="surrogateescape"), source)
-    text = str(value)
-    if text.isascii() or not _LONE_SURROGATE.search(text):
-        return text
-    source.count_broken()  # JSON can escape half of a surrogate pair: "\ud800"
-    return _LONE_SURROGATE.sub("\ufffd", text)
+    text = value.decode(errors="surrogateescape") if isinstance(value, bytes) else str(value)
+    return _repaired(text, source)
 
 
 def _read_parquet(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
@@ -395,11 +360,7 @@ def _read_parquet(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
     try:
         # Both settings are needed for a row group to be streamed rather than loaded whole.
         file = pq.ParquetFile(stream, buffer_size=2**20, pre_buffer=False)
-        fields = [file.schema_arrow.field(i) for i in source.positions(file.schema_arrow.names)]
-        names = [field.name for field in fields]
-        for field in fields:
-            if pa.types.is_nested(field.type):
-                raise InputError(f"{source.path}: column {_short(field.name)} is of type {field.type}; expected text.")
+        names = [file.schema_arrow.names[i] for i in source.positions(file.schema_arrow.names)]
         for batch in file.iter_batches(1024, columns=names):
             for values in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
                 source.line += 1
@@ -410,4 +371,10 @@ def _read_parquet(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
         ) from error
 
 
-_READERS = {".txt": _read_txt, ".csv": _read_csv, ".tsv": _read_tsv, ".jsonl": _read_jsonl, ".parquet": _read_parquet}
+_READERS = {
+    ".txt": _read_txt,
+    ".csv": _read_table,
+    ".tsv": _read_table,
+    ".jsonl": _read_jsonl,
+    ".parquet": _read_parquet,
+}

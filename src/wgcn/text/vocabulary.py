@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from numbers import Integral
-from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -94,7 +94,25 @@ class Vocabulary:
     ) -> "Vocabulary":
         """Choose and order the distinct words of a corpus of `n_documents`, given in any order with their counts."""
         rules = rules or VocabularyRules()
-        keep = _kept(words, counts, document_counts, n_documents, rules)
+        if not len(words):
+            raise NoWordError(f"There is no word in the {n_documents:,} documents: they are empty or have no letters.")
+        stop_words = frozenset(rules.stop_words)
+        min_df, max_df = (
+            limit if isinstance(limit, Integral) else limit * n_documents for limit in (rules.min_df, rules.max_df)
+        )
+        rare_ngrams = counts < rules.min_ngram_count
+        rare_ngrams[rare_ngrams] = [" " in words[i] for i in np.flatnonzero(rare_ngrams).tolist()]
+        dropped = {
+            "are stop words": np.array([word in stop_words for word in words], bool),
+            f"occur fewer than {rules.min_count} times (min_count)": counts < rules.min_count,
+            f"are n-grams that occur fewer than {rules.min_ngram_count} times": rare_ngrams,
+            f"are in fewer than {min_df:g} documents (min_df)": document_counts < min_df,
+            f"are in more than {max_df:g} documents (max_df)": document_counts > max_df,
+        }
+        keep = ~np.any(list(dropped.values()), axis=0)
+        if not keep.any():
+            reasons = "; ".join(f"{np.sum(mask):,} {reason}" for reason, mask in dropped.items() if mask.any())
+            raise InputError(f"No word remains of the {len(words):,} distinct ones: {reasons}. Loosen these rules.")
         by_word = np.array(sorted(np.flatnonzero(keep).tolist(), key=words.__getitem__), np.int64)
         order = by_word[np.argsort(-counts[by_word], kind="stable")][: rules.max_size]
         return cls([words[i] for i in order], counts[order], document_counts[order])
@@ -113,8 +131,6 @@ class Vocabulary:
         """Id of a word; an unknown one raises an error that names words like it."""
         if word in self.index:
             return self.index[word]
-        from difflib import get_close_matches
-
         near = get_close_matches(word.lower(), self.words[:20_000], n=3)
         hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise InputError(f"The word {word!r} is not among the {len(self):,} words of the vocabulary.{hint}")
@@ -128,11 +144,7 @@ class Vocabulary:
     def __contains__(self, word: object) -> bool:
         return word in self.index
 
-    @overload
-    def __getitem__(self, i: int) -> str: ...
-    @overload
-    def __getitem__(self, i: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, i: int | slice) -> str | tuple[str, ...]:
+    def __getitem__(self, i: int) -> str:
         return self.words[i]
 
     def __eq__(self, other: object) -> bool:
@@ -144,33 +156,3 @@ class Vocabulary:
     def __repr__(self) -> str:
         shown = ", ".join(map(repr, self.words[:4])) + (", ..." if len(self) > 4 else "")
         return f"Vocabulary({len(self):,} words: {shown})"
-
-
-def _kept(
-    words: Sequence[str],
-    counts: npt.NDArray[np.int64],
-    document_counts: npt.NDArray[np.int64],
-    n_documents: int,
-    rules: VocabularyRules,
-) -> npt.NDArray[np.bool_]:
-    """Apply the rules but max_size; an error says which rule left no word."""
-    if not len(words):
-        raise NoWordError(f"There is no word in the {n_documents:,} documents: they are empty or have no letters.")
-    stop_words = frozenset(rules.stop_words)
-    min_df, max_df = (
-        limit if isinstance(limit, Integral) else limit * n_documents for limit in (rules.min_df, rules.max_df)
-    )
-    rare_ngrams = counts < rules.min_ngram_count
-    rare_ngrams[rare_ngrams] = [" " in words[i] for i in np.flatnonzero(rare_ngrams).tolist()]
-    dropped = {
-        "are stop words": np.array([word in stop_words for word in words], bool),
-        f"occur fewer than {rules.min_count} times (min_count)": counts < rules.min_count,
-        f"are n-grams that occur fewer than {rules.min_ngram_count} times": rare_ngrams,
-        f"are in fewer than {min_df:g} documents (min_df)": document_counts < min_df,
-        f"are in more than {max_df:g} documents (max_df)": document_counts > max_df,
-    }
-    keep: npt.NDArray[np.bool_] = ~np.any(list(dropped.values()), axis=0)
-    if not keep.any():
-        reasons = "; ".join(f"{np.sum(mask):,} {reason}" for reason, mask in dropped.items() if mask.any())
-        raise InputError(f"No word remains of the {len(words):,} distinct ones: {reasons}. Loosen these rules.")
-    return keep

@@ -25,21 +25,11 @@ Norm = Literal["l2", "l1"]
 
 @dataclass(frozen=True, eq=False)
 class TermWeighting:
-    """tf-idf as scikit-learn has it: term frequency times smooth idf, rows scaled to 1.
+    """tf-idf as scikit-learn has it: term frequency times smooth idf, rows scaled to 1."""
 
-    Parameters
-    ----------
-    idf : float32 array of shape (words,)
-        log((1 + documents) / (1 + documents that have the word)) + 1.
-    sublinear : bool
-        Whether a word that occurs n times counts 1 + log(n) rather than n.
-    norm : {"l2", "l1"}
-        Whether a row has the length 1, or sums to 1 (the paper's "distribution on the whole vocabulary").
-    """
-
-    idf: npt.NDArray[np.float32]
-    sublinear: bool = True
-    norm: Norm = "l2"
+    idf: npt.NDArray[np.float32]  # (words,): log((1 + documents) / (1 + documents that have the word)) + 1
+    sublinear: bool = True  # whether a word that occurs n times counts 1 + log(n) rather than n
+    norm: Norm = "l2"  # a row has the length 1, or sums to 1 (the paper's "distribution on the whole vocabulary")
 
     def __post_init__(self) -> None:
         if self.norm not in get_args(Norm):
@@ -60,10 +50,7 @@ class TermWeighting:
     def weigh(
         self, counts: npt.NDArray[Any], words: npt.NDArray[Any], offsets: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float32]:
-        """Return the weights of terms: how often which word occurs, one document after another.
-
-        `counts` and `words` have the shape (terms,); `offsets`, of shape (documents + 1,), is where documents begin.
-        """
+        """Return the weights of terms, given as `count_terms` does."""
         tf = counts.astype(np.float32)
         weights: npt.NDArray[np.float32] = (1 + np.log(tf) if self.sublinear else tf) * self.idf[words]
         lengths = np.diff(offsets)
@@ -81,10 +68,7 @@ class TermWeighting:
 def count_terms(
     ids: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], n_words: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Count the distinct words of each document.
-
-    Return counts and words, of shape (terms,), in the order of documents, then of words, and where documents begin.
-    """
+    """Return how often which word occurs in a document, both of shape (terms,), and where each document begins."""
     document = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     cells, counts = np.unique(document * n_words + ids, return_counts=True)
     new_offsets = np.searchsorted(cells, np.arange(len(offsets)) * n_words)

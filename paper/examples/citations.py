@@ -1,6 +1,6 @@
 """Let new documents bring their citations: their words are averaged with those of what they cite, without training.
 
-Run it with:  python examples/citations.py
+Run it with:  python paper/examples/citations.py
 The docs corpus has the "See Also" links of docstrings. It prints which share of the test documents is classified right
 without and with their links: links help with the first 20 words of a docstring; a whole docstring says enough by
 itself, and links gain little or nothing.
@@ -9,7 +9,7 @@ itself, and links gain little or nothing.
 import numpy as np
 
 from wgcn import WGCNTextClassifier
-from wgcn.text.docs_corpus import docs_corpus
+from wgcn_paper.datasets import docs_corpus
 
 
 def main() -> None:
@@ -25,6 +25,7 @@ def main() -> None:
     model = WGCNTextClassifier(min_count=3).fit(train, labels)
 
     # Entry [i, j] is 1 if test document i lists training document j under "See Also".
+    assert docs.document_graph is not None
     links = docs.document_graph[docs.test][:, docs.train]
     print(f"{np.mean(np.diff(links.indptr) > 0):.0%} of the test documents cite a training document")
 
