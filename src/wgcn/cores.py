@@ -1,11 +1,17 @@
-"""How many threads to use."""
+"""How many threads to use, and the device that torch computes on."""
+
+from __future__ import annotations
 
 import os
 from numbers import Integral
+from typing import TYPE_CHECKING
 
-from wgcn.errors import InputError
+from wgcn.errors import InputError, needs
 
-__all__ = ["available_cores", "n_threads"]
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["available_cores", "find_device", "n_threads"]
 
 
 def available_cores() -> int:
@@ -26,3 +32,18 @@ def n_threads(n_jobs: int | None) -> int:
             f"n_jobs must be a number of threads, -1 or None for all cores, or -2 for all but one, got {n_jobs!r}."
         )
     return int(n_jobs) if n_jobs > 0 else max(available_cores() + 1 + int(n_jobs), 1)
+
+
+def find_device(name: str) -> torch.device:
+    """Return the device of a name: "cpu", "cuda", or "auto" for CUDA where there is one."""
+    with needs("The network"):
+        import torch
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise InputError(f"Unknown device {name!r}. Use 'auto', 'cpu' or 'cuda'.") from error
+    if device.type not in ("cpu", "cuda") or (device.type == "cuda" and not torch.cuda.is_available()):
+        raise InputError(f"The device {name!r} is not there. Use 'auto', or 'cpu'.")
+    return device

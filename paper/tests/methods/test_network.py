@@ -10,7 +10,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from wgcn.device import find_device
+from wgcn.cores import find_device
 from wgcn.errors import InputError
 from wgcn_paper.methods.baseline import hold_out, in_fixed_order
 from wgcn_paper.methods.network import TRAINING, NetworkBaseline, seeded

@@ -1,13 +1,6 @@
 """WGCNEmbedder: vectors of words and texts, from texts without labels and the graph of their words.
 
-    V = the first right singular vectors of X_dv          one row per word
-    B = A_vv V, without what all documents share          what the neighbours of a word are
-    E = [V, g B], V and B scaled to the same mean length  `word_embeddings_`
-    Z = X_dv E, rows of length 1                          `transform(texts)`
-
-V alone is latent semantic analysis. Much of X A V is the same for all documents, since a normalised word graph is
-dominated by its first eigenvector; so B leaves out the first singular direction of X A V. A new text needs no graph: it
-is the weighted sum of its words.
+`wgcn.linear.space` finds the vectors of words, E; a text is the weighted sum of those of its words, scaled to length 1.
 """
 
 from __future__ import annotations

@@ -169,11 +169,8 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return one label per document; for a multi-label model a 0/1 matrix of shape (n_documents, n_classes).
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_documents, n_features)
-            Document-term matrix, weighted as the one that was fitted. For documents that come with citations, give
-            what `wgcn.graph.citations.attach_citations` makes of it.
+        X is weighted as the matrix that was fitted. For documents that come with citations, give what
+        `wgcn.graph.citations.attach_citations` makes of it.
         """
         return self._fitted.labels(self._scores(X), self.classes_)
 

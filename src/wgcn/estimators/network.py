@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from wgcn.cores import find_device
 from wgcn.errors import InputError, InterruptWarning, needs
 from wgcn.estimators.matrix import MatrixClassifier, TrainingData
 from wgcn.graph import WordGraph
@@ -150,25 +151,14 @@ class WGCNNetworkClassifier(MatrixClassifier):
         document_graph: csr_array | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> WGCNNetworkClassifier:
-        """Train the network.
+        """Train the network; arguments as in `WGCNClassifier.fit`, and callbacks that are called after every epoch.
 
-        Parameters
-        ----------
-        X, y, sample_weight, word_graph, document_graph
-            As in `WGCNClassifier.fit`. Unlabelled documents only shape a graph that is made from X.
-        callbacks : sequence of Callback, optional
-            What is called after every epoch.
-
-        Returns
-        -------
-        self
+        Unlabelled documents only shape a graph that is made from X.
         """
         return self._fit(X, y, sample_weight, word_graph, document_graph, callbacks=callbacks)
 
     def _check_settings(self) -> None:
         _, training = self._settings()
-        with needs("The network"):
-            from wgcn.device import find_device
         find_device(training.device)
         if self.checkpoint is not None:
             check_target(self.checkpoint)

@@ -77,15 +77,8 @@ class WindowCounts:
     ) -> WindowCounts:
         """Count the windows of a corpus.
 
-        Parameters
-        ----------
-        corpus : Corpus
-        window : int
-            Tokens in a window, at least 2. If it is longer than every document, each document is one window.
-        n_jobs : int, optional
-            Threads; by default, and for -1, as many as there are cores, for -2 one less.
-        progress : callable, optional
-            Called now and then with the share of the work done since the last call.
+        A window has at least 2 tokens; if it is longer than every document, each document is one window. `n_jobs`
+        counts threads as joblib does; `progress` is called with the share of the work done since the last call.
         """
         if window < 2:
             raise InputError(f"window must be at least 2 tokens, got {window}: a pair of words needs two places.")

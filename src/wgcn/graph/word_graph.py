@@ -157,14 +157,8 @@ class WordGraph:
     ) -> WordGraph:
         """Build the graph X^T X of a document-term matrix (eq. 2), or of the cosines between its columns.
 
-        Parameters
-        ----------
-        document_terms : csr_array of shape (documents, words)
-        vocabulary : Vocabulary
-            The words of its columns.
-        weight : {"cosine", "product"}
-        rules, normalized
-            As for `from_corpus`.
+        The matrix has the shape (documents, words), and the words of its columns are the vocabulary. `rules` and
+        `normalized` are as for `from_corpus`.
         """
         _check_columns(document_terms, vocabulary)
         rules = rules or EdgeRules()
@@ -185,17 +179,8 @@ class WordGraph:
     ) -> WordGraph:
         """Build the graph X^T A^m (A^T)^n X of linked documents (eq. 3 and 4).
 
-        Parameters
-        ----------
-        document_terms : csr_array of shape (documents, words)
-        document_graph : csr_array of shape (documents, documents)
-            Citations; normalised with self-loops here.
-        vocabulary : Vocabulary
-            The words of the columns.
-        order, directed
-            See `wgcn.graph.citations.from_citations`.
-        rules, normalized
-            As for `from_corpus`.
+        The document graph of shape (documents, documents) has the citations, normalised with self-loops here. For
+        `order` and `directed` see `wgcn.graph.citations.from_citations`, for the rest `from_documents`.
         """
         _check_columns(document_terms, vocabulary)
         rules = rules or EdgeRules()
@@ -230,14 +215,8 @@ class WordGraph:
     def neighbours(self, word: str, k: int = 10, *, min_count: int | None = None) -> list[Neighbour]:
         """Return the strongest neighbours of a word, by weight before normalisation; equal ones by frequency.
 
-        Parameters
-        ----------
-        word : str
-        k : int
-            How many.
-        min_count : int, optional
-            Leave out words that occur less often than this; 0 for none. By default a neighbour must occur at least a
-            fiftieth as often as the word: rarer ones have a high PMI by chance.
+        Words that occur less often than `min_count` are left out, by default those that occur less than a fiftieth as
+        often as the word: rare ones have a high PMI by chance.
         """
         i = self.vocabulary.id_of(word)
         counts = self.vocabulary.counts

@@ -23,15 +23,9 @@ class EmbeddingModel(TextTerms):
 
     Parameters
     ----------
-    tokenizer : str or callable
-    ngram_range : (int, int)
-    vocabulary : Vocabulary
-    weighting : TermWeighting
     word_embeddings : float32 array of shape (words, columns)
-    settings, report : dict
-        How the embedder was fitted, and to what: for the model card.
-    stop_words : tuple of str
-        Words that are dropped before n-grams are formed.
+    tokenizer, ngram_range, vocabulary, weighting, settings, report, stop_words
+        As in `TextModel`.
 
     Examples
     --------
@@ -44,15 +38,7 @@ class EmbeddingModel(TextTerms):
     word_embeddings: npt.NDArray[np.float32]
 
     def transform(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
-        """Return one row per text, of length 1, or of zeros if no word is known.
-
-        Parameters
-        ----------
-        texts : iterable of str
-            Read in batches.
-        n_jobs : int or None
-            Threads, useful where numba is installed; -1 or None for as many as there are cores.
-        """
+        """Return one row per text, of length 1, or zeros if no word is known; for `n_jobs` see `TextModel.scores`."""
         return self._rows(self.embed, texts, n_jobs, self.word_embeddings.shape[1])
 
     def embed(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:

@@ -48,14 +48,9 @@ class TextModel(TextTerms):
         return self._rows(self.scorer.embed, texts, n_jobs, self.scorer.word_embeddings.shape[1])
 
     def scores(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
-        """Return scores of shape (documents, classes).
+        """Return scores of shape (documents, classes); texts are read in batches.
 
-        Parameters
-        ----------
-        texts : iterable of str
-            Read in batches.
-        n_jobs : int or None
-            Threads, useful where numba is installed; -1 or None for as many as there are cores.
+        `n_jobs` threads are useful where numba is installed; -1 or None is one per core.
         """
         return self._rows(self.scorer.scores, texts, n_jobs, len(self.classes))
 

@@ -14,7 +14,7 @@ from numba import njit
 from scipy.sparse import csr_array
 
 from wgcn.cores import available_cores
-from wgcn.linear.arrays import Floats
+from wgcn.inference.terms import Floats
 
 __all__ = ["multiply"]
 

@@ -27,7 +27,7 @@ from scipy.sparse import csr_array
 from wgcn.checks import check_least
 from wgcn.cores import n_threads
 from wgcn.errors import InputError
-from wgcn.linear.arrays import Floats
+from wgcn.inference.terms import Floats
 from wgcn.linear.kernels import multiply
 from wgcn.linear.operator import DocumentOperator, GraphBlock
 from wgcn.linear.solver import minimize

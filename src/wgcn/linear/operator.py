@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from scipy.sparse import csr_array
 
-from wgcn.linear.arrays import Floats
+from wgcn.inference.terms import Floats
 from wgcn.linear.kernels import multiply
 
 __all__ = ["DocumentOperator", "GraphBlock"]

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg.blas import daxpy, saxpy
 
 from wgcn.errors import InputError
-from wgcn.linear.arrays import Floats
+from wgcn.inference.terms import Floats
 
 __all__ = ["minimize"]
 

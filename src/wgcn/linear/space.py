@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from sklearn.utils.extmath import randomized_svd
 
 from wgcn.errors import InputError
-from wgcn.linear.arrays import Floats
+from wgcn.inference.terms import Floats
 
 __all__ = ["WordSpace", "find_space", "scaled", "unit_rows"]
 

@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from wgcn.linear.arrays import Floats, Rows
+from wgcn.inference.terms import Floats
 
-__all__ = ["cross_validation_parts", "few_labels", "folds", "held_out_mask"]
+__all__ = ["Rows", "cross_validation_parts", "few_labels", "folds", "held_out_mask"]
+
+Rows = npt.NDArray[np.int64]  # indices of documents
 
 _FOLDS = 5
 _ENOUGH_DOCUMENTS = 2000  # to judge a model by: where there are more, some folds are never held out

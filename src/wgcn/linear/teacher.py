@@ -20,9 +20,9 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 from sklearn.linear_model import LogisticRegression
 
-from wgcn.linear.arrays import Floats, Rows
+from wgcn.inference.terms import Floats
 from wgcn.linear.space import find_space, scaled, unit_rows
-from wgcn.linear.splits import few_labels
+from wgcn.linear.splits import Rows, few_labels
 
 __all__ = ["Taught", "Teacher", "sample_unlabelled"]
 

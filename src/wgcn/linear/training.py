@@ -24,9 +24,9 @@ from sklearn.utils import check_random_state
 
 from wgcn.checks import check_least, check_share
 from wgcn.inference.scorer import Scorer
-from wgcn.linear.arrays import Floats, Rows
+from wgcn.inference.terms import Floats
 from wgcn.linear.model import LinearFit, LinearSettings, fit_linear, graph_scale
-from wgcn.linear.splits import cross_validation_parts, held_out_mask
+from wgcn.linear.splits import Rows, cross_validation_parts, held_out_mask
 from wgcn.linear.teacher import Taught, Teacher, sample_unlabelled
 from wgcn.linear.tuning import Settings, Tuned, Tuning, tune
 

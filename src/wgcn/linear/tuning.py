@@ -23,7 +23,8 @@ from warnings import warn
 import numpy as np
 
 from wgcn.errors import InputError, WGCNWarning
-from wgcn.linear.arrays import Floats, Rows
+from wgcn.inference.terms import Floats
+from wgcn.linear.splits import Rows
 
 __all__ = ["Trial", "Tuned", "Tuning", "tune"]
 
@@ -62,21 +63,11 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Tuning:
-    """How long settings are chosen.
+    """How long settings are chosen."""
 
-    Parameters
-    ----------
-    seconds : float
-        No fit begins after this time. A fit that is running then is completed.
-    trials : int
-        Most settings to try, the default among them.
-    callbacks : sequence of callable
-        Called with every `Trial`.
-    """
-
-    seconds: float = 120.0
-    trials: int = 25
-    callbacks: Sequence[Callable[[Trial], object]] = ()
+    seconds: float = 120.0  # no fit begins after this time; one that is running then is completed
+    trials: int = 25  # most settings to try, the default among them
+    callbacks: Sequence[Callable[[Trial], object]] = ()  # called with every trial
 
     def __post_init__(self) -> None:
         if not self.seconds > 0:

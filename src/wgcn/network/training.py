@@ -20,7 +20,7 @@ import torch.nn.functional as F  # noqa: N812
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from wgcn.device import find_device
+from wgcn.cores import find_device
 from wgcn.errors import InputError
 from wgcn.network.centring import can_fold, find_centring, fold
 from wgcn.network.checkpoint import Checkpoint, digest

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from wgcn.device import find_device
+from wgcn.cores import find_device
 from wgcn.errors import InputError
 from wgcn_paper.methods.baseline import Baseline, Fit, array_digest, hold_out, in_fixed_order
 

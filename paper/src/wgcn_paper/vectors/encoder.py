@@ -60,7 +60,7 @@ def load_encoder(device: str = "auto") -> SentenceTransformer:
     with packages_for("The sentence encoder"):
         from sentence_transformers import SentenceTransformer  # noqa: F401
 
-        from wgcn.device import find_device
+        from wgcn.cores import find_device
     where = find_device(device)
     return _loaded(folder).to(where)
 
