@@ -92,7 +92,7 @@ def _compare(docs: DocsCorpus) -> tuple[Prepared, WGCNClassifier]:
     for name in docs.classes:
         few[np.flatnonzero(labels == name)[::LABELLED]] = True
     with working("Counting words"):
-        prepared = Preparation().prepare(train)
+        prepared = Preparation(min_count=2).prepare(train)
     out.print(f"{'accuracy on the test documents':<46}{'tf-idf + LinearSVC':>20}{'wgcn':>8}")
     fitted = []
     for name, kept in (("all", np.ones(len(labels), bool)), (f"{1 / LABELLED:.0%} of the", few)):
