@@ -139,7 +139,7 @@ def test_costs_on_two_devices_stand_beside_each_other(tmp_path: Path, calls: lis
     table = load_table("efficiency")
     for device in ("cpu", "cuda", "cpu"):
         path = reproduce.reproduce(table, Options(["r8"]), tmp_path, Workers(), device=device)
-    # On each device a run a row, and nothing is run again.
+    # One run per row on each device, and nothing is run again.
     assert [device for _, device in calls] == ["cpu"] * len(table.rows) + ["cuda"] * len(table.rows)
     # An epoch, the whole training, a new document: each on both.
     assert path.read_text().count("| WGCN |") == 6

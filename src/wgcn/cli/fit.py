@@ -88,14 +88,17 @@ def fit(
             else:
                 fitted = _fit_linear({**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune}, rows, more)
     except KeyboardInterrupt:
-        advice = " To be able to go on after an interruption, give --checkpoint FILE." if network else ""
-        if checkpoint is not None and checkpoint.exists():
-            advice = f" The same command goes on from {checkpoint}."
-        say(f"Interrupted. Nothing was written to {model}.{advice}")
+        say(f"Interrupted. Nothing was written to {model}.{_advice_to_resume(checkpoint) if network else ''}")
         raise
     fitted.save(model)
     _print_report(fitted)
     say(f"The model is in {model}. Use it: wgcn predict {model} FILE")
+
+
+def _advice_to_resume(checkpoint: Path | None) -> str:
+    if checkpoint is not None and checkpoint.exists():
+        return f" The same command goes on from {checkpoint}."
+    return " To be able to go on after an interruption, give --checkpoint FILE."
 
 
 def _fit_linear(settings: dict[str, Any], rows: Rows, unlabeled: Iterator[str]) -> "TextModel":

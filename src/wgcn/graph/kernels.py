@@ -19,6 +19,25 @@ _BIT_POSITIONS[[((1 << i) * int(_DE_BRUIJN) >> 58) & 63 for i in range(64)]] = n
 
 
 @njit(cache=True, nogil=True)
+def _sort_words(touched, n_touched, word, bitmap):  # type: ignore[no-untyped-def]
+    """Sort the first words in place: where they are many, by a bitmap of all words above `word`, which is faster."""
+    if n_touched * 32 < len(bitmap):
+        touched[:n_touched].sort()
+        return
+    for t in range(n_touched):
+        bitmap[touched[t] >> 6] |= np.uint64(1) << np.uint64(touched[t] & 63)
+    n = 0
+    for block in range(word >> 6, len(bitmap)):
+        bits = bitmap[block]
+        bitmap[block] = 0
+        while bits != 0:
+            lowest = bits & (~bits + np.uint64(1))
+            touched[n] = (block << 6) + _BIT_POSITIONS[(lowest * _DE_BRUIJN) >> np.uint64(58)]
+            n += 1
+            bits ^= lowest
+
+
+@njit(cache=True, nogil=True)
 def count_rows(ids, offsets, positions, starts, document_of, window, first, last, scratch):  # type: ignore[no-untyped-def]
     """Count windows for the words first, ..., last - 1 and their pairs with later words.
 
@@ -70,21 +89,7 @@ def count_rows(ids, offsets, positions, starts, document_of, window, first, last
         if n + n_touched > len(columns):
             columns = np.concatenate((columns[:n], np.empty(n + n_touched, np.int32)))
             values = np.concatenate((values[:n], np.empty(n + n_touched, scratch.dtype)))
-        # Put the words in order: by sorting them, or, where they are many, by a bitmap of all words, which is faster.
-        if n_touched * 32 < len(bitmap):
-            touched[:n_touched].sort()
-        else:
-            for t in range(n_touched):
-                bitmap[touched[t] >> 6] |= np.uint64(1) << np.uint64(touched[t] & 63)
-            n_touched = 0
-            for block in range(word >> 6, len(bitmap)):
-                bits = bitmap[block]
-                bitmap[block] = 0
-                while bits != 0:
-                    lowest = bits & (~bits + np.uint64(1))
-                    touched[n_touched] = (block << 6) + _BIT_POSITIONS[(lowest * _DE_BRUIJN) >> np.uint64(58)]
-                    n_touched += 1
-                    bits ^= lowest
+        _sort_words(touched, n_touched, word, bitmap)
         for t in range(n_touched):
             other = touched[t]
             columns[n] = other

@@ -247,7 +247,7 @@ class Run:
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
-        self.model.eval()
+        self.model.train(mode=False)
         mean, validation_loss, accuracy = self._measure(loss.detach())
         progress.losses.append(np.inf if validation_loss is None else validation_loss)
         if not np.isfinite([mean, validation_loss or 0.0]).all():

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from wgcn.errors import InputError, WGCNWarning
@@ -181,7 +182,15 @@ def report_text(table: Table, runs: Sequence[Run], folder: Path) -> str:
     """Return the report of a table: its title, the source of its figures, and its body."""
     body = _module(table).report(table, runs, folder)
     source = provenance(f"wgcn-paper reproduce {table.name}", runs) if table.rows else ""
-    return f"# {table.title}\n\n{source}\n{body}" if source else f"# {table.title}\n\n{body}"
+    text = f"# {table.title}\n\n{source}\n{body}" if source else f"# {table.title}\n\n{body}"
+    return "\n".join(map(_wrapped, text.split("\n")))
+
+
+def _wrapped(line: str) -> str:
+    """Return a line of prose in lines of at most 120 characters; tables, headings and pictures stay as they are."""
+    if line.startswith(("|", "#", "!", "<", " ")) or len(line) <= 120:
+        return line
+    return fill(line, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def _module(table: Table) -> Any:

@@ -186,7 +186,7 @@ def in_fixed_order(task: Task) -> tuple[Task, npt.NDArray[np.int64]]:
 
 
 def hold_out(codes: npt.NDArray[np.int64], fraction: float, seed: int) -> npt.NDArray[np.bool_]:
-    """Draw a share of the labelled documents, but never the last one of a class.
+    """Draw a share of the labelled documents, and leave at least one document per class.
 
     The committed runs depend on these draws, which scikit-learn's splitters would not give.
     """
