@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from wgcn.cores import available_cores
 from wgcn.inference.terms import Floats
 
-__all__ = ["multiply"]
+__all__ = ["multiply", "product_lengths"]
 
 _SMALL = 200_000  # multiplications that one thread has done before others have begun
 
@@ -59,3 +59,26 @@ def multiply(
     edges = [0, *np.searchsorted(sparse.indptr, shares).tolist(), sparse.shape[0]]
     list(pool.map(lambda block: rows(*block), pairwise(edges)))
     return product
+
+
+@njit(cache=True, nogil=True)
+def _row_lengths(indptr, columns, values, other_indptr, other_columns, other_values, total, first, last, lengths):  # type: ignore[no-untyped-def]
+    for row in range(first, last):
+        total[:] = 0
+        for k in range(indptr[row], indptr[row + 1]):
+            for e in range(other_indptr[columns[k]], other_indptr[columns[k] + 1]):
+                total[other_columns[e]] += values[k] * other_values[e]
+        lengths[row] = np.sqrt(np.sum(np.square(total)))
+
+
+def product_lengths(left: csr_array, right: csr_array, pool: ThreadPoolExecutor) -> Floats:
+    """Return the lengths of the rows of left @ right, of two sparse matrices, without forming the product."""
+    lengths = np.zeros(left.shape[0], left.dtype)
+    parts = [part for matrix in (left, right) for part in (matrix.indptr, matrix.indices, matrix.data)]
+
+    def work(block: tuple[int, int]) -> None:
+        _row_lengths(*parts, np.empty(right.shape[1], left.dtype), *block, lengths)
+
+    edges = np.linspace(0, left.shape[0], 4 * available_cores() + 1).astype(int).tolist()
+    list(pool.map(work, pairwise(edges)))
+    return lengths

@@ -1,125 +1,249 @@
-"""L-BFGS for smooth convex functions of many parameters (Nocedal and Wright, "Numerical Optimization", algorithm 7.5).
+"""Newton's method for linear models with the squared hinge, in coordinates of documents.
 
-    x <- x - t H g        g: the gradient; H: an approximate inverse Hessian from the last 6 steps; t: by backtracking
+    minimise over W and b    |W|^2 / 2 + sum_i cost_i slack_i^2 / 2        slack = max(0, 1 - y s),  s = Z W + given + b
 
-Written by hand because scipy's L-BFGS-B also handles bounds, which no model here has, and knows only double precision:
-with 600,000 parameters an iteration takes it 0.040 s of CPU time, and this 0.013 s, or 0.008 s in single precision, in
-which text models are fitted (scipy 1.17, one core, a diagonal quadratic).
+Each column of y is a problem of its own; all are solved side by side, so that a pass over the documents serves all.
+At the minimum W = Z^T gamma with gamma = cost slack y. So W is held as Z^T beta, one number per document, and Z is
+needed only in products with K = Z Z^T:
+
+    gap       = (gamma - beta)^T K (gamma - beta) / 2    half the squared gradient in W. Where b is best, it is also the
+                                                         duality gap: the objective is at most this above its minimum
+    direction = solves (I + C K) direction = gamma - beta by conjugate gradients. C: the cost of documents with slack,
+                centred, which eliminates b. One product per iteration; the image K direction comes along
+    step      = exact line search, which needs no product because that image is known; then the best b
+
+This is the modified finite Newton method of Keerthi and DeCoste (JMLR 6, 2005) with truncated conjugate gradients
+(Dembo and Steihaug, 1983). The inner product is that of W, which is what lowers the objective: conjugate gradients on
+the dual system K + 1 / cost itself take about twice as many products. On 20NG, 24 products reach a gap of 0.1 %;
+L-BFGS on the 8.8 million weights took 81 evaluations, each at the price of a product, to a higher objective.
+
+Shapes
+------
+y, given, beta, gamma, K beta : (documents, columns); cost : (documents, 1); b, objective, gap : (columns,)
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.blas import daxpy, saxpy
+import numpy.typing as npt
 
 from wgcn.errors import InputError
 from wgcn.inference.terms import Floats
 
-__all__ = ["minimize"]
+__all__ = ["Problem", "Solution", "minimize"]
 
-Objective = Callable[[Floats], tuple[float, Floats]]
-Pair = tuple[Floats, Floats, float]  # a step s, the change y of the gradient along it, and 1 / (s y)
+Doubles = npt.NDArray[np.float64]
+Columns = npt.NDArray[np.intp]
+Product = Callable[[Floats], Floats]  # K times a matrix of (documents, columns)
 
-_MEMORY = 6  # steps that H is made of
-_SUFFICIENT = 1e-4  # share of the decrease that the slope promises (Armijo's condition)
-_MAX_BACKTRACKING = 25
-_TOO_STEEP = 1e5  # times the value: a decrease that a slope promises, and no step length finds
-_PATIENCE = 3  # iterations in a row with a decrease below the tolerance
+_FORCING = 0.5  # the gradient shrinks by this factor before conjugate gradients end
+_MOST_STEPS = 30  # of conjugate gradients in one direction
+_NARROWER = 0.75  # share of unfinished columns at which the others are left out of the products
 _NOT_FINITE = (
     "The model cannot be fitted: its loss or the slope of that is not finite, or too steep to follow. Look for huge "
     "values among the documents and the weights, and scale them: rows of length 1 and weights of about 1 are usual."
 )
 
 
-def minimize(
-    objective: Objective, start: Floats, *, max_iter: int, tol: float, callback: Callable[[float], Any] | None = None
-) -> Floats:
-    """Return where a convex function is least; of another, a point near the start where it is flat.
+class Problem(NamedTuple):
+    """What is minimised. `product` gives K for some of the columns."""
 
-    `objective` returns value and gradient; the gradient is a new array each time, with the type and shape of the point.
-    It ends when three iterations in a row each lower the value by less than the share `tol` of it (of 1, if the value
-    is below 1); one alone says little, because the first goes straight downhill and not far. `callback` receives the
-    value after each iteration. An InputError is raised if value or gradient are not finite, or too steep for any step.
+    product: Callable[[Columns], Product]
+    signs: Floats  # y, 1 or -1
+    cost: Floats
+    given: Floats | None = None  # scores to which those of W are added
+
+
+class Solution(NamedTuple):
+    """The minimum, up to the tolerance."""
+
+    dual: Floats  # beta
+    bias: Doubles
+    history: list[dict[str, float]]  # objective ("loss") and gap of all columns together, after each product
+    converged: bool
+
+
+def minimize(problem: Problem, *, tol: float, max_iter: int, start: Floats | None = None) -> Solution:
+    """Minimise until the gap of all columns together is at most `tol` times the objective, or for `max_iter` products.
+
+    `start` is a beta to begin with. An InputError is raised where the objective is not finite.
     """
-    point = start
-    value, gradient = objective(point)
-    if not np.isfinite(value):
-        raise InputError(_NOT_FINITE)
-    pairs: deque[Pair] = deque(maxlen=_MEMORY)
-    n_small = 0
+    state = _State(problem, start)
+    columns = np.arange(problem.signs.shape[1])
+    search = _Search(state, columns)
+    gap, done = np.full(len(columns), np.inf), np.zeros(len(columns), bool)
+    history: list[dict[str, float]] = []
     for _ in range(max_iter):
-        direction = _direction(gradient, pairs)
-        slope = _dot(gradient, direction)
-        if not -np.inf < slope < 0:  # a minimum, or rounding: without memory the direction is downhill for sure
-            pairs.clear()
-            direction = np.negative(gradient, order="C")
-            slope = _dot(gradient, direction)
-            if not np.isfinite(slope):
-                raise InputError(_NOT_FINITE)
-            if not slope < 0:
-                break
-        length = 1.0 if pairs else min(1.0, 1 / np.sqrt(-slope))
-        found = _line_search(objective, point, value, direction, slope, length)
-        if found is None:
-            if point is start and -slope * length > _TOO_STEEP * abs(value):
-                raise InputError(_NOT_FINITE)
+        fresh = search.advance()
+        gap[columns[fresh]] = search.size[fresh] / 2
+        if not np.isfinite(search.size).all():
+            raise InputError(_NOT_FINITE)
+        # A lower bound of the minimum: the value of the dual.
+        bound = float(np.sum(state.objective - gap)) / len(gap)
+        done[columns[fresh]] |= gap[columns[fresh]] <= tol * max(bound, 0.0)
+        history.append({"loss": float(state.objective.sum()), "gap": float(gap.sum())})
+        ends = search.ended & ~done[columns]
+        if ends.any():
+            moved = state.move(columns[ends], search.step[:, ends], search.image[:, ends])
+            done[columns[ends]] |= ~moved
+            search.restart(ends)
+        left = ~done[columns]
+        if not left.any():
             break
-        step, new_point, new_value, new_gradient = found
-        change = np.subtract(new_gradient, gradient, out=gradient)  # the old gradient is not needed any more
-        product = _dot(step, change)
-        if product > 1e-10 * _dot(change, change):
-            pairs.append((step, change, 1 / product))
-        decrease = (value - new_value) / max(abs(value), abs(new_value), 1.0)
-        point, value, gradient = new_point, new_value, new_gradient
-        if callback is not None:
-            callback(value)
-        n_small = n_small + 1 if decrease <= tol else 0
-        if n_small == _PATIENCE:
+        if left.sum() <= _NARROWER * len(left):
+            columns = columns[left]
+            search.keep(left)
+    return Solution(state.dual, state.bias, history, bool(done.all()))
+
+
+class _State:
+    """Where the columns are: beta, K beta, b and the objective."""
+
+    def __init__(self, problem: Problem, start: Floats | None) -> None:
+        signs = problem.signs
+        self.problem, everything = problem, np.arange(signs.shape[1])
+        self.dual = np.zeros_like(signs) if start is None else start.astype(signs.dtype)
+        self.scores = np.zeros_like(signs) if start is None else problem.product(everything)(self.dual)  # K beta
+        self.bias, self.objective = np.zeros(len(everything)), np.zeros(len(everything))
+        self._settle(everything)
+
+    def slack(self, columns: Columns) -> Floats:
+        """Return max(0, 1 - y s)."""
+        return _slack(self.problem.signs[:, columns], self._total(columns))
+
+    def _total(self, columns: Columns) -> Floats:
+        scores = self.scores[:, columns]
+        if self.problem.given is not None:
+            scores += self.problem.given[:, columns]
+        scores += self.bias[columns].astype(scores.dtype)
+        return scores
+
+    def _settle(self, columns: Columns) -> None:
+        """Find the best b, and the objective."""
+        signs, cost, total = self.problem.signs[:, columns], self.problem.cost, self._total(columns)
+
+        def slope(shift: Doubles) -> tuple[Doubles, Doubles]:
+            slack = _slack(signs, total + shift.astype(total.dtype))
+            return -_sums(cost * slack * signs), _sums(np.where(slack > 0, cost, 0))
+
+        ends = signs - total  # at the least of these no negative document has slack, at the largest no positive one
+        low, high = (edge.astype(np.float64) for edge in (ends.min(axis=0), ends.max(axis=0)))
+        self.bias[columns] += _root(slope, low, high, np.zeros(len(columns)))
+        own = _sums(self.dual[:, columns] * self.scores[:, columns])
+        self.objective[columns] = 0.5 * (own + _sums(cost * np.square(self.slack(columns))))
+
+    def move(self, columns: Columns, step: Floats, image: Floats) -> npt.NDArray[np.bool_]:
+        """Go along a step, to its best length; return which objectives became lower. `image` is K step."""
+        signs, cost, total = self.problem.signs[:, columns], self.problem.cost, self._total(columns)
+        active = np.where(_slack(signs, total) > 0, cost, 0)
+        shift = -_sums(active * image) / np.maximum(_sums(active), 1e-30)  # of b
+        change = image + shift.astype(image.dtype)
+        own, bend = _sums(self.dual[:, columns] * image), _sums(step * image)
+
+        def slope(length: Doubles) -> tuple[Doubles, Doubles]:
+            slack = _slack(signs, total + length.astype(total.dtype) * change)
+            down = own + length * bend - _sums(cost * slack * signs * change)
+            return down, bend + _sums(np.where(slack > 0, cost, 0) * np.square(change))
+
+        length = _root(slope, np.zeros(len(columns)), np.full(len(columns), 4.0), np.ones(len(columns)))
+        factor, before = length.astype(image.dtype), self.objective[columns]
+        self.dual[:, columns] += factor * step
+        self.scores[:, columns] += factor * image
+        self.bias[columns] += length * shift
+        self._settle(columns)
+        return np.asarray(
+            before - self.objective[columns] > np.finfo(image.dtype).eps * np.abs(before)
+        )  # else rounding
+
+
+class _Search:
+    """Conjugate gradients for the directions of some columns, each at its own iteration."""
+
+    def __init__(self, state: _State, columns: Columns) -> None:
+        shape = len(state.dual), len(columns)
+        self._state, self._columns, self._product = state, columns, state.problem.product(columns)
+        self._residual, self._direction, self._direction_image, self.step, self.image, self._weight = (
+            np.zeros(shape, state.dual.dtype) for _ in range(6)
+        )
+        self.size, self._first = np.zeros(len(columns)), np.zeros(len(columns))  # r^T K r: now, and at the beginning
+        self._n_steps = np.zeros(len(columns), int)
+        self.restart(np.ones(len(columns), bool))
+
+    def restart(self, which: npt.NDArray[np.bool_]) -> None:
+        """Begin a new direction from where some columns are now."""
+        columns = self._columns[which]
+        slack, (problem, dual) = self._state.slack(columns), (self._state.problem, self._state.dual)
+        self._weight[:, which] = np.where(slack > 0, problem.cost, 0)
+        self._residual[:, which] = problem.cost * slack * problem.signs[:, columns] - dual[:, columns]  # gamma - beta
+        for part in (self._direction, self._direction_image, self.step, self.image):
+            part[:, which] = 0
+        self._n_steps[which] = 0
+
+    def advance(self) -> npt.NDArray[np.bool_]:
+        """Do one iteration, with one product; return which columns did their first."""
+        before, dtype = self.size, self._residual.dtype
+        fresh: npt.NDArray[np.bool_] = self._n_steps == 0
+        residual_image = self._product(self._residual)
+        self.size = _sums(self._residual * residual_image)
+        self._first = np.where(fresh, self.size, self._first)
+        ratio = np.where(fresh, 0, _divide(self.size, before)).astype(dtype)
+        for part, addition in ((self._direction, self._residual), (self._direction_image, residual_image)):
+            part *= ratio
+            part += addition
+        mean = _divide(_sums(self._weight * self._direction_image), _sums(self._weight))
+        curved = self._direction + self._weight * (self._direction_image - mean.astype(dtype))
+        length = _divide(self.size, _sums(curved * self._direction_image)).astype(dtype)
+        self.step += length * self._direction
+        self.image += length * self._direction_image
+        self._residual -= length * curved
+        self._n_steps += 1
+        return fresh
+
+    @property
+    def ended(self) -> npt.NDArray[np.bool_]:
+        """Which directions are good enough."""
+        small = (self._n_steps > 1) & (self.size <= _FORCING**2 * self._first)
+        return np.asarray(small | (self._n_steps >= _MOST_STEPS) | (self.size <= 0))
+
+    def keep(self, which: npt.NDArray[np.bool_]) -> None:
+        """Leave the other columns out."""
+        self._columns = self._columns[which]
+        self._product = self._state.problem.product(self._columns)
+        for name in ("_residual", "_direction", "_direction_image", "step", "image", "_weight"):
+            setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, which]))
+        self.size, self._first, self._n_steps = self.size[which], self._first[which], self._n_steps[which]
+
+
+def _slack(signs: Floats, scores: Floats) -> Floats:
+    slack: Floats = np.maximum(1 - signs * scores, 0)
+    return slack
+
+
+def _sums(values: Floats) -> Doubles:
+    return np.asarray(np.sum(values, axis=0, dtype=np.float64))
+
+
+def _divide(above: Doubles, below: Doubles) -> Doubles:
+    """Return the quotients, 0 where the divisor is not above 0."""
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+
+
+def _root(slope: Callable[[Doubles], tuple[Doubles, Doubles]], low: Doubles, high: Doubles, guess: Doubles) -> Doubles:
+    """Return where increasing, piecewise linear functions are 0, by Newton's method inside brackets.
+
+    `slope` returns values and derivatives. A function that is not 0 between `low` and `high` gives one of these.
+    """
+    point, first = np.clip(guess, low, high), None
+    for _ in range(40):
+        value, bend = slope(point)
+        first = np.maximum(np.abs(value), 1e-30) if first is None else first
+        low, high = np.where(value < 0, point, low), np.where(value > 0, point, high)
+        if (np.abs(value) <= 1e-6 * first).all() or (high - low <= 1e-7 * (1 + np.abs(high))).all():
             break
-    return point
-
-
-def _direction(gradient: Floats, pairs: deque[Pair]) -> Floats:
-    """Return -H g by the two-loop recursion (algorithm 7.4)."""
-    direction = np.negative(gradient, order="C")
-    shares = []
-    for step, change, inverse in reversed(pairs):
-        share = inverse * _dot(step, direction)
-        _add(direction, -share, change)
-        shares.append(share)
-    if pairs:
-        _, change, inverse = pairs[-1]
-        direction *= direction.dtype.type(1 / (inverse * _dot(change, change)))
-    for (step, change, inverse), share in zip(pairs, reversed(shares), strict=True):
-        _add(direction, share - inverse * _dot(change, direction), step)
-    return direction
-
-
-def _line_search(
-    objective: Objective, point: Floats, value: float, direction: Floats, slope: float, length: float
-) -> tuple[Floats, Floats, float, Floats] | None:
-    """Return step, new point, its value and its gradient; None if no step lowers the value, because of rounding."""
-    for _ in range(_MAX_BACKTRACKING):
-        step = direction if length == 1 else direction.dtype.type(length) * direction
-        reached = point + step
-        trial, gradient = objective(reached)
-        if trial <= value + _SUFFICIENT * length * slope:
-            return step, reached, trial, gradient
-        # The minimum of the parabola through what is known, but neither too near nor too far.
-        bend = trial - value - length * slope
-        best = -slope * length**2 / (2 * bend) if np.isfinite(bend) and bend > 0 else 0.0
-        length = min(max(best, 0.1 * length), 0.5 * length)
-    return None
-
-
-def _add(total: Floats, factor: float, part: Floats) -> None:
-    """Add factor * part to total in place, without a copy."""
-    (saxpy if total.dtype == np.float32 else daxpy)(part.ravel(), total.ravel(), a=factor)
-
-
-def _dot(a: Floats, b: Floats) -> float:
-    return float(np.vdot(a, b))
+        trial = point - _divide(value, bend)
+        inside = (trial >= low) & (trial <= high) & (bend > 0)
+        point = np.where(value == 0, point, np.where(inside, trial, (low + high) / 2))
+    return np.asarray(point)

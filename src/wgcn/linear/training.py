@@ -6,8 +6,8 @@
 3. Self-training: it labels the unlabelled documents and is fitted again to all, without the teacher. N-grams that no
    labelled document has are learnt only here; words have the graph and the teacher before.
 4. Calibration: scores are multiplied by the factor that makes their softmax the most likely on held-out documents. With
-   many labels, a tenth of them is held out of a first round of steps 2 and 3. With few, a tenth would say little, and
-   the teacher alone is cross-validated instead.
+   many labels, a tenth of them is held out of a first round of steps 2 and 3, which is fitted loosely and is the warm
+   start of the final one. With few, a tenth would say little, and the teacher alone is cross-validated instead.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _SHARPNESS = 2.0  # factor of the scores where nothing can be held out
 _MIN_TO_HOLD_OUT = 100
 # With fewer than this and a teacher, cross-validating the teacher is quicker and more certain.
 _MIN_BESIDE_TEACHER = 500
+_LOOSE = 1e-2  # tolerance of the fit that is calibrated by: closer, it finds the same factor up to 5 %
 # Standard deviation of the prior of the log of the calibration factor. Without it, a few documents that are all right
 # would make the model certain of everything. Chosen on training documents.
 _PRIOR_LOG_DEVIATION = 0.7
@@ -123,7 +124,7 @@ class _Trainer:
         self.task, self.training, self.rows = task, training, np.arange(len(task.targets))
         self.settings, self.teacher_weight = training.settings, training.teacher
         self.binary = task.targets.shape[1] == 2 and not task.multilabel  # then one column is fitted
-        self.scale = graph_scale(task.terms, task.adjacency, task.weight)
+        self.scale = graph_scale(task.terms, task.adjacency, task.weight, training.n_jobs)
         n_labelled, n_unlabelled = len(task.targets), 0 if task.multilabel else task.unlabelled.shape[0]
         self.unlabelled_share = n_unlabelled / max(n_unlabelled + n_labelled, 1)
         self.unlabelled = task.unlabelled[sample_unlabelled(n_unlabelled, n_labelled)]
@@ -162,7 +163,7 @@ class _Trainer:
         self.teacher_weight = values.pop("teacher", self.teacher_weight)
         self.settings = replace(self.settings, **values)  # type: ignore[arg-type]
 
-    def train(self, rows: Rows, start: Sequence[LinearFit] = ()) -> tuple[Scorer, list[LinearFit]]:
+    def train(self, rows: Rows, start: Sequence[Floats] = ()) -> tuple[Scorer, list[LinearFit]]:
         """Fit to labelled documents, and then to the unlabelled ones too; `start` has a warm start for each fit."""
         starts = iter(start)
         fits = [self._first_fit(rows, next(starts, None))]
@@ -175,16 +176,31 @@ class _Trainer:
                 scorer = replace(scorer, prior=shares)
         return scorer, fits
 
-    def calibrate_by_holding_out(self) -> tuple[Calibration, list[LinearFit]]:
-        """Train without a part of the labelled documents; the fits are warm starts of the final ones."""
+    def calibrate_by_holding_out(self) -> tuple[Calibration, list[Floats]]:
+        """Train without a part of the labelled documents; return warm starts of the final fits too.
+
+        Leave-one-out scores from the dual would need no such fit, but the naive Bayes scales know the document that is
+        left out: they put the accuracy 5 to 8 points too high on MR and Ohsumed.
+        """
         task, fraction = self.task, self.training.validation_fraction
         if len(task.targets) < _MIN_TO_HOLD_OUT:
             fraction = 0
         held_out = held_out_mask(task.codes, fraction, check_random_state(self.training.random_state))
         if not held_out.any():
             return Calibration(), []
-        scorer, fits = self.train(np.flatnonzero(~held_out))
-        return calibrate(scorer, scorer.scores_of(task.terms[held_out]), task.targets[held_out]), fits
+        rows, settings = np.flatnonzero(~held_out), self.settings
+        self.settings = replace(settings, tol=max(settings.tol, _LOOSE))
+        scorer, fits = self.train(rows)
+        self.settings = settings
+        calibration = calibrate(scorer, scorer.scores_of(task.terms[held_out]), task.targets[held_out])
+        return calibration, [self._with_zeros(fit.dual, rows) for fit in fits]
+
+    def _with_zeros(self, dual: Floats, rows: Rows) -> Floats:
+        """Return the dual of a fit to some of the labelled documents, and all others, as one to all documents."""
+        n_more = len(self.rows) - len(rows)
+        full = np.zeros((len(dual) + n_more, dual.shape[1]), dual.dtype)
+        full[rows], full[len(self.rows) :] = dual[: len(rows)], dual[len(rows) :]
+        return full
 
     @property
     def calibrates_by_teacher(self) -> bool:
@@ -212,11 +228,11 @@ class _Trainer:
         ratio = taught / own if own > 0 and taught > 0 else 1.0
         return found._replace(sharpness=found.sharpness * ratio)
 
-    def _first_fit(self, rows: Rows, start: LinearFit | None = None) -> LinearFit:
+    def _first_fit(self, rows: Rows, start: Floats | None = None) -> LinearFit:
         task = self.task
         return self._fit(task.terms[rows], task.targets[rows], task.weight[rows], self._teach(rows), start)
 
-    def _second_fit(self, rows: Rows, scorer: Scorer, start: LinearFit | None) -> tuple[LinearFit, Floats]:
+    def _second_fit(self, rows: Rows, scorer: Scorer, start: Floats | None) -> tuple[LinearFit, Floats]:
         """Return the fit to all documents, with the scorer's labels, and the shares of the classes in it."""
         known, weight = self.task.targets[rows], self.task.weight[rows]
         if self.training.class_prior is not None:
@@ -242,7 +258,7 @@ class _Trainer:
         return Taught(words[:, 1:], bias[1:]) if self.binary else Taught(words, bias)
 
     def _fit(
-        self, terms: csr_array, targets: Floats, weight: Floats, taught: Taught | None, start: LinearFit | None
+        self, terms: csr_array, targets: Floats, weight: Floats, taught: Taught | None, start: Floats | None
     ) -> LinearFit:
         return fit_linear(
             terms,
