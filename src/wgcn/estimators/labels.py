@@ -31,6 +31,7 @@ __all__ = [
 Mask = npt.NDArray[np.bool_]
 
 _SEVERAL = (list, frozenset)  # of labels, after `_plain`
+_USUAL = (str, int)  # types of a label that need no closer look; others do, and a million labels are many
 _NO_MATRIX = (
     "A label matrix holds 0 and 1, one column per class, and -1 or a missing value in all columns of an unlabelled "
     "document or in none."
@@ -59,8 +60,11 @@ def read_labels(y: Any) -> Labels:
     y : sequence
         One label per document. Or several per document: a 0/1 matrix of shape (documents, classes), where a row of -1
         or of missing values is an unlabelled document; or one list of labels per document, with a missing value or -1,
-        alone or in a list, for an unlabelled one. An empty list is a document that is known to have no class.
+        alone or in a list, for an unlabelled one. An empty list is a document that is known to have no class. Labels
+        that were read before are returned as they are.
     """
+    if isinstance(y, Labels):
+        return y
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
     values = _normalised(y)
@@ -68,7 +72,7 @@ def read_labels(y: Any) -> Labels:
     if isinstance(values, np.ndarray):
         labelled, targets = _read_matrix(values)
         classes = np.arange(targets.shape[1])
-    elif any(isinstance(value, _SEVERAL) for value in values):
+    elif any(issubclass(kind, _SEVERAL) for kind in set(map(type, values))):
         labelled, lists = _read_lists(values)
         classes = np.unique(_of_one_kind([label for labels in lists for label in labels]))
         targets = MultiLabelBinarizer(classes=classes).fit_transform(lists).astype(np.float32)
@@ -223,6 +227,8 @@ def _normalised(y: Any, classes: npt.NDArray[Any] | None = None) -> list[Any] | 
 
 def _plain(value: Any) -> Any:
     """Return None for a missing value, a list or a frozen set of such for several labels, or else a label."""
+    if type(value) in _USUAL:
+        return value
     if isinstance(value, set | frozenset):
         return frozenset(map(_plain, value))
     if isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1:
@@ -235,6 +241,8 @@ def _plain(value: Any) -> Any:
 
 
 def _minus_one_as_none(value: Any) -> Any:
+    if type(value) in _USUAL:
+        return None if value == -1 else value
     if isinstance(value, _SEVERAL):
         return type(value)(map(_minus_one_as_none, value))
     return None if _is_number(value) and value == -1 else value

@@ -148,8 +148,9 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         -------
         self
         """
-        n_labels = len(read_labels(y).labelled)
-        self.check_parameters(y)
+        labels = read_labels(y)
+        n_labels = len(labels.labelled)
+        self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
         own = Counted(checked_texts(X, "X"))
         _check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
@@ -163,7 +164,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         started = time.perf_counter()
         classifier.fit(
             prepared.document_terms[:n_labels],
-            y,
+            labels,
             sample_weight,
             word_graph=prepared.word_graph if document_graph is None else prepared.citation_graph(document_graph),
             unlabeled=prepared.document_terms[n_labels:],
