@@ -14,11 +14,12 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUD
 @given(st.lists(st.integers(0, 20), max_size=30), st.integers(1, 8))
 def test_pieces_cover_every_row_in_order_and_none_is_too_long(lengths: list[int], longest: int) -> None:
     indptr = np.concatenate([[0], np.cumsum(np.array(lengths, np.int64))]).astype(np.int32)
-    begins, rows, order = (part.numpy() for part in cut(indptr, longest))
+    begins, rows, order, ones = (part.numpy() for part in cut(indptr, longest))
     assert len(rows) == len(indptr)
     assert (begins[0], begins[-1], rows[-1]) == (0, indptr[-1], len(begins) - 1)
     np.testing.assert_array_equal(begins[rows], indptr)  # a row begins where its first piece does
     np.testing.assert_array_equal(order, np.arange(len(begins) - 1))
+    np.testing.assert_array_equal(ones, np.ones(len(begins) - 1, np.float32))
     assert (np.diff(begins) >= 0).all()
     assert (np.diff(begins) <= longest).all()
     assert (np.diff(rows) == np.maximum(1, -(-np.array(lengths, np.int64) // longest))).all()
