@@ -111,6 +111,14 @@ class NetworkBaseline(Baseline):
     def _loss(self, logits: Tensor, rows: npt.NDArray[np.int64]) -> Tensor:
         return F.cross_entropy(logits, self.targets[self._on_device(rows)])
 
+    def _optimizer(self) -> torch.optim.Adam:
+        # On a GPU one kernel for all weights, whose state is where a recording can read it.
+        fused = True if self.torch_device.type == "cuda" else None
+        return torch.optim.Adam(self._parameter_groups(), lr=self.settings["learning_rate"], fused=fused)
+
+    def _keep_on_device(self, *parts: npt.NDArray[np.int64]) -> None:
+        self._sent = [(part, torch.from_numpy(part).to(self.torch_device)) for part in parts]
+
     def _on_device(self, rows: npt.NDArray[np.int64]) -> Tensor:
         """Return places on the device; those of all documents to train on, or to validate with, are there already."""
         for known, tensor in self._sent:
@@ -138,11 +146,9 @@ class NetworkBaseline(Baseline):
 
     def _train(self, rows: npt.NDArray[np.int64], held_out: npt.NDArray[np.int64]) -> Fit:
         settings = self.settings
-        # On a GPU one kernel for all weights, whose state is where a recording can read it.
-        fused = True if self.torch_device.type == "cuda" else None
-        optimizer = torch.optim.Adam(self._parameter_groups(), lr=settings["learning_rate"], fused=fused)
+        optimizer = self._optimizer()
         recorded = Recorded(optimizer, self.torch_device) if self.recordable and not settings["batch_size"] else None
-        self._sent = [(part, torch.from_numpy(part).to(self.torch_device)) for part in (rows, held_out)]
+        self._keep_on_device(rows, held_out)
         shuffle = np.random.default_rng(self.seed)
         seconds, losses, accuracies = [], [], []
         best: tuple[float, int, dict[str, Tensor]] = (np.inf, 0, {})
