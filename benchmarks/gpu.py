@@ -36,6 +36,7 @@ from benchmarks.measure import Cell, installed_version, machine
 from wgcn.files import write_file
 from wgcn.network import cuda, training
 from wgcn.network.module import sparse_matrix
+from wgcn.network.settings import EpochRecord
 from wgcn_paper.datasets import Dataset, load_dataset
 from wgcn_paper.experiments.table import load_table
 from wgcn_paper.methods.fast_gcn import FastGCNMethod
@@ -44,7 +45,11 @@ from wgcn_paper.methods.wgcn import NetworkMethod
 from wgcn_paper.protocol import Protocol, Task
 
 SETS = ("mr", "r8", "r52", "20ng", "ohsumed")
-METHODS = {"WGCN": NetworkMethod, "Text-GCN": TextGCNMethod, "Fast-GCN": FastGCNMethod}
+METHODS: dict[str, type[NetworkMethod | TextGCNMethod | FastGCNMethod]] = {
+    "WGCN": NetworkMethod,
+    "Text-GCN": TextGCNMethod,
+    "Fast-GCN": FastGCNMethod,
+}
 ROWS = {"WGCN": "WGCN, the paper's", "Text-GCN": "Text-GCN", "Fast-GCN": "Fast-GCN"}
 GRAPH, KERNELS = "CUDA graph", "kernels"
 
@@ -165,7 +170,7 @@ def baseline_epoch(method: TextGCNMethod | FastGCNMethod, task: Task, validated:
     optimizer = method._optimizer()
     if method.recordable:
         step = partial(method._whole_epoch, rows, held_out, optimizer)
-        recorded = cuda.Recorded(optimizer, method.torch_device)
+        recorded = cuda.Recorded(optimizer)
         return (lambda: recorded(step).tolist()) if validated else partial(recorded, step)
     shuffle = np.random.default_rng(0)
 
@@ -325,7 +330,8 @@ def made_task(n_documents: int = 400, n_words: int = 300) -> Task:
     for kind in kinds:
         own = np.roll(share, 40 * kind)
         texts.append(" ".join(f"w{word}" for word in rng.choice(n_words, 30, p=own / own.sum())))
-    labels = np.where(np.arange(n_documents) < n_documents // 2, np.array(["one", "two"], object)[kinds], None)
+    labels = np.array(["one", "two"], object)[kinds]
+    labels[n_documents // 2 :] = None
     return Task(tuple(texts), None, labels, np.empty(0, np.int64), None)
 
 
@@ -346,7 +352,7 @@ def losses(name: str, settings: dict[str, Any], device: torch.device, way: str, 
     with way_of(way):
         epoch = make_epoch(name, TEXTS | settings, made_task(), device, validated)
         found = [epoch() if validated else epoch().clone() for _ in range(n)]
-    if isinstance(found[0], training.EpochRecord):
+    if isinstance(found[0], EpochRecord):
         return np.array([[one.loss, one.validation_loss, one.validation_accuracy] for one in found])
     return np.array([one.tolist() if isinstance(one, Tensor) else one for one in found])
 

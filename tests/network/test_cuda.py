@@ -46,9 +46,9 @@ def test_a_step_that_is_not_on_a_gpu_is_called_as_it_is() -> None:
         return torch.tensor(float(len(calls)))
 
     weights = torch.nn.Parameter(torch.zeros(1))
-    recorded = Recorded(torch.optim.Adam([weights]), torch.device("cpu"))
+    recorded = Recorded(torch.optim.Adam([weights]))
     assert [recorded(step).item() for _ in range(6)] == [1, 2, 3, 4, 5, 6]
-    assert not recorded.recording
+    assert recorded.graph is None
 
 
 @needs_cuda
@@ -58,7 +58,7 @@ def test_a_recorded_step_goes_on_as_one_that_is_not(monkeypatch: pytest.MonkeyPa
         weights = torch.nn.Parameter(torch.ones(50, device=device))
         optimizer = torch.optim.Adam([weights], lr=0.1, fused=True)
         generator = torch.Generator(device).manual_seed(5)
-        recorded = Recorded(optimizer, device, generator)
+        recorded = Recorded(optimizer, generator)
         called: list[int] = []
 
         def step() -> torch.Tensor:

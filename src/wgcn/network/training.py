@@ -235,7 +235,7 @@ class Run:
         )
         self.word_embeddings: Tensor | None = None
         self.best: dict[str, Tensor] = {}
-        self.recorded = Recorded(self.optimizer, task.device, self.generator)
+        self.recorded = Recorded(self.optimizer, self.generator)
 
     def train_epoch(self) -> EpochRecord:
         """Train on all documents once."""
@@ -276,9 +276,8 @@ class Run:
             with torch.no_grad():
                 logits = self.model.classify(self.validation.terms, self.word_embeddings)
                 figures += [self.validation.loss(logits), self.validation.accuracy(logits)]
-                if self.recorded.recording and known is not None and known is not self.word_embeddings:
-                    # A recorded epoch reads them where this one did. Their gradient depends on no other values.
-                    self.word_embeddings = known.copy_(self.word_embeddings)
+                if self.recorded.graph is not None and known is not None:
+                    self.word_embeddings = known.copy_(self.word_embeddings)  # where each replay reads them
         return torch.stack(figures)
 
     @torch.no_grad()

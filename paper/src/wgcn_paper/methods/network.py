@@ -147,7 +147,7 @@ class NetworkBaseline(Baseline):
     def _train(self, rows: npt.NDArray[np.int64], held_out: npt.NDArray[np.int64]) -> Fit:
         settings = self.settings
         optimizer = self._optimizer()
-        recorded = Recorded(optimizer, self.torch_device) if self.recordable and not settings["batch_size"] else None
+        recorded = Recorded(optimizer) if self.recordable and not settings["batch_size"] else None
         self._keep_on_device(rows, held_out)
         shuffle = np.random.default_rng(self.seed)
         seconds, losses, accuracies = [], [], []
