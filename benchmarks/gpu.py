@@ -19,6 +19,7 @@ import json
 import os
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -237,8 +238,7 @@ def measure_set(name: str, device: torch.device, quick: bool) -> Iterator[Cell]:
                 with way_of(way):
                     yield cell | measure(name, method, device, quick)
             except Exception as error:  # the other cells are still worth their time
-                if os.environ.get("WGCN_DEBUG"):
-                    raise
+                traceback.print_exc()
                 yield cell | {"error": f"{type(error).__name__}: {error}"}
 
 
@@ -381,6 +381,7 @@ def compare(
     try:
         one, other = (losses(name, settings, device, way, validated, 30) for way in (GRAPH, KERNELS))
     except Exception as error:
+        traceback.print_exc()
         return [f"{label}: {type(error).__name__}: {error}"]
     difference = float(np.abs(one - other)[:, :2].max())
     say(f"{label}: largest difference {difference:.2e}, from {one[0, 0]:.4f} to {one[-1, 0]:.4f}")

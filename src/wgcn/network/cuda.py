@@ -123,6 +123,6 @@ if triton is not None:
             i = first + tl.arange(0, ROWS)
             row = tl.load(columns + i, mask=i < end, other=0).to(tl.int64)
             value = tl.load(values + i, mask=i < end, other=0.0)
-            place = row[:, None] * WIDTH + places[None, :]
-            total += value[:, None] * tl.load(dense + place, mask=(i < end)[:, None] & (places < WIDTH), other=0.0)
+            wanted = (i < end)[:, None] & (places < WIDTH)[None, :]
+            total += value[:, None] * tl.load(dense + row[:, None] * WIDTH + places[None, :], mask=wanted, other=0.0)
         tl.store(sums + piece.to(tl.int64) * WIDTH + places, tl.sum(total, 0), mask=places < WIDTH)
