@@ -24,6 +24,7 @@ from wgcn.cores import find_device
 from wgcn.errors import InputError
 from wgcn.network.centring import can_fold, find_centring, fold
 from wgcn.network.checkpoint import Checkpoint, digest
+from wgcn.network.cuda import Recorded
 from wgcn.network.module import WGCN, Centring, SparseMatrix, sparse_matrix
 from wgcn.network.settings import Callback, EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
 
@@ -199,7 +200,7 @@ class Progress:
     @property
     def best_epoch(self) -> int:
         """The epoch whose weights are kept."""
-        return 1 + int(np.argmin(self.losses)) if self.keeps_best else self.epoch
+        return 1 + self.losses.index(min(self.losses)) if self.keeps_best else self.epoch
 
     @property
     def finished(self) -> bool:
@@ -234,21 +235,14 @@ class Run:
         )
         self.word_embeddings: Tensor | None = None
         self.best: dict[str, Tensor] = {}
+        self.recorded = Recorded(self.optimizer, self.generator)
 
     def train_epoch(self) -> EpochRecord:
         """Train on all documents once."""
         started = time.perf_counter()
         settings, progress = self.task.settings, self.progress
-        self.model.train()
-        # The validation of the last epoch had the embeddings of the same weights: a third of the work is saved.
-        embeddings = self._embeddings() if self.word_embeddings is None else self.word_embeddings
-        logits = self.model.classify(self.documents.terms, embeddings, self.generator)
-        loss = self.documents.loss(logits, settings.label_smoothing)
-        self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        self.model.train(mode=False)
-        mean, validation_loss, accuracy = self._measure(loss.detach())
+        mean, *figures = self.recorded(self._step).tolist()  # all at once: a GPU idles while a number is read
+        validation_loss, accuracy = figures or (None, None)
         progress.losses.append(np.inf if validation_loss is None else validation_loss)
         if not np.isfinite([mean, validation_loss or 0.0]).all():
             raise InputError(
@@ -264,16 +258,27 @@ class Run:
         """Return the rows of words that the rows of documents are multiplied by."""
         return self.model.word_weights if self.task.folded else self.model.word_embeddings(self.task.adjacency)
 
-    def _measure(self, training_loss: Tensor) -> tuple[float, float | None, float | None]:
-        """Return the losses of both parts, and the accuracy on the validation documents."""
-        if self.validation is None:
-            return float(training_loss), None, None
-        self.word_embeddings = self._embeddings()
-        with torch.no_grad():
-            logits = self.model.classify(self.validation.terms, self.word_embeddings)
-            figures = [training_loss, self.validation.loss(logits), self.validation.accuracy(logits)]
-            mean, loss, accuracy = torch.stack(figures).tolist()  # all at once: a GPU idles while a number is read
-        return mean, loss, accuracy
+    def _step(self) -> Tensor:
+        """Train on all documents once; return the loss, and loss and accuracy on the validation documents, if any."""
+        self.model.train()
+        # The validation of the last epoch had the embeddings of the same weights: a third of the work is saved.
+        known = self.word_embeddings
+        embeddings = self._embeddings() if known is None else known
+        logits = self.model.classify(self.documents.terms, embeddings, self.generator)
+        loss = self.documents.loss(logits, self.task.settings.label_smoothing)
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        self.model.train(mode=False)
+        figures = [loss.detach()]
+        if self.validation is not None:
+            self.word_embeddings = self._embeddings()
+            with torch.no_grad():
+                logits = self.model.classify(self.validation.terms, self.word_embeddings)
+                figures += [self.validation.loss(logits), self.validation.accuracy(logits)]
+                if self.recorded.graph is not None and known is not None:
+                    self.word_embeddings = known.copy_(self.word_embeddings)  # where each replay reads them
+        return torch.stack(figures)
 
     @torch.no_grad()
     def result(self) -> Network:

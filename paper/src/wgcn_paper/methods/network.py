@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 
 from wgcn.cores import find_device
 from wgcn.errors import InputError
+from wgcn.network.cuda import Recorded
 from wgcn_paper.methods.baseline import Baseline, Fit, array_digest, hold_out, in_fixed_order
 
 if TYPE_CHECKING:
@@ -48,6 +50,10 @@ class NetworkBaseline(Baseline):
 
     classes: npt.NDArray[Any]
     network: nn.Module
+    # Whether an epoch without batches can become a CUDA graph: it has no shapes that change, never waits for the GPU,
+    # and takes rows from `_on_device`.
+    recordable: ClassVar[bool] = False
+    _sent: Sequence[tuple[npt.NDArray[np.int64], Tensor]] = ()
 
     def fit(self, task: Task) -> Fit:
         """Train on the labelled documents; held-out ones, or the validation documents of the task, choose the epoch."""
@@ -103,7 +109,22 @@ class NetworkBaseline(Baseline):
         return [{"params": list(self.network.parameters()), "weight_decay": self.settings["weight_decay"]}]
 
     def _loss(self, logits: Tensor, rows: npt.NDArray[np.int64]) -> Tensor:
-        return F.cross_entropy(logits, self.targets[torch.from_numpy(rows).to(self.torch_device)])
+        return F.cross_entropy(logits, self.targets[self._on_device(rows)])
+
+    def _optimizer(self) -> torch.optim.Adam:
+        # On a GPU one kernel for all weights, whose state is where a recording can read it.
+        fused = True if self.torch_device.type == "cuda" else None
+        return torch.optim.Adam(self._parameter_groups(), lr=self.settings["learning_rate"], fused=fused)
+
+    def _keep_on_device(self, *parts: npt.NDArray[np.int64]) -> None:
+        self._sent = [(part, torch.from_numpy(part).to(self.torch_device)) for part in parts]
+
+    def _on_device(self, rows: npt.NDArray[np.int64]) -> Tensor:
+        """Return places on the device; those of all documents to train on, or to validate with, are there already."""
+        for known, tensor in self._sent:
+            if known is rows:
+                return tensor
+        return torch.from_numpy(rows).to(self.torch_device)
 
     def _words(self) -> tuple[str, ...]:
         """Return the words that the weights belong to, for the fingerprint of the model."""
@@ -125,27 +146,26 @@ class NetworkBaseline(Baseline):
 
     def _train(self, rows: npt.NDArray[np.int64], held_out: npt.NDArray[np.int64]) -> Fit:
         settings = self.settings
-        optimizer = torch.optim.Adam(self._parameter_groups(), lr=settings["learning_rate"])
+        optimizer = self._optimizer()
+        recorded = Recorded(optimizer) if self.recordable and not settings["batch_size"] else None
+        self._keep_on_device(rows, held_out)
         shuffle = np.random.default_rng(self.seed)
         seconds, losses, accuracies = [], [], []
         best: tuple[float, int, dict[str, Tensor]] = (np.inf, 0, {})
         for epoch in range(1, settings["max_epochs"] + 1):
             started = time.perf_counter()
-            self.network.train()
-            total = torch.zeros((), device=self.torch_device)
-            for batch in _batches(rows, settings["batch_size"], shuffle):
-                loss = self._loss(self._logits(batch), batch)
-                optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
-                total += loss.detach() * len(batch)
-            if not np.isfinite(float(total)):
+            if recorded is not None:
+                total, *found = recorded(partial(self._whole_epoch, rows, held_out, optimizer)).tolist()
+            else:
+                total = float(self._train_epoch(rows, optimizer, shuffle))
+                found = [*self._validate(held_out)] if len(held_out) and np.isfinite(total) else []
+            if not np.isfinite(total):
                 raise InputError(
-                    f"The loss of {self.name} became {float(total)} in epoch {epoch}: look for huge or missing values "
+                    f"The loss of {self.name} became {total} in epoch {epoch}: look for huge or missing values "
                     f"in the data, or lower learning_rate ({settings['learning_rate']})."
                 )
             if len(held_out):
-                loss_there, accuracy = self._validate(held_out)
+                loss_there, accuracy = found
                 losses.append(loss_there)
                 accuracies.append(accuracy)
                 badness = -accuracy if settings["stopping"] == "accuracy" else loss_there
@@ -163,19 +183,45 @@ class NetworkBaseline(Baseline):
             seconds_per_epoch=median(seconds[2:] or seconds),
         )
 
+    def _train_epoch(
+        self, rows: npt.NDArray[np.int64], optimizer: torch.optim.Optimizer, shuffle: np.random.Generator | None = None
+    ) -> Tensor:
+        """Train on all documents once, and return the sum of their losses."""
+        self.network.train()
+        total = torch.zeros((), device=self.torch_device)
+        for batch in _batches(rows, self.settings["batch_size"], shuffle):
+            loss = self._loss(self._logits(batch), batch)
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            total += loss.detach() * len(batch)
+        return total
+
+    def _whole_epoch(
+        self, rows: npt.NDArray[np.int64], held_out: npt.NDArray[np.int64], optimizer: torch.optim.Optimizer
+    ) -> Tensor:
+        """Train and validate: return the sum of the losses, and loss and accuracy on the held-out documents, if any."""
+        total = self._train_epoch(rows, optimizer)[None]
+        return torch.cat([total, self._figures(held_out)]) if len(held_out) else total
+
     def _stale(self, losses: list[float], epochs_since: int) -> bool:
         patience: int = self.settings["patience"]
         if self.settings["stopping"] == "mean":
             return len(losses) > patience and losses[-1] > float(np.mean(losses[-patience - 1 : -1]))
         return epochs_since >= patience
 
-    @torch.no_grad()
     def _validate(self, rows: npt.NDArray[np.int64]) -> tuple[float, float]:
+        loss, accuracy = self._figures(rows).tolist()
+        return loss, accuracy
+
+    @torch.no_grad()
+    def _figures(self, rows: npt.NDArray[np.int64]) -> Tensor:
+        """Return loss and accuracy, still on the device."""
         self.network.eval()
         size = self.settings["batch_size"]
         logits = torch.cat([self._logits(batch) for batch in _batches(rows, size)])
-        targets = self.targets[torch.from_numpy(rows).to(self.torch_device)]
-        return float(F.cross_entropy(logits, targets)), float((logits.argmax(1) == targets).float().mean())
+        targets = self.targets[self._on_device(rows)]
+        return torch.stack([F.cross_entropy(logits, targets), (logits.argmax(1) == targets).float().mean()])
 
 
 @contextmanager

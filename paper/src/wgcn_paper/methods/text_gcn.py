@@ -65,6 +65,7 @@ class TextGCNMethod(NetworkBaseline):
 
     name = "text-gcn"
     protocols = ("corpus",)
+    recordable = True
     why_not = "Documents are nodes of the graph that it is trained on, and a new one has no weights."
     defaults: ClassVar = {
         **TRAINING,
@@ -86,7 +87,7 @@ class TextGCNMethod(NetworkBaseline):
 
     def _logits(self, rows: npt.NDArray[np.int64]) -> Tensor:
         logits: Tensor = self.network(self._adjacency)
-        return logits[torch.from_numpy(rows).to(self.torch_device)]
+        return logits[self._on_device(rows)]
 
     def _query_logits(self, query: Query) -> Tensor:
         return self._logits(self._places(query))
