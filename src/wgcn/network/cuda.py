@@ -24,7 +24,7 @@ except ImportError:  # it comes with torch's builds for CUDA on Linux
 __all__ = ["Pieces", "Recorded", "cut", "multiply"]
 
 _LONGEST = 1024  # 64 to 1,024 are equally fast on an H200, and long pieces need the least memory
-_COLUMNS, _ROWS, _WARPS = 128, 8, 1  # of a program; `python -m benchmarks.gpu --tune` compares other values
+_COLUMNS, _ROWS, _WARPS = 256, 4, 2
 _WARM_UP = 3  # calls before one is recorded: kernels are compiled, and the state of the optimiser is made
 
 
