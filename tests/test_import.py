@@ -93,3 +93,12 @@ def test_a_missing_module_is_an_import_error_with_its_name() -> None:
 def test_a_missing_module_that_no_extra_brings_is_told_as_it_is() -> None:
     with pytest.raises(ModuleNotFoundError, match="strange"), needs("A test"):
         raise ModuleNotFoundError("no strange", name="strange")
+
+
+def test_the_command_line_loads_only_the_command_that_is_asked_for() -> None:
+    statement = (
+        "sys.argv[1:] = ['predict', 'nowhere']; import wgcn.cli.app as m; m.typer.Typer.__call__ = print; m.app()"
+    )
+    loaded = modules_after(statement)
+    assert "wgcn.cli.predict" in loaded
+    assert not loaded & {"rich", "numpy", "wgcn.cli.fit", "wgcn.cli.graph", "wgcn.text.read"}

@@ -344,7 +344,10 @@ def test_ngrams_count_in_the_network(run: Run, train: Path) -> None:
 def test_fit_chooses_settings(run: Run, train: Path) -> None:
     code, out, err = run("fit", train, "--model", train.parent / "m", "--tune")
     assert code == 0
-    assert err.count("\n") == 2
+    lines = err.splitlines()
+    assert lines[0].startswith("Read ")
+    assert lines[-1].startswith("The model is in ")
+    assert all(" s  " in line for line in lines[1:-1])  # one line per stage
     assert "settings  C 0.5, alpha 0.5, naive_bayes 0.5\n" in out
     assert "chosen    100.00% in cross-validation, 100.00% by default; " in out
     model = TextModel.load(train.parent / "m")
@@ -361,7 +364,7 @@ def test_ctrl_c_while_settings_are_chosen_leaves_nothing(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("wgcn.cli.fit._Trials.on_trial", interrupt)
+    monkeypatch.setattr("wgcn.cli.fit._show_trial", interrupt)
     assert run("fit", train, "--model", train.parent / "m", "--tune")[:2] == (130, "")
     assert [entry.name for entry in train.parent.iterdir()] == ["train.csv"]
 

@@ -5,6 +5,7 @@ import warnings
 from importlib import import_module
 from importlib.util import find_spec
 
+from wgcn.cli.console import fail, warn
 from wgcn.errors import MissingDependencyError, WGCNError, WGCNWarning, needs
 
 __all__ = ["main", "run"]
@@ -19,8 +20,6 @@ def run(module: str) -> None:
     """Run the app of a module; an error that the user can correct is one message and exit status 2, Ctrl-C is 130."""
     try:
         with needs("The command line", _extra(sys.argv[1:])):
-            from wgcn.cli.console import fail, warn
-
             app = import_module(module).app
         with warnings.catch_warnings(), needs("This command"):
             warnings.simplefilter("always", WGCNWarning)  # one for each file, not only the first

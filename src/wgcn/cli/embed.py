@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from wgcn.cli import options
-from wgcn.cli.console import say, show, working
+from wgcn.cli.console import say, show, stages
 from wgcn.errors import InputError
+from wgcn.progress import stage
 
 __all__ = ["embed"]
 
@@ -59,7 +60,7 @@ def embed(
     texts = options.read_files(files, text_column, header)
     if model is not None:
         fitted = EmbeddingModel.load(model)
-        with working("Embedding"):
+        with stages(), stage("Embedding"):
             vectors = fitted.transform(texts)
     else:
         from wgcn.estimators.embedder import WGCNEmbedder
@@ -73,7 +74,7 @@ def embed(
             window=window,
             graph_weight=graph_weight,
         )
-        with working("Fitting"):
+        with stages():
             vectors = embedder.fit_transform(texts)
         fitted = embedder.model_
         if save is not None:

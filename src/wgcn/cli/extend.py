@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from wgcn.cli.console import say, show, working
+from wgcn.cli.console import say, show, stages
 from wgcn.cli.options import Header, ModelFolder, TextColumn, TextFiles, read_files
+from wgcn.progress import stage
 
 __all__ = ["extend"]
 
@@ -30,7 +31,7 @@ def extend(
     check_target(output, "model")
     model = TextModel.load(folder)
     more = read_files(texts, text_column, header)
-    with working("Adding words"):
+    with stages(), stage("Adding words"):
         larger = model.extend(more, min_count)
     larger.save(output)
     added = larger.extensions[len(model.extensions) :]

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import Progress
 
 from wgcn.cli import options
-from wgcn.cli.console import EpochBar, say, show, steps, working
+from wgcn.cli.console import EpochBar, say, show, stages
 from wgcn.errors import InputError, interrupts_raised
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from wgcn.inference.model import TextModel
     from wgcn.linear.tuning import Trial
 
@@ -84,7 +85,8 @@ def fit(
     try:
         with interrupts_raised():
             if network:
-                fitted = _fit_network(texts_as, classes_as, epochs or 800, checkpoint, rows, more)
+                training = {"max_epochs": epochs or 800, "checkpoint": checkpoint, "resume": checkpoint is not None}
+                fitted = _fit_network(texts_as, {**classes_as, **training}, rows, more)
             else:
                 fitted = _fit_linear({**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune}, rows, more)
     except KeyboardInterrupt:
@@ -108,48 +110,33 @@ def _fit_linear(settings: dict[str, Any], rows: Rows, unlabeled: Iterator[str]) 
     estimator = WGCNTextClassifier(**settings)
     estimator.check_parameters()
     texts, labels = _read_all(rows)
-    if not estimator.tune:
-        with working("Fitting"):
-            return estimator.fit(texts, labels, unlabeled=unlabeled).model_
-    with steps() as bars:
-        estimator.set_params(tune=Tuning(callbacks=[_Trials(bars).on_trial]))
+    with stages() as bars:
+        if estimator.tune:
+            estimator.set_params(tune=Tuning(callbacks=[partial(_show_trial, bars)]))
         return estimator.fit(texts, labels, unlabeled=unlabeled).model_
 
 
-class _Trials:
-    """A bar that counts the trials of --tune."""
-
-    def __init__(self, bars: Progress) -> None:
-        self._bars, self._task = bars, bars.add_task("Choosing settings", total=None, note="")
-
-    def on_trial(self, trial: "Trial") -> None:
-        """Show how many trials there were, and the best accuracy so far."""
-        note = f"{trial.number} of at most {trial.n_trials} trials, best {trial.best_accuracy:.2%}"
-        self._bars.update(self._task, completed=trial.number, total=trial.n_trials, note=note)
+def _show_trial(bars: "Progress", trial: "Trial") -> None:
+    """Show in the bar of the running stage how many trials there were, and the best accuracy so far."""
+    note = f"{trial.number} of at most {trial.n_trials} trials, best {trial.best_accuracy:.2%}"
+    for task in bars.task_ids[-1:]:
+        bars.update(task, completed=trial.number, total=trial.n_trials, note=note)
 
 
 def _fit_network(
-    texts_as: dict[str, Any],
-    classes_as: dict[str, Any],
-    epochs: int,
-    checkpoint: Path | None,
-    rows: Rows,
-    unlabeled: Iterator[str],
+    texts_as: dict[str, Any], settings: dict[str, Any], rows: Rows, unlabeled: Iterator[str]
 ) -> "TextModel":
     from wgcn.estimators.network import WGCNNetworkClassifier
     from wgcn.estimators.preparation import Preparation
 
-    preparation, resume = Preparation(**texts_as), checkpoint is not None
-    settings = {**classes_as, "max_epochs": epochs, "checkpoint": checkpoint, "resume": resume}
+    preparation, epochs = Preparation(**texts_as), settings["max_epochs"]
     classifier = WGCNNetworkClassifier(**settings, refit=True)
     classifier.check_parameters()
     texts, labels = _read_all(rows)
-    with working("Counting words"):
+    with stages() as bars:
         prepared = preparation.prepare(chain(texts, unlabeled))
-    terms, graph = prepared.document_terms[: len(texts)], prepared.word_graph
-    with steps() as bars:
-        bar = EpochBar(bars, epochs)
-        classifier.fit(terms, labels, word_graph=graph, callbacks=[bar])
+        terms, graph = prepared.document_terms[: len(texts)], prepared.word_graph
+        classifier.fit(terms, labels, word_graph=graph, callbacks=[EpochBar(bars, epochs)])
     report = {**texts_as, "model": "network", "max_epochs": epochs}
     return prepared.text_model(classifier, report, sum(record["seconds"] for record in classifier.history_))
 

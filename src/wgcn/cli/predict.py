@@ -45,7 +45,6 @@ def predict(
     from wgcn.inference.folder import check_target
     from wgcn.inference.model import TextModel
     from wgcn.text.encode import in_batches
-    from wgcn.text.read import read_texts
 
     if output is not None:
         check_target(output)
@@ -53,6 +52,8 @@ def predict(
     if texts == "-":
         source = (line.decode(errors="replace").rstrip("\r\n") for line in sys.stdin.buffer)
     else:
+        from wgcn.text.read import read_texts
+
         source = read_texts(texts, text_column=text_column, header=header)
     size = 1 if texts == "-" and sys.stdin.isatty() else 1 << 20  # on a terminal, answer after every line
     n_tokens = n_unknown = n_texts = n_empty = 0
