@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-__all__ = ["Reporter", "Stage", "reporting", "shown", "stage"]
+__all__ = ["Stage", "reporting", "shown", "stage"]
 
 
 @dataclass
@@ -23,12 +23,12 @@ class Stage:
         return f"{took:>7}  {self.name}{': ' * bool(self.detail)}{self.detail}"
 
 
-Reporter = Callable[[Stage], object]  # called when a stage begins, and when it has ended
-_active: ContextVar[Reporter | None] = ContextVar("reporter", default=None)
+Reporter = Callable[[Stage], object] | None  # called when a stage begins, and when it has ended
+_active: ContextVar[Reporter] = ContextVar("reporter", default=None)
 
 
 @contextmanager
-def reporting(reporter: Reporter | None) -> Iterator[None]:
+def reporting(reporter: Reporter) -> Iterator[None]:
     """Report the stages inside to a function."""
     before = _active.set(reporter)
     try:
@@ -40,16 +40,12 @@ def reporting(reporter: Reporter | None) -> Iterator[None]:
 @contextmanager
 def stage(name: str, detail: str = "") -> Iterator[Stage]:
     """Report the work inside as one stage. Stages within it are parts of it, and are not reported."""
-    reporter, current = _active.get(), Stage(name, detail)
-    if reporter is None:
-        yield current
-        return
-    reporter(current)
-    started = time.perf_counter()
+    report, current, started = _active.get() or _ignore, Stage(name, detail), time.perf_counter()
+    report(current)
     with reporting(None):
         yield current
     current.seconds = time.perf_counter() - started
-    reporter(current)
+    report(current)
 
 
 def shown(verbose: bool) -> AbstractContextManager[None]:
@@ -57,9 +53,12 @@ def shown(verbose: bool) -> AbstractContextManager[None]:
     return reporting(_print if verbose else _active.get())
 
 
+def _ignore(stage: Stage) -> None:
+    pass
+
+
 def _print(stage: Stage) -> None:
-    # The line of a stage that has ended begins like that of the running one and is not shorter, so it covers it.
     if stage.seconds is not None:
         print(stage, flush=True)
     elif sys.stdout.isatty() or "ipykernel" in sys.modules:
-        print(Stage(stage.name), end="\r", flush=True)
+        print(Stage(stage.name), end="\r", flush=True)  # the line above is not shorter, so it covers this one

@@ -5,7 +5,7 @@ import warnings
 from importlib import import_module
 from importlib.util import find_spec
 
-from wgcn.cli.console import fail, warn
+from wgcn.cli.console import warn
 from wgcn.errors import MissingDependencyError, WGCNError, WGCNWarning, needs
 
 __all__ = ["main", "run"]
@@ -29,7 +29,8 @@ def run(module: str) -> None:
         print(f"Error: {error.advice('cli')}", file=sys.stderr)
         sys.exit(2)
     except WGCNError as error:
-        fail(str(error))
+        warn(str(error), "[red]Error:[/]")
+        sys.exit(2)
     except KeyboardInterrupt:  # outside of what typer looks after
         sys.exit(130)
 

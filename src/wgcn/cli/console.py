@@ -8,8 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from wgcn.progress import Stage, reporting
 
@@ -19,10 +18,9 @@ if TYPE_CHECKING:
 
     from wgcn.network.settings import EpochRecord
 
-__all__ = ["EpochBar", "fail", "say", "show", "stages", "steps", "warn"]
+__all__ = ["EpochBar", "say", "show", "stages", "steps", "warn"]
 
 
-@cache
 def _err() -> Console:
     from rich.console import Console
 
@@ -35,16 +33,10 @@ def say(message: str) -> None:
 
 
 def warn(message: str, kind: str = "[yellow]Warning:[/]") -> None:
-    """Show a warning."""
+    """Show a warning, or what else `kind` says."""
     from rich.markup import escape
 
     _err().print(f"{kind} {escape(message)}")
-
-
-def fail(message: str) -> NoReturn:
-    """Show an error and end the program."""
-    warn(message, "[red]Error:[/]")
-    sys.exit(2)
 
 
 def show(rows: dict[str, str]) -> None:

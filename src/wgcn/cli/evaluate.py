@@ -51,13 +51,9 @@ def evaluate(
     rows = [(text, label if isinstance(label, list) else [label]) for text, label in found if label is not None]
     rows = _known_only(rows, names, skip_unknown)
     guess = model.scorer.decide(model.scores(text for text, _ in rows))
-    truth = np.zeros_like(guess)
-    for i, (_, labels) in enumerate(rows):
-        places = [names.index(label) for label in labels]
-        if model.scorer.multilabel:
-            truth[i, places] = 1
-        else:
-            truth[i] = places[0]
+    truth = np.array([[name in labels for name in names] for _, labels in rows], np.int64)  # (texts, classes)
+    if not model.scorer.multilabel:
+        truth = truth.argmax(axis=1)
     every = range(len(names))
     macro = f1_score(truth, guess, average="macro", zero_division=0, labels=every)
     show({"texts": f"{len(rows):,}", "accuracy": f"{accuracy_score(truth, guess):.2%}", "macro F1": f"{macro:.2%}\n"})

@@ -61,6 +61,7 @@ def fit(
 
     A text with an empty label counts as unlabelled. Example: wgcn fit train.csv --text-column body --model my-model
     """
+    from wgcn.inference.card import model_rows
     from wgcn.inference.folder import check_target
 
     texts_as = {
@@ -93,7 +94,7 @@ def fit(
         say(f"Interrupted. Nothing was written to {model}.{_advice_to_resume(checkpoint) if network else ''}")
         raise
     fitted.save(model)
-    _print_report(fitted)
+    show(model_rows(fitted))
     say(f"The model is in {model}. Use it: wgcn predict {model} FILE")
 
 
@@ -146,24 +147,6 @@ def _read_all(rows: Rows) -> tuple[list[str], list[Any]]:
     texts, labels = [text for text, _ in pairs], [label for _, label in pairs]
     say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them labelled.")
     return texts, labels
-
-
-def _print_report(model: "TextModel") -> None:
-    report, n_ngrams = model.report, int(model.vocabulary.are_ngrams.sum())
-    rows = {"classes": f"{len(model.classes):,}", "words": f"{len(model.vocabulary) - n_ngrams:,}"}
-    if n_ngrams:
-        rows["n-grams"] = f"{n_ngrams:,}"
-    rows["edges"] = f"{report['n_edges']:,}"
-    tuned = report.get("tuned")
-    if tuned is not None and tuned["accuracy"] is not None:
-        rows["settings"] = ", ".join(f"{name} {value:g}" for name, value in sorted(tuned["settings"].items()))
-        rows["chosen"] = (
-            f"{tuned['accuracy']:.2%} in cross-validation, {tuned['default_accuracy']:.2%} by default; "
-            f"{tuned['n_trials']} trials, {tuned['seconds']:.1f} s"
-        )
-    if report["held_out_accuracy"] is not None:
-        rows["accuracy"] = f"{report['held_out_accuracy']:.2%} of {report['n_held_out']:,} held-out texts"
-    show(rows | {"seconds": f"{report['seconds']:.1f}"})
 
 
 def read_labelled(path: Path, text_column: str | None, label_column: str, header: bool, separator: str | None) -> Rows:

@@ -62,8 +62,7 @@ def build(
     with stages():
         with stage("Reading text") as reading:
             corpus = Corpus.from_texts(texts, tokenizer=tokenizer, rules=rules)
-            sizes = f"{corpus.n_tokens:,} tokens of {len(corpus.vocabulary):,} words kept"
-            reading.detail = f"{len(corpus):,} documents, {sizes}"
+            reading.detail = f"{len(corpus):,} documents, {corpus.n_tokens:,} tokens, {len(corpus.vocabulary):,} words"
         with stage("Counting pairs"):
             graph = WordGraph.from_corpus(corpus, window=window, weight=weight, rules=edge_rules, normalized=normalize)
     graph.save(output)

@@ -120,7 +120,7 @@ class Vocabulary:
     @cached_property
     def index(self) -> dict[str, int]:
         """Id of each word."""
-        return dict(zip(self.words, range(len(self.words)), strict=True))
+        return {word: i for i, word in enumerate(self.words)}
 
     @cached_property
     def are_ngrams(self) -> npt.NDArray[np.bool_]:
