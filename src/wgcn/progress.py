@@ -40,7 +40,7 @@ def reporting(reporter: Reporter) -> Iterator[None]:
 @contextmanager
 def stage(name: str, detail: str = "") -> Iterator[Stage]:
     """Report the work inside as one stage. Stages within it are parts of it, and are not reported."""
-    report, current, started = _active.get() or _ignore, Stage(name, detail), time.perf_counter()
+    report, current, started = _active.get() or (lambda _: None), Stage(name, detail), time.perf_counter()
     report(current)
     with reporting(None):
         yield current
@@ -51,10 +51,6 @@ def stage(name: str, detail: str = "") -> Iterator[Stage]:
 def shown(verbose: bool) -> AbstractContextManager[None]:
     """Print the stages inside to standard output if `verbose`; otherwise leave them to the reporter there is."""
     return reporting(_print if verbose else _active.get())
-
-
-def _ignore(stage: Stage) -> None:
-    pass
 
 
 def _print(stage: Stage) -> None:

@@ -16,7 +16,6 @@ _COMMANDS = ("fit", "predict", "evaluate", "extend", "info", "embed", "demo", "g
 def app() -> None:
     """Run the command line. Only the command that is asked for is loaded, or all of them for the help."""
     commands = typer.Typer(
-        name="wgcn",
         help="Classify documents through a graph of words.",
         no_args_is_help=True,
         add_completion=False,
@@ -40,9 +39,8 @@ def _print_version(given: bool) -> None:
         raise typer.Exit
 
 
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
-    ] = False,
-) -> None:
+_Version = Annotated[bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)]
+
+
+def _options(version: _Version = False) -> None:
     pass

@@ -1,7 +1,4 @@
-"""What the commands print with: results to standard output, all else to standard error.
-
-rich is loaded when something needs it: to answer one line, it would take a quarter of the time.
-"""
+"""What the commands print with: results to standard output, all else to standard error. rich loads only if needed."""
 
 from __future__ import annotations
 

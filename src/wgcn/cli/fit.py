@@ -71,10 +71,8 @@ def fit(
         "window": window,
         "ngram_range": (1, ngrams or (1 if network else 2)),
     }
-    classes_as = {
-        "class_weight": "balanced" if balanced else None,
-        "class_prior": options.read_class_shares(class_prior),
-    }
+    weight, prior = "balanced" if balanced else None, options.read_class_shares(class_prior)
+    classes_as = {"class_weight": weight, "class_prior": prior}
     # Everything that can be found wrong is found before the texts are read.
     if network and tune:
         raise InputError("--tune is for the linear model: leave out --tune or --network.")
@@ -124,9 +122,7 @@ def _show_trial(bars: "Progress", trial: "Trial") -> None:
         bars.update(task, completed=trial.number, total=trial.n_trials, note=note)
 
 
-def _fit_network(
-    texts_as: dict[str, Any], settings: dict[str, Any], rows: Rows, unlabeled: Iterator[str]
-) -> "TextModel":
+def _fit_network(texts_as: dict[str, Any], settings: dict[str, Any], rows: Rows, more: Iterator[str]) -> "TextModel":
     from wgcn.estimators.network import WGCNNetworkClassifier
     from wgcn.estimators.preparation import Preparation
 
@@ -135,7 +131,7 @@ def _fit_network(
     classifier.check_parameters()
     texts, labels = _read_all(rows)
     with stages() as bars:
-        prepared = preparation.prepare(chain(texts, unlabeled))
+        prepared = preparation.prepare(chain(texts, more))
         terms, graph = prepared.document_terms[: len(texts)], prepared.word_graph
         classifier.fit(terms, labels, word_graph=graph, callbacks=[EpochBar(bars, epochs)])
     report = {**texts_as, "model": "network", "max_epochs": epochs}
