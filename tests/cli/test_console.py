@@ -1,5 +1,7 @@
 """The bar of a training shows its epochs on a terminal, and nothing in a pipe; stages are lines in both."""
 
+import sys
+
 import pytest
 from rich.console import Console
 
@@ -74,3 +76,13 @@ def test_a_stage_that_fails_leaves_no_line(capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(ZeroDivisionError), console.stages(), stage("Dividing"):
         raise ZeroDivisionError
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("terminal", "expected"), [(False, "Error: [no]\n"), (True, "\x1b[31mError:\x1b[0m [no]\n")])
+def test_errors_are_coloured_on_a_terminal(
+    terminal: bool, expected: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    console.warn("[no]", "Error", 31)
+    assert capsys.readouterr().err == expected

@@ -178,3 +178,14 @@ def test_a_signal_ends_the_program_with_130(folder: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
     assert contents(folder) == before
+
+
+def test_a_reader_of_labels_that_stops_early_is_no_traceback(folder: Path) -> None:
+    (folder / "many.txt").write_text("red wine\n" * 200_000)
+    command = [sys.executable, "-m", "wgcn", "predict", str(folder / "model"), str(folder / "many.txt")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"drink\n"
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == (b"", 1)

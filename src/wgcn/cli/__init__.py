@@ -1,5 +1,6 @@
 """The command line: one command per file. `main` is what the `wgcn` script runs."""
 
+import os
 import sys
 import warnings
 from importlib import import_module
@@ -13,7 +14,10 @@ __all__ = ["main", "run"]
 
 def main() -> None:
     """Run the command line `wgcn`."""
-    run("wgcn.cli.app")
+    given = sys.argv[1:]
+    has_options = any(part.startswith("-") for part in given if part != "-")
+    simple = given[:1] == ["predict"] and len(given) in (2, 3) and not has_options
+    run("wgcn.cli.answer" if simple else "wgcn.cli.app")
 
 
 def run(module: str) -> None:
@@ -25,14 +29,14 @@ def run(module: str) -> None:
             warnings.simplefilter("always", WGCNWarning)  # one for each file, not only the first
             warnings.showwarning = lambda message, *_, **__: warn(str(message))
             app()
-    except MissingDependencyError as error:
-        print(f"Error: {error.advice('cli')}", file=sys.stderr)
-        sys.exit(2)
     except WGCNError as error:
-        warn(str(error), "[red]Error:[/]")
+        warn(error.advice("cli") if isinstance(error, MissingDependencyError) else str(error), "Error", 31)
         sys.exit(2)
     except KeyboardInterrupt:  # outside of what typer looks after
         sys.exit(130)
+    except BrokenPipeError:  # who reads the labels has had enough; nothing more must be flushed
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
 
 
 def _extra(arguments: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,11 +30,10 @@ def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def warn(message: str, kind: str = "[yellow]Warning:[/]") -> None:
-    """Show a warning, or what else `kind` says."""
-    from rich.markup import escape
-
-    _err().print(f"{kind} {escape(message)}")
+def warn(message: str, kind: str = "Warning", colour: int = 33) -> None:
+    """Show a warning or an error, on a terminal in colour."""
+    coloured = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    say(f"\x1b[{colour}m{kind}:\x1b[0m {message}" if coloured else f"{kind}: {message}")
 
 
 def show(rows: dict[str, str]) -> None:
