@@ -14,10 +14,9 @@ __all__ = ["main", "run"]
 
 def main() -> None:
     """Run the command line `wgcn`."""
-    given = sys.argv[1:]
-    has_options = any(part.startswith("-") for part in given if part != "-")
-    simple = given[:1] == ["predict"] and len(given) in (2, 3) and not has_options
-    run("wgcn.cli.answer" if simple else "wgcn.cli.app")
+    has_options = any(part.startswith("-") for part in sys.argv[1:] if part != "-")
+    simple = sys.argv[1:2] == ["predict"] and len(sys.argv) in (3, 4) and not has_options
+    run("wgcn.cli.predict" if simple else "wgcn.cli.app")
 
 
 def run(module: str) -> None:

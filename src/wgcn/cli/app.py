@@ -10,7 +10,8 @@ from wgcn import __version__
 
 __all__ = ["app"]
 
-_COMMANDS = ("fit", "predict", "evaluate", "extend", "info", "embed", "demo", "graph")  # in the order of the help
+_OF_A_MODEL = ("predict", "evaluate", "extend", "info")
+_COMMANDS = ("fit", *_OF_A_MODEL, "embed", "demo", "graph")  # in the order of the help
 
 
 def app() -> None:
@@ -25,7 +26,7 @@ def app() -> None:
     )
     commands.callback()(_options)
     for name in [name for name in _COMMANDS if name in sys.argv[1:2]] or _COMMANDS:
-        module = import_module(f"wgcn.cli.{'evaluate' if name == 'info' else name}")
+        module = import_module(f"wgcn.cli.{'model' if name in _OF_A_MODEL else name}")
         if name == "graph":
             commands.add_typer(module.app, name=name)
         else:

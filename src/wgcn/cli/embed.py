@@ -56,7 +56,6 @@ def embed(
     check_target(output)
     if save is not None:
         check_target(save, "embedder")
-    words = options.read_stop_words(stop_words) or None
     texts = options.read_files(files, text_column, header)
     if model is not None:
         fitted = EmbeddingModel.load(model)
@@ -68,7 +67,7 @@ def embed(
         embedder = WGCNEmbedder(
             components,
             tokenizer=tokenizer,
-            stop_words=words,
+            stop_words=options.read_stop_words(stop_words) or None,
             ngram_range=(1, ngrams),
             min_count=min_count,
             window=window,

@@ -114,8 +114,7 @@ class Preparation:
                 words.document_counts, len(corpus), sublinear=self.sublinear, norm=self.norm
             )
             terms = document_terms(corpus, weighting)
-            if own.n < len(corpus):
-                terms = terms[: own.n]
+            terms = terms if own.n == len(corpus) else terms[: own.n]
         graph = None
         if with_graph:
             with stage("Counting windows") as counting:
