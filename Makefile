@@ -38,7 +38,7 @@ format: $(READY)  ## Format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: $(READY)  ## Measure speed and memory on this machine (a few minutes)
+bench: $(READY)  ## Measure speed and memory on this machine (an hour or more; some parts: python -m benchmarks --help)
 	@$(BIN)/python -m benchmarks
 
 lock: pyproject.toml  ## Resolve the newest versions that fit pyproject.toml into requirements.lock

@@ -7,9 +7,10 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from benchmarks import graph, model, sets, text
+from benchmarks import fit, graph, growth, model, sets, start, text
 from benchmarks.measure import Section, machine, machine_lines
 
 # The order of the report. A part takes nothing and measures its cells one after another.
@@ -19,6 +20,10 @@ PARTS: dict[str, Callable[[], Section]] = {
     "dictionary": graph.measure_dictionary,
     "growth": graph.measure_growth,
     "tokenise": text.measure_tokenising,
+    "fit": fit.measure_fit,
+    "fit-growth": growth.measure_fit_growth,
+    "crossval": fit.measure_crossval,
+    "start": start.measure_start,
     "model": model.measure_models,
 }
 
@@ -32,7 +37,8 @@ def main() -> int:
         sets.prepare_docs()
     sections = {}
     for name in options.only:
-        sections[name] = PARTS[name]()
+        part = partial(growth.measure_fit_growth, options.sizes) if name == "fit-growth" else PARTS[name]
+        sections[name] = part()
         print(f"\n{sections[name]}", flush=True)
     if options.output:
         parts = {name: section.as_json() for name, section in sections.items()}
@@ -56,6 +62,13 @@ def parse_arguments() -> argparse.Namespace:
         metavar="PARTS",
         help=f"comma-separated parts to measure, of {', '.join(PARTS)} (default: all)",
     )
+    parser.add_argument(
+        "--sizes",
+        type=text_numbers,
+        default=growth.SIZES,
+        metavar="N,...",
+        help="comma-separated numbers of texts for fit-growth (default: %(default)s)",
+    )
     return parser.parse_args()
 
 
@@ -64,6 +77,13 @@ def part_names(value: str) -> list[str]:
     if unknown := [name for name in asked if name not in PARTS]:
         raise argparse.ArgumentTypeError(f"no part {', '.join(map(repr, unknown))}: use any of {', '.join(PARTS)}")
     return [name for name in PARTS if name in asked]
+
+
+def text_numbers(value: str) -> tuple[int, ...]:
+    sizes = tuple(int(number) for number in value.split(","))
+    if min(sizes) < 1:
+        raise argparse.ArgumentTypeError("a corpus has at least one text")
+    return sizes
 
 
 def output_file(value: str) -> Path:

@@ -59,6 +59,19 @@ def split(name: str) -> tuple[list[str], list[str], list[str]]:
     return train, labels, test
 
 
+def few_labels(labels: list[str], share: float) -> list[str | None]:
+    """Keep a share of the labels of every class, at least one, always the same ones; the others become None."""
+    import numpy as np
+
+    random, given = np.random.default_rng(0), np.array(labels)
+    kept: list[str | None] = [None] * len(labels)
+    for label in np.unique(given):
+        members = random.permutation(np.flatnonzero(given == label))
+        for i in members[: max(round(share * len(members)), 1)].tolist():
+            kept[i] = labels[i]
+    return kept
+
+
 def corpus(name: str) -> wgcn.Corpus:
     """Tokenise a set as Text-GCN does; of mr and the docs corpus every word is kept."""
     rules = None

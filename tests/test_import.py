@@ -66,7 +66,7 @@ def test_a_base_install_predicts() -> None:
 @pytest.mark.parametrize(
     ("packages", "arguments", "extras"),
     [
-        (("typer", "rich", *GRAPH), ["predict", "m"], "cli"),
+        (("typer", "rich", *GRAPH), ["predict", "m", "--proba"], "cli"),
         (("typer", "rich", *GRAPH), ["fit", "t.csv", "--model", "m"], "graph,cli"),
         (("typer", "rich"), ["fit", "t.csv", "--model", "m"], "cli"),
         (GRAPH, ["fit", "t.csv", "--model", "m"], "graph,cli"),
@@ -93,3 +93,23 @@ def test_a_missing_module_is_an_import_error_with_its_name() -> None:
 def test_a_missing_module_that_no_extra_brings_is_told_as_it_is() -> None:
     with pytest.raises(ModuleNotFoundError, match="strange"), needs("A test"):
         raise ModuleNotFoundError("no strange", name="strange")
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    """The modules that are loaded when a command begins: there is no model."""
+    begin = f"import sys; sys.argv[1:] = {list(arguments)!r}; from wgcn.cli import main"
+    script = f"{begin}\ntry: main()\nfinally: print(*sys.modules)"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (2, "Error: There is no model folder nowhere. Check the path.\n")
+    return set(result.stdout.split())
+
+
+@pytest.mark.parametrize("texts", [[], ["-"], ["texts.txt"]])
+def test_prediction_without_options_needs_no_typer_and_no_rich(texts: list[str]) -> None:
+    assert not loaded_by("predict", "nowhere", *texts) & {"typer", "rich", "scipy", "numba", "wgcn.cli.app"}
+
+
+def test_the_command_line_loads_only_the_command_that_is_asked_for() -> None:
+    loaded = loaded_by("predict", "nowhere", "--proba")
+    assert {"typer", "wgcn.cli.model"} <= loaded
+    assert not loaded & {"rich", "scipy", "wgcn.cli.demo", "wgcn.cli.graph", "wgcn.text.read"}

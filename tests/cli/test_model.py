@@ -38,7 +38,12 @@ def model(run: Run, train: Path) -> Path:
 def test_fit_says_what_it_made_and_where(run: Run, train: Path) -> None:
     code, out, err = run("fit", train, "--model", train.parent / "m")
     assert code == 0
-    assert "classes   2\nwords     6\nn-grams   4\n" in out
+    rows = dict(line.split("  ", 1) for line in out.splitlines())
+    assert {name: rows[name].strip() for name in ("classes", "words", "n-grams")} == {
+        "classes": "2",
+        "words": "6",
+        "n-grams": "4",
+    }
     assert "12 texts, 12 of them labelled" in err
     assert f"wgcn predict {train.parent / 'm'}" in err
     assert sorted(file.name for file in (train.parent / "m").iterdir()) == [
@@ -344,9 +349,12 @@ def test_ngrams_count_in_the_network(run: Run, train: Path) -> None:
 def test_fit_chooses_settings(run: Run, train: Path) -> None:
     code, out, err = run("fit", train, "--model", train.parent / "m", "--tune")
     assert code == 0
-    assert err.count("\n") == 2
-    assert "settings  C 0.5, alpha 0.5, naive_bayes 0.5\n" in out
-    assert "chosen    100.00% in cross-validation, 100.00% by default; " in out
+    lines = err.splitlines()
+    assert lines[0].startswith("Read ")
+    assert lines[-1].startswith("The model is in ")
+    assert all(" s  " in line for line in lines[1:-1])  # one line per stage
+    chosen = "C 0.5, alpha 0.5, naive_bayes 0.5: 100.00% in cross-validation, with the initial values 100.00%"
+    assert chosen in out
     model = TextModel.load(train.parent / "m")
     assert (
         "| settings chosen | C 0.5, alpha 0.5, naive_bayes 0.5: 100.00%" in (train.parent / "m/README.md").read_text()
@@ -361,7 +369,7 @@ def test_ctrl_c_while_settings_are_chosen_leaves_nothing(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("wgcn.cli.fit._Trials.on_trial", interrupt)
+    monkeypatch.setattr("wgcn.cli.fit._show_trial", interrupt)
     assert run("fit", train, "--model", train.parent / "m", "--tune")[:2] == (130, "")
     assert [entry.name for entry in train.parent.iterdir()] == ["train.csv"]
 

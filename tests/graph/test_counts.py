@@ -156,9 +156,3 @@ def test_a_graph_folder_is_not_taken_for_counts(tmp_path: Path) -> None:
     WordGraph.from_corpus(Corpus.from_texts(["a b"])).save(tmp_path / "graph")
     with pytest.raises(StoreError, match=r"holds 'wgcn-graph', but 'wgcn-counts'"):
         WindowCounts.load(tmp_path / "graph")
-
-
-def test_progress_adds_up_to_one() -> None:
-    shares: list[float] = []
-    WindowCounts.from_corpus(corpus_of([[0, 1, 2]] * 5), 2, progress=shares.append)
-    assert sum(shares) == pytest.approx(1)

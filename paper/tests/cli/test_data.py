@@ -97,7 +97,7 @@ def test_prepare_downloads(
     site.parent.mkdir(parents=True)
     copy.rename(site)
     monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr(console, "_err", Console(stderr=True, force_terminal=terminal, soft_wrap=True))
+    monkeypatch.setattr(console, "_err", lambda: Console(stderr=True, force_terminal=terminal, soft_wrap=True))
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "site"))) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

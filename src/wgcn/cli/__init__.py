@@ -1,10 +1,12 @@
 """The command line: one command per file. `main` is what the `wgcn` script runs."""
 
+import os
 import sys
 import warnings
 from importlib import import_module
 from importlib.util import find_spec
 
+from wgcn.cli.console import warn
 from wgcn.errors import MissingDependencyError, WGCNError, WGCNWarning, needs
 
 __all__ = ["main", "run"]
@@ -12,27 +14,28 @@ __all__ = ["main", "run"]
 
 def main() -> None:
     """Run the command line `wgcn`."""
-    run("wgcn.cli.app")
+    has_options = any(part.startswith("-") for part in sys.argv[1:] if part != "-")
+    simple = sys.argv[1:2] == ["predict"] and len(sys.argv) in (3, 4) and not has_options
+    run("wgcn.cli.predict" if simple else "wgcn.cli.app")
 
 
 def run(module: str) -> None:
     """Run the app of a module; an error that the user can correct is one message and exit status 2, Ctrl-C is 130."""
     try:
         with needs("The command line", _extra(sys.argv[1:])):
-            from wgcn.cli.console import fail, warn
-
             app = import_module(module).app
         with warnings.catch_warnings(), needs("This command"):
             warnings.simplefilter("always", WGCNWarning)  # one for each file, not only the first
             warnings.showwarning = lambda message, *_, **__: warn(str(message))
             app()
-    except MissingDependencyError as error:
-        print(f"Error: {error.advice('cli')}", file=sys.stderr)
-        sys.exit(2)
     except WGCNError as error:
-        fail(str(error))
+        warn(error.advice("cli") if isinstance(error, MissingDependencyError) else str(error), "Error", 31)
+        sys.exit(2)
     except KeyboardInterrupt:  # outside of what typer looks after
         sys.exit(130)
+    except BrokenPipeError:  # who reads the labels has had enough; nothing more must be flushed
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
 
 
 def _extra(arguments: list[str]) -> str:

@@ -1,31 +1,37 @@
 """The commands, put together."""
 
+import sys
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from wgcn import __version__
-from wgcn.cli import demo, graph
-from wgcn.cli.embed import embed
-from wgcn.cli.evaluate import evaluate, info
-from wgcn.cli.extend import extend
-from wgcn.cli.fit import fit
-from wgcn.cli.predict import predict
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    name="wgcn",
-    help="Classify documents through a graph of words.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for command in (fit, predict, evaluate, extend, info, embed, demo.demo):
-    app.command()(command)
-app.add_typer(graph.app, name="graph")
+_OF_A_MODEL = ("predict", "evaluate", "extend", "info")
+_COMMANDS = ("fit", *_OF_A_MODEL, "embed", "demo", "graph")  # in the order of the help
+
+
+def app() -> None:
+    """Run the command line. Only the command that is asked for is loaded, or all of them for the help."""
+    commands = typer.Typer(
+        help="Classify documents through a graph of words.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    commands.callback()(_options)
+    for name in [name for name in _COMMANDS if name in sys.argv[1:2]] or _COMMANDS:
+        module = import_module(f"wgcn.cli.{'model' if name in _OF_A_MODEL else name}")
+        if name == "graph":
+            commands.add_typer(module.app, name=name)
+        else:
+            commands.command()(getattr(module, name))
+    commands()
 
 
 def _print_version(given: bool) -> None:
@@ -34,10 +40,8 @@ def _print_version(given: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
-    ] = False,
-) -> None:
+_Version = Annotated[bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)]
+
+
+def _options(version: _Version = False) -> None:
     pass

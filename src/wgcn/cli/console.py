@@ -1,36 +1,39 @@
-"""What the commands print with: results to standard output, all else to standard error."""
+"""What the commands print with: results to standard output, all else to standard error. rich loads only if needed."""
 
+from __future__ import annotations
+
+import os
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
-from rich.status import Status
+from wgcn.progress import Stage, reporting
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
     from wgcn.network.settings import EpochRecord
 
-__all__ = ["EpochBar", "fail", "out", "say", "show", "steps", "warn", "working"]
+__all__ = ["EpochBar", "say", "show", "stages", "steps", "warn"]
 
-out = Console(highlight=False, soft_wrap=True)
-_err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+def _err() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def say(message: str) -> None:
     """Print a message beside the results."""
-    _err.print(escape(message))
+    print(message, file=sys.stderr, flush=True)
 
 
-def warn(message: str) -> None:
-    """Show a warning."""
-    _err.print(f"[yellow]Warning:[/] {escape(message)}")
-
-
-def fail(message: str) -> NoReturn:
-    """Show an error and end the program."""
-    _err.print(f"[red]Error:[/] {escape(message)}")
-    sys.exit(2)
+def warn(message: str, kind: str = "Warning", colour: int = 33) -> None:
+    """Show a warning or an error, on a terminal in colour."""
+    coloured = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    say(f"\x1b[{colour}m{kind}:\x1b[0m {message}" if coloured else f"{kind}: {message}")
 
 
 def show(rows: dict[str, str]) -> None:
@@ -40,15 +43,28 @@ def show(rows: dict[str, str]) -> None:
         print(f"{name:<{width}}  {value}")
 
 
-def working(what: str) -> Status:
-    """Show on a terminal that work goes on, and nothing in a pipe."""
-    return _err.status(f"{what} ...")
-
-
 def steps() -> Progress:
     """Show progress bars on a terminal, and nothing in a pipe; they vanish when the work is done."""
+    from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+
     columns = ("{task.description}", BarColumn(), "{task.fields[note]}", TimeElapsedColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal)
+    return Progress(*columns, console=_err(), transient=True, disable=not _err().is_terminal)
+
+
+@contextmanager
+def stages() -> Iterator[Progress]:
+    """Show the stages of work: the running one as a bar on a terminal, and a line for each that has ended."""
+    with steps() as bars:
+
+        def report(stage: Stage) -> None:
+            if stage.seconds is None:
+                bars.add_task(stage.name, total=None, note=stage.detail)
+            else:
+                bars.remove_task(bars.task_ids[-1])
+                say(str(stage))
+
+        with reporting(report):
+            yield bars
 
 
 class EpochBar:
@@ -58,7 +74,7 @@ class EpochBar:
         self._bars, self._max_epochs = bars, max_epochs
         self._task = bars.add_task("Training", total=max_epochs, note="")
 
-    def on_epoch(self, record: "EpochRecord", model: object) -> None:
+    def on_epoch(self, record: EpochRecord, model: object) -> None:
         """Show the loss and the accuracy of an epoch."""
         if record.epoch == 1:
             self._bars.reset(self._task)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wgcn.cli.console import out, say, working
+from wgcn.cli.console import say, stages
+from wgcn.progress import stage
 
 if TYPE_CHECKING:
     from wgcn.estimators.matrix import WGCNClassifier
@@ -57,22 +58,21 @@ def demo(
     guess = model.scorer.decide(model.scores(docs.texts[i] for i in docs.test))
     plot_confusion(truth, guess, model.classes.tolist(), confusion)
 
-    out.print("\nNeighbours in the word graph:")
+    print("\nNeighbours in the word graph:")
     for word in words:
         near = "  ".join(neighbour.word for neighbour in graph.neighbours(word, 6, min_count=MIN_COUNT))
-        out.print(f"  {word:<14}{near}", markup=False)
-    out.print(f'\n"{sentence}" is about:', markup=False)
+        print(f"  {word:<14}{near}")
+    print(f'\n"{sentence}" is about:')
     likely = model.predict_proba([sentence])[0]
     for i in likely.argsort()[::-1][:3]:
-        out.print(f"  {model.classes[i]:<24} {likely[i]:6.1%}", markup=False)
-    out.print(
+        print(f"  {model.classes[i]:<24} {likely[i]:6.1%}")
+    print(
         f"\nPictures: {picture} (the neighbours of '{WORDS[0]}') and {confusion} (what is taken for what).\n\n"
         "Try next:\n"
         f'  wgcn demo "Draw random samples from a normal distribution."\n'
         f'  echo "Sort an array." | wgcn predict {model_folder} --proba\n'
         f"  wgcn graph neighbours {graph_folder} variance\n"
         f"  wgcn fit YOUR.csv --text-column TEXT --label-column LABEL --model my-model",
-        markup=False,
     )
 
 
@@ -91,19 +91,20 @@ def _compare(docs: DocsCorpus) -> tuple[Prepared, WGCNClassifier]:
     few = np.zeros(len(labels), bool)
     for name in docs.classes:
         few[np.flatnonzero(labels == name)[::LABELLED]] = True
-    with working("Counting words"):
+    with stages():
         prepared = Preparation(min_count=2).prepare(train)
-    out.print(f"{'accuracy on the test documents':<46}{'tf-idf + LinearSVC':>20}{'wgcn':>8}")
+    lines = [f"{'accuracy on the test documents':<46}{'tf-idf + LinearSVC':>20}{'wgcn':>8}"]
     fitted = []
     for name, kept in (("all", np.ones(len(labels), bool)), (f"{1 / LABELLED:.0%} of the", few)):
         given = labels.copy()
         given[~kept] = None
-        with working(f"Training on {name} labels"):
+        with stages(), stage(f"Training on {name} labels"):
             classifier = WGCNClassifier().fit(prepared.document_terms, given, word_graph=prepared.word_graph)
             right = np.mean(prepared.text_model(classifier, {}).predict(test) == truth)
             svm = make_pipeline(TfidfVectorizer(sublinear_tf=True), LinearSVC(random_state=0))
             svm.fit([train[i] for i in np.flatnonzero(kept)], labels[kept].astype(str))
         counts = f"{name} labels ({kept.sum():,} of {len(kept):,} texts)"
-        out.print(f"{counts:<46}{svm.score(test, truth):>20.1%}{right:>8.1%}")
+        lines.append(f"{counts:<46}{svm.score(test, truth):>20.1%}{right:>8.1%}")
         fitted.append(classifier)
+    print("", *lines, sep="\n")
     return prepared, fitted[0]

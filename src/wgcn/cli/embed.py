@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from wgcn.cli import options
-from wgcn.cli.console import say, show, working
+from wgcn.cli.console import say, show, stages
 from wgcn.errors import InputError
+from wgcn.progress import stage
 
 __all__ = ["embed"]
 
@@ -55,11 +56,10 @@ def embed(
     check_target(output)
     if save is not None:
         check_target(save, "embedder")
-    words = options.read_stop_words(stop_words) or None
     texts = options.read_files(files, text_column, header)
     if model is not None:
         fitted = EmbeddingModel.load(model)
-        with working("Embedding"):
+        with stages(), stage("Embedding"):
             vectors = fitted.transform(texts)
     else:
         from wgcn.estimators.embedder import WGCNEmbedder
@@ -67,13 +67,13 @@ def embed(
         embedder = WGCNEmbedder(
             components,
             tokenizer=tokenizer,
-            stop_words=words,
+            stop_words=options.read_stop_words(stop_words) or None,
             ngram_range=(1, ngrams),
             min_count=min_count,
             window=window,
             graph_weight=graph_weight,
         )
-        with working("Fitting"):
+        with stages():
             vectors = embedder.fit_transform(texts)
         fitted = embedder.model_
         if save is not None:

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import Progress
 
 from wgcn.cli import options
-from wgcn.cli.console import EpochBar, say, show, steps, working
+from wgcn.cli.console import EpochBar, say, show, stages
 from wgcn.errors import InputError, interrupts_raised
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from wgcn.inference.model import TextModel
     from wgcn.linear.tuning import Trial
 
@@ -60,6 +61,7 @@ def fit(
 
     A text with an empty label counts as unlabelled. Example: wgcn fit train.csv --text-column body --model my-model
     """
+    from wgcn.inference.card import model_rows
     from wgcn.inference.folder import check_target
 
     texts_as = {
@@ -69,10 +71,8 @@ def fit(
         "window": window,
         "ngram_range": (1, ngrams or (1 if network else 2)),
     }
-    classes_as = {
-        "class_weight": "balanced" if balanced else None,
-        "class_prior": options.read_class_shares(class_prior),
-    }
+    weight, prior = "balanced" if balanced else None, options.read_class_shares(class_prior)
+    classes_as = {"class_weight": weight, "class_prior": prior}
     # Everything that can be found wrong is found before the texts are read.
     if network and tune:
         raise InputError("--tune is for the linear model: leave out --tune or --network.")
@@ -84,14 +84,15 @@ def fit(
     try:
         with interrupts_raised():
             if network:
-                fitted = _fit_network(texts_as, classes_as, epochs or 800, checkpoint, rows, more)
+                training = {"max_epochs": epochs or 800, "checkpoint": checkpoint, "resume": checkpoint is not None}
+                fitted = _fit_network(texts_as, {**classes_as, **training}, rows, more)
             else:
                 fitted = _fit_linear({**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune}, rows, more)
     except KeyboardInterrupt:
         say(f"Interrupted. Nothing was written to {model}.{_advice_to_resume(checkpoint) if network else ''}")
         raise
     fitted.save(model)
-    _print_report(fitted)
+    show(model_rows(fitted))
     say(f"The model is in {model}. Use it: wgcn predict {model} FILE")
 
 
@@ -108,48 +109,31 @@ def _fit_linear(settings: dict[str, Any], rows: Rows, unlabeled: Iterator[str]) 
     estimator = WGCNTextClassifier(**settings)
     estimator.check_parameters()
     texts, labels = _read_all(rows)
-    if not estimator.tune:
-        with working("Fitting"):
-            return estimator.fit(texts, labels, unlabeled=unlabeled).model_
-    with steps() as bars:
-        estimator.set_params(tune=Tuning(callbacks=[_Trials(bars).on_trial]))
+    with stages() as bars:
+        if estimator.tune:
+            estimator.set_params(tune=Tuning(callbacks=[partial(_show_trial, bars)]))
         return estimator.fit(texts, labels, unlabeled=unlabeled).model_
 
 
-class _Trials:
-    """A bar that counts the trials of --tune."""
-
-    def __init__(self, bars: Progress) -> None:
-        self._bars, self._task = bars, bars.add_task("Choosing settings", total=None, note="")
-
-    def on_trial(self, trial: "Trial") -> None:
-        """Show how many trials there were, and the best accuracy so far."""
-        note = f"{trial.number} of at most {trial.n_trials} trials, best {trial.best_accuracy:.2%}"
-        self._bars.update(self._task, completed=trial.number, total=trial.n_trials, note=note)
+def _show_trial(bars: "Progress", trial: "Trial") -> None:
+    """Show in the bar of the running stage how many trials there were, and the best accuracy so far."""
+    note = f"{trial.number} of at most {trial.n_trials} trials, best {trial.best_accuracy:.2%}"
+    for task in bars.task_ids[-1:]:
+        bars.update(task, completed=trial.number, total=trial.n_trials, note=note)
 
 
-def _fit_network(
-    texts_as: dict[str, Any],
-    classes_as: dict[str, Any],
-    epochs: int,
-    checkpoint: Path | None,
-    rows: Rows,
-    unlabeled: Iterator[str],
-) -> "TextModel":
+def _fit_network(texts_as: dict[str, Any], settings: dict[str, Any], rows: Rows, more: Iterator[str]) -> "TextModel":
     from wgcn.estimators.network import WGCNNetworkClassifier
     from wgcn.estimators.preparation import Preparation
 
-    preparation, resume = Preparation(**texts_as), checkpoint is not None
-    settings = {**classes_as, "max_epochs": epochs, "checkpoint": checkpoint, "resume": resume}
+    preparation, epochs = Preparation(**texts_as), settings["max_epochs"]
     classifier = WGCNNetworkClassifier(**settings, refit=True)
     classifier.check_parameters()
     texts, labels = _read_all(rows)
-    with working("Counting words"):
-        prepared = preparation.prepare(chain(texts, unlabeled))
-    terms, graph = prepared.document_terms[: len(texts)], prepared.word_graph
-    with steps() as bars:
-        bar = EpochBar(bars, epochs)
-        classifier.fit(terms, labels, word_graph=graph, callbacks=[bar])
+    with stages() as bars:
+        prepared = preparation.prepare(chain(texts, more))
+        terms, graph = prepared.document_terms[: len(texts)], prepared.word_graph
+        classifier.fit(terms, labels, word_graph=graph, callbacks=[EpochBar(bars, epochs)])
     report = {**texts_as, "model": "network", "max_epochs": epochs}
     return prepared.text_model(classifier, report, sum(record["seconds"] for record in classifier.history_))
 
@@ -159,24 +143,6 @@ def _read_all(rows: Rows) -> tuple[list[str], list[Any]]:
     texts, labels = [text for text, _ in pairs], [label for _, label in pairs]
     say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them labelled.")
     return texts, labels
-
-
-def _print_report(model: "TextModel") -> None:
-    report, n_ngrams = model.report, int(model.vocabulary.are_ngrams.sum())
-    rows = {"classes": f"{len(model.classes):,}", "words": f"{len(model.vocabulary) - n_ngrams:,}"}
-    if n_ngrams:
-        rows["n-grams"] = f"{n_ngrams:,}"
-    rows["edges"] = f"{report['n_edges']:,}"
-    tuned = report.get("tuned")
-    if tuned is not None and tuned["accuracy"] is not None:
-        rows["settings"] = ", ".join(f"{name} {value:g}" for name, value in sorted(tuned["settings"].items()))
-        rows["chosen"] = (
-            f"{tuned['accuracy']:.2%} in cross-validation, {tuned['default_accuracy']:.2%} by default; "
-            f"{tuned['n_trials']} trials, {tuned['seconds']:.1f} s"
-        )
-    if report["held_out_accuracy"] is not None:
-        rows["accuracy"] = f"{report['held_out_accuracy']:.2%} of {report['n_held_out']:,} held-out texts"
-    show(rows | {"seconds": f"{report['seconds']:.1f}"})
 
 
 def read_labelled(path: Path, text_column: str | None, label_column: str, header: bool, separator: str | None) -> Rows:

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from wgcn.cli import options
-from wgcn.cli.console import say, show, steps
+from wgcn.cli.console import say, show, stages
+from wgcn.progress import stage
 
 __all__ = ["app"]
 
@@ -58,25 +59,12 @@ def build(
     edge_rules = EdgeRules(threshold, min_pairs, top_k, diagonal)
     check_target(output, "graph")
     texts = options.read_files(files, text_column, header)
-    with steps() as progress:
-        reading = progress.add_task("Reading text", total=None, note="")
-
-        def read(n: int) -> None:
-            progress.advance(reading, n)
-            progress.update(reading, note=f"{progress.tasks[0].completed:,.0f} documents")
-
-        corpus = Corpus.from_texts(texts, tokenizer=tokenizer, rules=rules, progress=read)
-        progress.update(reading, total=1, completed=1)
-        counting = progress.add_task("Counting pairs", total=1.0, note=f"{corpus.n_tokens:,} tokens")
-        graph = WordGraph.from_corpus(
-            corpus,
-            window=window,
-            weight=weight,
-            rules=edge_rules,
-            normalized=normalize,
-            progress=lambda share: progress.advance(counting, share),
-        )
-    say(f"Read {len(corpus):,} documents: {corpus.n_tokens:,} tokens of {len(corpus.vocabulary):,} words kept.")
+    with stages():
+        with stage("Reading text") as reading:
+            corpus = Corpus.from_texts(texts, tokenizer=tokenizer, rules=rules)
+            reading.detail = f"{len(corpus):,} documents, {corpus.n_tokens:,} tokens, {len(corpus.vocabulary):,} words"
+        with stage("Counting pairs"):
+            graph = WordGraph.from_corpus(corpus, window=window, weight=weight, rules=edge_rules, normalized=normalize)
     graph.save(output)
     _print_info(graph.info())
     say(f"The graph is in {output}. Look at it: wgcn graph neighbours {output} WORD")

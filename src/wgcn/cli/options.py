@@ -42,13 +42,10 @@ def read_files(paths: Iterable[Path], text_column: str | None, header: bool) -> 
 
 def read_class_shares(given: list[str] | None) -> dict[str, float] | Literal["uniform"] | None:
     """Return the shares of classes that an option gives; a label may have a "=" in it."""
-    if not given:
-        return None
-    if given == ["uniform"]:
-        return "uniform"
-    parts = [part.rpartition("=") for part in given]
+    if not given or given == ["uniform"]:
+        return "uniform" if given else None
     try:
-        shares = {label: float(share) for label, _, share in parts}
+        shares = {label: float(share) for label, _, share in (part.rpartition("=") for part in given)}
     except ValueError:
         shares = {"": 0.0}
     if "" in shares:

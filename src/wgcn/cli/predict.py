@@ -1,4 +1,4 @@
-"""wgcn predict: labels for texts, streamed."""
+"""What wgcn predict does. Without options it runs without typer, which takes as long to load as all the rest."""
 
 from __future__ import annotations
 
@@ -8,44 +8,32 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from wgcn.cli.console import say
-from wgcn.cli.options import Header, ModelFolder, TextColumn
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from wgcn.inference.model import TextModel
 
-__all__ = ["predict"]
+__all__ = ["app", "predict_texts"]
 
 
-def predict(
-    folder: ModelFolder,
-    texts: Annotated[
-        str, typer.Argument(metavar="[FILE|-]", help="Texts to classify; - or nothing: standard input, one per line.")
-    ] = "-",
-    proba: Annotated[bool, typer.Option("--proba", help="Also print the probability of every class.")] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to a file; .csv: with a header and commas."),
-    ] = None,
-    text_column: TextColumn = None,
-    header: Header = True,
+def app() -> None:
+    """Run `wgcn predict DIR [FILE|-]`."""
+    predict_texts(*sys.argv[2:])
+    sys.exit()
+
+
+def predict_texts(
+    folder: str | Path, texts: str = "-", *, proba: bool = False, output: Path | None = None, **columns: Any
 ) -> None:
-    """Classify texts, however many: they are read and answered in batches.
-
-    Prints one label per text; several labels are separated by a comma. With --proba, columns are separated by tabs and
-    have a header. Example: wgcn predict my-model new.csv --proba --output labels.csv
-    """
+    """Write a label for each text of a file, whose columns are as in `read_texts`, or of standard input."""
     from wgcn.files import open_whole
     from wgcn.inference.folder import check_target
     from wgcn.inference.model import TextModel
     from wgcn.text.encode import in_batches
-    from wgcn.text.read import read_texts
 
     if output is not None:
         check_target(output)
@@ -53,7 +41,9 @@ def predict(
     if texts == "-":
         source = (line.decode(errors="replace").rstrip("\r\n") for line in sys.stdin.buffer)
     else:
-        source = read_texts(texts, text_column=text_column, header=header)
+        from wgcn.text.read import read_texts
+
+        source = read_texts(texts, **columns)
     size = 1 if texts == "-" and sys.stdin.isatty() else 1 << 20  # on a terminal, answer after every line
     n_tokens = n_unknown = n_texts = n_empty = 0
     classes = [str(name) for name in model.classes.tolist()]

@@ -18,6 +18,7 @@ from wgcn.errors import InputError
 from wgcn.estimators.preparation import Preparation, Prepared, TextEstimator
 from wgcn.inference.embedding import EmbeddingModel
 from wgcn.linear.space import find_space
+from wgcn.progress import shown, stage
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
 
@@ -89,14 +90,16 @@ class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Iterable[str], y: Any = None) -> WGCNEmbedder:
-        """Learn the vectors of the words from texts, without labels: `y` is ignored."""
-        self._fit(X)
+    def fit(self, X: Iterable[str], y: Any = None, *, verbose: bool = False) -> WGCNEmbedder:
+        """Learn the vectors of the words from texts, without labels: `y` is ignored. `verbose` prints the stages."""
+        with shown(verbose):
+            self._fit(X)
         return self
 
-    def fit_transform(self, X: Iterable[str], y: Any = None) -> npt.NDArray[np.float32]:
-        """Learn from texts and return their vectors; the texts are read once."""
-        terms = self._fit(X).document_terms
+    def fit_transform(self, X: Iterable[str], y: Any = None, *, verbose: bool = False) -> npt.NDArray[np.float32]:
+        """Learn from texts and return their vectors; the texts are read once. `verbose` prints the stages."""
+        with shown(verbose):
+            terms = self._fit(X).document_terms
         return self.model_.embed(terms.data, terms.indices, terms.indptr)
 
     def _fit(self, texts: Iterable[str]) -> Prepared:
@@ -108,13 +111,14 @@ class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
             raise InputError(f"graph_weight must be 0 or above, got {self.graph_weight}.")
         prepared = Preparation.of(self).prepare(checked_texts(texts, "X"))
         assert prepared.word_graph is not None
-        space = find_space(
-            prepared.document_terms,
-            prepared.word_graph.adjacency,
-            n_components=self.n_components,
-            graph_weight=self.graph_weight,
-            random_state=self.random_state,
-        )
+        with stage("Finding vectors"):
+            space = find_space(
+                prepared.document_terms,
+                prepared.word_graph.adjacency,
+                n_components=self.n_components,
+                graph_weight=self.graph_weight,
+                random_state=self.random_state,
+            )
         self.word_graph_, self.vocabulary_ = prepared.word_graph, prepared.vocabulary
         self.word_embeddings_ = np.ascontiguousarray(space.words, np.float32)
         parts = prepared.model_parts(

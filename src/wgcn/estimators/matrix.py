@@ -32,6 +32,7 @@ from wgcn.linear.model import LinearSettings
 from wgcn.linear.training import LinearTask, LinearTraining, train_linear
 from wgcn.linear.tuning import Tuned, Tuning
 from wgcn.network.settings import Callback
+from wgcn.progress import shown
 from wgcn.text.vocabulary import Vocabulary
 
 __all__ = ["MatrixClassifier", "TrainingData", "WGCNClassifier"]
@@ -299,6 +300,7 @@ class WGCNClassifier(MatrixClassifier):
         document_graph: csr_array | None = None,
         unlabeled: csr_array | None = None,
         word_vectors: npt.NDArray[Any] | None = None,
+        verbose: bool = False,
     ) -> WGCNClassifier:
         """Fit the model.
 
@@ -321,12 +323,15 @@ class WGCNClassifier(MatrixClassifier):
         word_vectors : array of shape (n_features, n_values), optional
             Vectors of the words from elsewhere, zeros for a word without one, for the teacher. Of use where most
             documents are unlabelled.
+        verbose : bool, default=False
+            Whether to print the stages of the work with the seconds that each took.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors)
+        with shown(verbose):
+            return self._fit(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors)
 
     def _check_settings(self) -> None:
         check_numbers(self, real=["alpha", "naive_bayes", "C", "teacher", "self_training"])

@@ -24,6 +24,7 @@ from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.association import WEIGHTS, Weight
 from wgcn.inference.embedding import EmbeddingModel
 from wgcn.inference.model import TextModel
+from wgcn.progress import stage
 from wgcn.text.corpus import Corpus, check_ngram_range
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
@@ -95,28 +96,32 @@ class Preparation:
         """
         started = time.perf_counter()
         own, n_jobs = Counted(checked_texts(texts)), self.n_jobs
-        corpus = Corpus.from_texts(
-            chain(own, checked_texts(background)),
-            tokenizer=self.tokenizer,
-            ngram_range=self.ngram_range,
-            rules=self._vocabulary_rules(),
-            n_jobs=n_jobs,
-        )
-        words = corpus.vocabulary
-        if self.min_count is None and np.sum(~words.are_ngrams) > _MANY_WORDS:
-            corpus = corpus.with_words(words.counts >= min(2, words.counts.max()))
+        with stage("Tokenising") as tokenising:
+            corpus = Corpus.from_texts(
+                chain(own, checked_texts(background)),
+                tokenizer=self.tokenizer,
+                ngram_range=self.ngram_range,
+                rules=self._vocabulary_rules(),
+                n_jobs=n_jobs,
+            )
             words = corpus.vocabulary
-        weighting = TermWeighting.from_counts(
-            words.document_counts, len(corpus), sublinear=self.sublinear, norm=self.norm
-        )
-        terms = document_terms(corpus, weighting)
-        if own.n < len(corpus):
-            terms = terms[: own.n]
+            if self.min_count is None and np.sum(~words.are_ngrams) > _MANY_WORDS:
+                corpus = corpus.with_words(words.counts >= min(2, words.counts.max()))
+                words = corpus.vocabulary
+            tokenising.detail = f"{len(corpus):,} texts, {corpus.n_tokens:,} tokens, {len(words):,} words and n-grams"
+        with stage("Weighting terms"):
+            weighting = TermWeighting.from_counts(
+                words.document_counts, len(corpus), sublinear=self.sublinear, norm=self.norm
+            )
+            terms = document_terms(corpus, weighting)
+            terms = terms if own.n == len(corpus) else terms[: own.n]
         graph = None
         if with_graph:
-            nodes, rules = corpus.with_words(self.nodes(words)), self._edge_rules()
-            graph = WordGraph.from_corpus(nodes, window=self.window, weight=self.weight, rules=rules, n_jobs=n_jobs)
-            graph = graph.among(words)
+            with stage("Counting windows") as counting:
+                nodes, rules = corpus.with_words(self.nodes(words)), self._edge_rules()
+                graph = WordGraph.from_corpus(nodes, window=self.window, weight=self.weight, rules=rules, n_jobs=n_jobs)
+                graph = graph.among(words)
+                counting.detail = f"{graph.adjacency.nnz:,} weights of the word graph"
         seconds = time.perf_counter() - started
         return Prepared(self, words, weighting, terms, graph, len(corpus) - own.n, seconds)
 

@@ -20,6 +20,7 @@ from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
 from wgcn.linear.tuning import Tuning
+from wgcn.progress import shown
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
 
@@ -123,6 +124,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         background: Iterable[str] = (),
         document_graph: csr_array | None = None,
         vectors: Mapping[str, npt.ArrayLike] | None = None,
+        verbose: bool = False,
     ) -> WGCNTextClassifier:
         """Fit the model.
 
@@ -143,6 +145,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         vectors : mapping from str to array, optional
             Vectors of words from elsewhere, such as GloVe's, for the teacher: they help where few texts are labelled.
             Prediction needs none.
+        verbose : bool, default=False
+            Whether to print the stages of the work with the seconds that each took.
 
         Returns
         -------
@@ -155,21 +159,22 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         own = Counted(checked_texts(X, "X"))
         _check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
         checked_weights(sample_weight, n_labels)
-        prepared = preparation.prepare(
-            chain(own, checked_texts(unlabeled, "unlabeled")),
-            background=checked_texts(background, "background"),
-            with_graph=document_graph is None,
-        )
-        _check_lengths(own.n, n_labels)
-        started = time.perf_counter()
-        classifier.fit(
-            prepared.document_terms[:n_labels],
-            labels,
-            sample_weight,
-            word_graph=prepared.word_graph if document_graph is None else prepared.citation_graph(document_graph),
-            unlabeled=prepared.document_terms[n_labels:],
-            word_vectors=None if vectors is None else prepared.word_vectors(vectors),
-        )
+        with shown(verbose):
+            prepared = preparation.prepare(
+                chain(own, checked_texts(unlabeled, "unlabeled")),
+                background=checked_texts(background, "background"),
+                with_graph=document_graph is None,
+            )
+            _check_lengths(own.n, n_labels)
+            started = time.perf_counter()
+            classifier.fit(
+                prepared.document_terms[:n_labels],
+                labels,
+                sample_weight,
+                word_graph=prepared.word_graph if document_graph is None else prepared.citation_graph(document_graph),
+                unlabeled=prepared.document_terms[n_labels:],
+                word_vectors=None if vectors is None else prepared.word_vectors(vectors),
+            )
         settings = self.get_params(deep=False)
         del settings["tune"], settings["n_jobs"]
         if classifier.tuned_ is not None:

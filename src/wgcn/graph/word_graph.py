@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -99,7 +98,6 @@ class WordGraph:
         rules: EdgeRules | None = None,
         normalized: bool = True,
         n_jobs: int | None = None,
-        progress: Callable[[float], Any] | None = None,
     ) -> WordGraph:
         """Build the graph of a corpus.
 
@@ -117,8 +115,6 @@ class WordGraph:
             Whether to normalise symmetrically, as every model here expects.
         n_jobs : int, optional
             Threads; by default, and for -1, as many as there are cores, for -2 one less.
-        progress : callable, optional
-            Called with the share of the work done since the last call.
         """
         if weight not in WEIGHTS:
             raise InputError(f"Unknown weight {weight!r}. Use one of {', '.join(WEIGHTS)}.")
@@ -127,7 +123,7 @@ class WordGraph:
 
             terms = document_terms(corpus, "tfidf" if weight == "cosine" else "count")
             return cls.from_documents(terms, corpus.vocabulary, weight=weight, rules=rules, normalized=normalized)
-        counts = WindowCounts.from_corpus(corpus, window, n_jobs=n_jobs, progress=progress)
+        counts = WindowCounts.from_corpus(corpus, window, n_jobs=n_jobs)
         return cls.from_counts(counts, weight=weight, rules=rules, normalized=normalized, n_jobs=n_jobs)
 
     @classmethod

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from wgcn.inference.model import TextModel
     from wgcn.inference.terms import TextTerms
 
-__all__ = ["embedder_card", "model_card"]
+__all__ = ["embedder_card", "model_card", "model_rows"]
 
 _MODEL = """\
 # A wgcn text classifier
@@ -54,8 +54,8 @@ Vectors have length 1; that of a text without a known word is 0.
 """
 
 
-def model_card(model: TextModel) -> str:
-    """Return the README.md of a model folder."""
+def model_rows(model: TextModel) -> dict[str, str]:
+    """Return what a model was fitted to and what came of it, as names with values."""
     report = model.report
     n_ngrams, n_background = int(model.vocabulary.are_ngrams.sum()), report.get("n_background", 0)
     accuracy, several = report.get("held_out_accuracy"), " (a document may have several)" * model.scorer.multilabel
@@ -73,9 +73,14 @@ def model_card(model: TextModel) -> str:
         else f"{accuracy:.2%} of {report['n_held_out']:,}",
         "settings chosen": _tuned(report.get("tuned")),
     }
+    return {name: value for name, value in rows.items() if value}
+
+
+def model_card(model: TextModel) -> str:
+    """Return the README.md of a model folder."""
     shares = zip(model.classes.tolist(), model.scorer.prior.tolist(), strict=True)
     classes = "\n".join(f"- {json.dumps(name, ensure_ascii=False)}: {share:.2%}" for name, share in shares)
-    return _card(_MODEL, model, rows, classes=classes)
+    return _card(_MODEL, model, model_rows(model), classes=classes)
 
 
 def embedder_card(model: EmbeddingModel) -> str:
@@ -89,14 +94,14 @@ def embedder_card(model: EmbeddingModel) -> str:
 
 
 def _card(template: str, model: TextTerms, rows: dict[str, str], **parts: str) -> str:
-    """Fill in a template: a table of the rows that are not empty, and the settings."""
+    """Fill in a template: a table of the rows, and the settings."""
     report = model.report
     rows |= {
         "edges of the word graph": f"{report.get('n_edges', 0):,}",
         "time to fit": f"{report.get('seconds', 0):.1f} s",
         "made": f"{report.get('date', 'unknown')}, wgcn {report.get('version', 'unknown')}",
     }
-    table = "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items() if value)])
+    table = "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())])
     settings = "\n".join(f"- `{name}`: `{json.dumps(value)}`" for name, value in sorted(model.settings.items()))
     return template.format(table=table, settings=settings, **parts)
 

@@ -29,6 +29,7 @@ from wgcn.linear.model import LinearFit, LinearSettings, fit_linear, graph_scale
 from wgcn.linear.splits import Rows, cross_validation_parts, held_out_mask
 from wgcn.linear.teacher import Taught, Teacher, sample_unlabelled
 from wgcn.linear.tuning import Settings, Tuned, Tuning, tune
+from wgcn.progress import stage
 
 __all__ = ["LinearTask", "LinearTrained", "LinearTraining", "calibrate", "train_linear"]
 
@@ -103,13 +104,18 @@ def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
     used = task.weight > 0
     if not used.all():  # no fold may have only documents of weight 0
         task = replace(task, terms=task.terms[used], targets=task.targets[used], weight=task.weight[used])
-    trainer = _Trainer(task, training)
-    tuned = trainer.tune(training.tuning) if training.tuning is not None else None
+    trainer, tuned = _Trainer(task, training), None
+    if training.tuning is not None:
+        with stage("Choosing settings"):
+            tuned = trainer.tune(training.tuning)
     if trainer.calibrates_by_teacher:
         scorer, fits = trainer.train(trainer.rows)
-        calibration = trainer.calibrate_by_teacher(scorer)
+        with stage("Calibrating by the teacher"):
+            calibration = trainer.calibrate_by_teacher(scorer)
     else:
-        calibration, start = trainer.calibrate_by_holding_out()
+        with stage("Calibrating") as calibrating:
+            calibration, start = trainer.calibrate_by_holding_out()
+            calibrating.detail = f"{calibration.n_documents:,} documents held out"
         scorer, fits = trainer.train(trainer.rows, start)
     scorer = replace(scorer, sharpness=calibration.sharpness)
     if training.class_prior is not None:
@@ -131,7 +137,8 @@ class _Trainer:
         self.teacher: Teacher | None = None
         if n_unlabelled and task.adjacency.nnz and (training.teacher > 0 or training.tuning is not None):
             everything = csr_array(vstack([task.terms, self.unlabelled]))
-            self.teacher = Teacher(everything, task.adjacency, task.word_vectors)
+            with stage("Finding similar documents", f"{everything.shape[0]:,} documents"):
+                self.teacher = Teacher(everything, task.adjacency, task.word_vectors)
         self._taught: dict[bytes, Taught] = {}  # by rows: in tuning, the same ones come again and again
 
     def tune(self, tuning: Tuning) -> Tuned:
@@ -260,17 +267,19 @@ class _Trainer:
     def _fit(
         self, terms: csr_array, targets: Floats, weight: Floats, taught: Taught | None, start: Floats | None
     ) -> LinearFit:
-        return fit_linear(
-            terms,
-            targets[:, 1:] if self.binary else targets,
-            self.task.adjacency,
-            self.settings,
-            sample_weight=weight,
-            scale=self.scale,
-            taught=taught,
-            start=start,
-            n_jobs=self.training.n_jobs,
-        )
+        n, n_unlabelled = terms.shape[0], max(terms.shape[0] - len(self.rows), 0)
+        with stage("Self-training" if n_unlabelled else "Fitting", f"{n:,} documents"):
+            return fit_linear(
+                terms,
+                targets[:, 1:] if self.binary else targets,
+                self.task.adjacency,
+                self.settings,
+                sample_weight=weight,
+                scale=self.scale,
+                taught=taught,
+                start=start,
+                n_jobs=self.training.n_jobs,
+            )
 
     def _scorer(self, fitted: LinearFit, rows: Rows) -> Scorer:
         table, bias = fitted.word_embeddings, fitted.bias

@@ -5,15 +5,18 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.progress import TaskID
 from rich.table import Table
 
-from wgcn.cli.console import out, say, steps
+from wgcn.cli.console import say, steps
 from wgcn.errors import InputError
 
 __all__ = ["app"]
 
 app = typer.Typer(help="List the data sets of the paper, and download them.", no_args_is_help=True)
+
+out = Console(highlight=False, soft_wrap=True)
 
 ALL = "all"
 ABSENT = "not here"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wgcn.cli.console import out, say, steps
+from wgcn.cli.console import say, steps
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -93,7 +93,7 @@ def reproduce(
             except KeyboardInterrupt:
                 say("Interrupted. The finished runs are saved; repeat the command to continue.")
                 raise
-        out.print(path.read_text(encoding="utf-8"), markup=False)
+        print(path.read_text(encoding="utf-8"))
         say(f"Report: {path}")
     write_overview(output)
 

@@ -1,4 +1,4 @@
-"""wgcn evaluate and wgcn info: how good a model is, and what it is."""
+"""wgcn predict, evaluate, extend and info: what is done with a model."""
 
 from collections import Counter
 from pathlib import Path
@@ -6,12 +6,35 @@ from typing import Annotated
 
 import typer
 
-from wgcn.cli.console import say, show
+from wgcn.cli.console import say, show, stages
 from wgcn.cli.fit import read_labelled
-from wgcn.cli.options import Header, LabelColumn, LabelSeparator, ModelFolder, TextColumn
+from wgcn.cli.options import Header, LabelColumn, LabelSeparator, ModelFolder, TextColumn, TextFiles, read_files
+from wgcn.cli.predict import predict_texts
 from wgcn.errors import InputError
+from wgcn.progress import stage
 
-__all__ = ["evaluate", "info"]
+__all__ = ["evaluate", "extend", "info", "predict"]
+
+
+def predict(
+    folder: ModelFolder,
+    texts: Annotated[
+        str, typer.Argument(metavar="[FILE|-]", help="Texts to classify; - or nothing: standard input, one per line.")
+    ] = "-",
+    proba: Annotated[bool, typer.Option("--proba", help="Also print the probability of every class.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to a file; .csv: with a header and commas."),
+    ] = None,
+    text_column: TextColumn = None,
+    header: Header = True,
+) -> None:
+    """Classify texts, however many: they are read and answered in batches.
+
+    Prints one label per text; several labels are separated by a comma. With --proba, columns are separated by tabs and
+    have a header. Example: wgcn predict my-model new.csv --proba --output labels.csv
+    """
+    predict_texts(folder, texts, proba=proba, output=output, text_column=text_column, header=header)
 
 
 def evaluate(
@@ -51,13 +74,8 @@ def evaluate(
     rows = [(text, label if isinstance(label, list) else [label]) for text, label in found if label is not None]
     rows = _known_only(rows, names, skip_unknown)
     guess = model.scorer.decide(model.scores(text for text, _ in rows))
-    truth = np.zeros_like(guess)
-    for i, (_, labels) in enumerate(rows):
-        places = [names.index(label) for label in labels]
-        if model.scorer.multilabel:
-            truth[i, places] = 1
-        else:
-            truth[i] = places[0]
+    truth = np.array([[name in labels for name in names] for _, labels in rows], np.int64)  # (texts, classes)
+    truth = truth if model.scorer.multilabel else truth.argmax(axis=1)
     every = range(len(names))
     macro = f1_score(truth, guess, average="macro", zero_division=0, labels=every)
     show({"texts": f"{len(rows):,}", "accuracy": f"{accuracy_score(truth, guess):.2%}", "macro F1": f"{macro:.2%}\n"})
@@ -81,6 +99,34 @@ def _known_only(rows: list[tuple[str, list[str]]], names: list[str], skip_unknow
     if not kept:
         raise InputError("No text with a known label is left to measure.")
     return kept
+
+
+def extend(
+    folder: ModelFolder,
+    texts: TextFiles,
+    *,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write the new model to.")],
+    min_count: Annotated[int, typer.Option(min=1, help="Add words that occur at least this often in the texts.")] = 2,
+    text_column: TextColumn = None,
+    header: Header = True,
+) -> None:
+    """Add words to a model that it does not know, without training.
+
+    Example: wgcn extend my-model more.csv --text-column body --output larger-model
+    """
+    from wgcn.inference.folder import check_target
+    from wgcn.inference.model import TextModel
+
+    check_target(output, "model")
+    model = TextModel.load(folder)
+    more = read_files(texts, text_column, header)
+    with stages(), stage("Adding words"):
+        larger = model.extend(more, min_count)
+    larger.save(output)
+    added = larger.extensions[len(model.extensions) :]
+    n_texts = f" from {added[0]['texts']:,} texts" if added else ": the texts have none that can be added"
+    show({"words added": f"{len(larger.vocabulary) - len(model.vocabulary):,}{n_texts}"})
+    say(f"The model is in {output}. Use it: wgcn predict {output} FILE")
 
 
 def info(folder: ModelFolder) -> None:
