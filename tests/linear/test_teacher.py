@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 from threadpoolctl import threadpool_limits
 
-from wgcn.linear import teacher
+from wgcn.linear import neighbours, teacher
 from wgcn.linear.space import find_space
-from wgcn.linear.teacher import Taught, Teacher, sample_unlabelled
+from wgcn.linear.teacher import Taught, Teacher
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -96,18 +96,19 @@ def assert_alike(taught: Taught, expected: Taught, atol: float = 1e-3) -> None:
 
 
 @pytest.mark.parametrize("with_graph", [False, True])
-@pytest.mark.parametrize(("neighbours", "block"), [(5, 7), (40, 2000), (60, 40)])
+@pytest.mark.parametrize(("n_near", "block"), [(5, 7), (40, 2000), (60, 40)])
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=20)
-def test_it_teaches_what_the_dense_reference_does(with_graph: bool, neighbours: int, block: int, seed: int) -> None:
+def test_it_teaches_what_the_dense_reference_does(with_graph: bool, n_near: int, block: int, seed: int) -> None:
     terms, adjacency = documents(seed=seed), graph(seed=seed + 1) if with_graph else None
     targets, labelled = classes([0, 0, 0, 1, 1, 2]), np.arange(6)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(teacher, "_NEIGHBOURS", neighbours)
+        patch.setattr(teacher, "_NEIGHBOURS", n_near)
         patch.setattr(teacher, "_BLOCK", block)
+        patch.setattr(neighbours, "_BLOCK", block)
         taught = Teacher(terms, adjacency).teach(targets, labelled)
     assert (taught.word_scores.shape, taught.bias.shape) == ((15, 3), (3,))
-    assert_alike(taught, reference(terms, adjacency, targets, labelled, neighbours))
+    assert_alike(taught, reference(terms, adjacency, targets, labelled, n_near))
 
 
 def test_some_of_the_labelled_documents_can_be_taken_as_unlabelled() -> None:
@@ -283,17 +284,6 @@ def test_the_scores_have_the_bits_that_they_had_the_first_time() -> None:
     for taught in (once.teach(targets, labelled), twice.teach(targets, labelled)):
         assert taught.word_scores.tobytes() == expected.word_scores.tobytes()
         assert taught.bias.tobytes() == expected.bias.tobytes()
-
-
-@pytest.mark.parametrize(
-    ("most", "n_labelled", "taken"),
-    [(12, 4, [0, 5, 10, 15, 20, 25, 30, 35]), (5, 4, [0]), (4, 4, []), (3, 6, []), (40, 4, range(36))],
-)
-def test_all_labelled_documents_and_some_others_take_part(
-    monkeypatch: pytest.MonkeyPatch, most: int, n_labelled: int, taken: list[int]
-) -> None:
-    monkeypatch.setattr(teacher, "_MOST_DOCUMENTS", most)
-    assert sample_unlabelled(36, n_labelled).tolist() == list(taken)
 
 
 @pytest.mark.parametrize("n", [2, 3])
