@@ -286,6 +286,23 @@ def test_the_scores_have_the_bits_that_they_had_the_first_time() -> None:
         assert taught.bias.tobytes() == expected.bias.tobytes()
 
 
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_the_scores_have_the_same_bits_for_any_number_of_threads(n_jobs: int) -> None:
+    targets, labelled = classes([0, 1, 2, 0]), np.arange(4)
+    one, more = (Teacher(documents(400, 60), graph(60), n_jobs=n).teach(targets, labelled) for n in (1, n_jobs))
+    assert one.word_scores.tobytes() == more.word_scores.tobytes()
+    assert one.bias.tobytes() == more.bias.tobytes()
+
+
+def test_of_many_documents_each_keeps_its_own_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Trees put documents in another order.
+    monkeypatch.setattr(neighbours, "_MOST_EXACT", 100)
+    monkeypatch.setattr(neighbours, "_BLOCK", 60)
+    terms, topics = clusters(150)
+    taught = Teacher(terms, None).teach(classes(topics[:6].tolist()), np.arange(6))
+    assert np.array_equal(taught.scores(terms).argmax(axis=1), topics)
+
+
 @pytest.mark.parametrize("n", [2, 3])
 def test_very_few_documents_are_enough(n: int) -> None:
     terms = csr_array(np.eye(3, dtype=np.float32)[:n])

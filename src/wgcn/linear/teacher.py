@@ -78,7 +78,9 @@ class Teacher:
         with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
             rows = multiply(terms, self._table, pool)
             self._gram = _gram(rows)
-            self._graph = nearest_documents(space.place(rows), _NEIGHBOURS, pool)
+            nearest = nearest_documents(space.place(rows), _NEIGHBOURS, pool)
+        del rows  # of very many documents, it is the largest matrix
+        self._order, self._graph = nearest.order, nearest.graph()
 
     def teach(self, targets: Floats, labelled: Rows, class_prior: Floats | None = None) -> Taught:
         """Spread the labels and learn from all documents.
@@ -103,14 +105,16 @@ class Teacher:
 
     def _spread(self, targets: Floats, labelled: Rows, class_prior: Floats | None, pool: ThreadPoolExecutor) -> Floats:
         """Return P, the shares of the classes that reached each document: 0 where none did."""
-        spread = np.zeros((self._terms.shape[0], targets.shape[1]), np.float32)
-        spread[labelled] = targets
+        places = np.argsort(self._order)  # in the graph
+        spread = np.zeros((len(places), targets.shape[1]), np.float32)
+        spread[places[labelled]] = targets
         product = np.empty_like(spread)
         for _ in range(_STEPS):
             multiply(self._graph, spread, pool, product)
             product *= np.float32(_SPREADING)
-            product[labelled] += np.float32(1 - _SPREADING) * targets
+            product[places[labelled]] += np.float32(1 - _SPREADING) * targets
             spread, product = product, spread
+        spread = spread[places]
         # A class that spreads easily would get more documents than its share.
         expected = targets.mean(axis=0) if class_prior is None else class_prior
         spread *= (expected / np.maximum(spread.sum(axis=0, dtype=np.float64), 1e-12)).astype(np.float32)
