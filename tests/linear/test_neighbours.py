@@ -94,7 +94,7 @@ def test_each_document_is_in_one_part_and_no_part_is_large_or_small(n: int, seed
     rows = np.full((n, 4), 0.5, np.float32) if alike else topics(n, columns=4, seed=seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(neighbours, "_BLOCK", 20)
-        parts = neighbours._split(rows, seed)
+        parts = neighbours._parts(rows, np.arange(n, dtype=np.int32), np.random.default_rng(seed))
     assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(n))
     assert all(min(10, n) <= len(part) <= 20 for part in parts)
     assert all((np.diff(part) > 0).all() for part in parts)

@@ -17,13 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
+from sklearn.utils import check_random_state
 
 from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.inference.terms import Floats
 from wgcn.linear.kernels import multiply
 
-__all__ = ["WordSpace", "find_space", "scaled", "unit_rows"]
+__all__ = ["WordSpace", "find_space", "scaled"]
 
 _MOST_DOCUMENTS = 50_000  # for the singular vectors; more change them little
 _ROUNDING = 1e-10  # share of squared length below which there is nothing
@@ -85,18 +86,19 @@ def find_space(
     return own.joined(scaled(terms, neighbours), float(graph_weight))
 
 
-def _singular_vectors(terms: csr_array, rank: int, seed: int, pool: ThreadPoolExecutor) -> Floats:
+def _singular_vectors(terms: csr_array, rank: int, random_state: int, pool: ThreadPoolExecutor) -> Floats:
     """Return the first right singular vectors of X, (words, rank), by subspace iteration (Halko et al. 2011).
 
-    Written by hand because scikit-learn's takes twice the time: it multiplies on one thread, and decomposes matrices
-    with a row per word.
+    Written by hand because scikit-learn's runs on one thread, and takes twice the CPU time.
     """
     transposed, n_columns = csr_array(terms.T), min(rank + _MORE_COLUMNS, *terms.shape)
-    start = np.random.default_rng(seed).standard_normal((terms.shape[1], n_columns), np.float32)
-    rows = multiply(terms, start, pool)
+    start = check_random_state(random_state).standard_normal((terms.shape[1], n_columns))
+    rows = multiply(terms, start.astype(np.float32), pool)
     for _ in range(_ITERATIONS):
         rows = multiply(terms, multiply(transposed, _orthonormal(rows), pool), pool)
-    return _orthonormal(multiply(transposed, _orthonormal(rows), pool))[:, :rank].copy()
+    vectors = _orthonormal(multiply(transposed, _orthonormal(rows), pool))[:, :rank]
+    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(rank)]
+    return np.asarray(vectors * np.sign(largest))  # the signs are arbitrary, but should not change
 
 
 def _orthonormal(columns: Floats) -> Floats:
@@ -123,10 +125,3 @@ def scaled(terms: csr_array, block: Floats) -> Floats:
     """Return word vectors that make documents about 1 long."""
     length = float(np.linalg.norm(terms[:1000] @ block, axis=1).mean())
     return np.asarray(block / np.float32(length)) if length > 0 else block
-
-
-def unit_rows(rows: Floats) -> Floats:
-    """Return rows of length 1; rows of zeros stay zero."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit: Floats = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
-    return unit

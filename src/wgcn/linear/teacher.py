@@ -20,12 +20,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import normalize
 
 from wgcn.cores import n_threads
 from wgcn.inference.terms import Floats
 from wgcn.linear.kernels import multiply
 from wgcn.linear.neighbours import nearest_documents
-from wgcn.linear.space import find_space, scaled, unit_rows
+from wgcn.linear.space import find_space, scaled
 from wgcn.linear.splits import Rows, few_labels
 
 __all__ = ["Taught", "Teacher", "sample_unlabelled"]
@@ -66,8 +67,11 @@ class Teacher:
         self._n_words, self._n_jobs = terms.shape[1], n_jobs
         self._words = np.arange(self._n_words)
         if adjacency is not None:
-            self._words = np.flatnonzero(np.diff(adjacency.indptr) > 0)
-            terms, adjacency = terms[:, self._words], _among(self._words, adjacency)
+            has_edges = np.diff(adjacency.indptr) > 0
+            self._words, places = np.flatnonzero(has_edges), np.cumsum(has_edges, dtype=np.int32) - 1
+            # scipy's indexing of both sides takes six times as long.
+            edges = adjacency.data, places[adjacency.indices], np.append(adjacency.indptr[self._words], adjacency.nnz)
+            terms, adjacency = terms[:, self._words], csr_array(edges, shape=(len(self._words), len(self._words)))
         space = find_space(terms, adjacency, n_components=_COMPONENTS, graph_weight=_GRAPH_WEIGHT, n_jobs=n_jobs)
         self._vectors: Floats | None = None  # (words, values)
         if vectors is not None:
@@ -125,7 +129,7 @@ class Teacher:
 
     def _least_squares(self, shares: Floats, pool: ThreadPoolExecutor) -> tuple[Floats, Floats]:
         """Return weights and intercept of ridge regression of the documents that labels reached."""
-        reached = shares.any(axis=1)
+        reached = np.asarray(shares.any(axis=1))
         n_reached = int(reached.sum())
         targets = np.column_stack([2 * shares - reached[:, None], reached]).astype(np.float32)  # 0 where none did
         sums = self._table.T @ multiply(self._transposed, targets, pool)
@@ -142,14 +146,6 @@ class Teacher:
 def sample_unlabelled(n_unlabelled: int, n_labelled: int) -> Rows:
     """Return which unlabelled documents take part: all."""
     return np.arange(n_unlabelled)
-
-
-def _among(words: Rows, adjacency: csr_array) -> csr_array:
-    """Return the graph of the words that have edges, which scipy's indexing takes six times as long for."""
-    places = np.zeros(adjacency.shape[0], adjacency.indices.dtype)
-    places[words] = np.arange(len(words))
-    offsets = np.append(adjacency.indptr[words], adjacency.indptr[-1:])
-    return csr_array((adjacency.data, places[adjacency.indices], offsets), shape=(len(words), len(words)))
 
 
 def _gram(rows: Floats) -> Floats:
@@ -170,7 +166,7 @@ def _regression(rows: Floats, targets: Floats) -> tuple[Floats, Floats]:
         return weights, bias
     with few_labels():  # in double precision, the solver converges sooner
         model = LogisticRegression(C=_REGRESSION_C, max_iter=2000)
-        model.fit(unit_rows(rows).astype(np.float64), codes)
+        model.fit(normalize(rows.astype(np.float64)), codes)
     sides = [-1, 1] if len(present) == 2 else 1  # scikit-learn has one column for two classes
     weights[:, present], bias[present] = model.coef_.T * sides, model.intercept_ * sides
     return weights, bias
