@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 from scipy.sparse import csr_array
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from wgcn.inference.terms import Floats
 
@@ -52,7 +51,10 @@ class Nearest(NamedTuple):
 
 
 def nearest_documents(positions: Floats, n_near: int, pool: ThreadPoolExecutor) -> Nearest:
-    """Return the `n_near` nearest documents of each, from rows of length 1 or 0; none at a right angle or beyond."""
+    """Return the `n_near` nearest documents of each, from rows of length 1 or 0; none at a right angle or beyond.
+
+    The threads are those of the pool: BLAS should have one, as in `wgcn.linear.space.threads`.
+    """
     n_rows, exact = len(positions), len(positions) <= _MOST_EXACT
     everything = np.arange(n_rows, dtype=np.int32)
     near = np.full((n_rows, min(n_near, n_rows - 1)), -1, np.int32)
@@ -62,11 +64,9 @@ def nearest_documents(positions: Floats, n_near: int, pool: ThreadPoolExecutor) 
         own = positions[rows]
         _keep_nearest(own @ (positions if exact else own).T, rows, everything if exact else rows, near, cosines)
 
-    # Each row is one thread's, so the result does not depend on the number of threads.
-    with threadpool_limits(1, "blas"):
-        once, randoms = [np.array_split(everything, -(-n_rows // _BLOCK))], map(np.random.default_rng, range(_TREES))
-        for parts in once if exact else pool.map(lambda random: _parts(positions, everything, random), randoms):
-            list(pool.map(search, parts))
+    once, randoms = [np.array_split(everything, -(-n_rows // _BLOCK))], map(np.random.default_rng, range(_TREES))
+    for parts in once if exact else pool.map(lambda random: _parts(positions, everything, random), randoms):
+        list(pool.map(search, parts))  # a row is one thread's: their number does not change the result
     order, places = np.concatenate(parts), np.append(everything, np.int32(-1))
     places[order] = everything
     return Nearest(order, places[near[order]], cosines[order])

@@ -12,19 +12,22 @@ direction, which B leaves out where it stands out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.inference.terms import Floats
 from wgcn.linear.kernels import multiply
 
-__all__ = ["WordSpace", "find_space", "scaled"]
+__all__ = ["WordSpace", "find_space", "scaled", "threads"]
 
 _MOST_DOCUMENTS = 50_000  # for the singular vectors; more change them little
 _ROUNDING = 1e-10  # share of squared length below which there is nothing
@@ -57,6 +60,13 @@ class WordSpace(NamedTuple):
         return rows
 
 
+@contextmanager
+def threads(n_jobs: int | None) -> Iterator[ThreadPoolExecutor]:
+    """Give threads, and BLAS only one: its own wait for each other at small matrices, for seconds on busy cores."""
+    with ThreadPoolExecutor(n_threads(n_jobs)) as pool, threadpool_limits(1, "blas"):
+        yield pool
+
+
 def find_space(
     terms: csr_array,
     adjacency: csr_array | None,
@@ -77,7 +87,7 @@ def find_space(
     if n_documents > _MOST_DOCUMENTS:
         terms = terms[np.linspace(0, n_documents - 1, _MOST_DOCUMENTS).astype(int)]
     rank = min(n_components if adjacency is None else n_components // 2, n_words, terms.shape[0])
-    with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
+    with threads(n_jobs) as pool:
         vectors = _singular_vectors(terms, rank, random_state, pool)
         own = WordSpace(scaled(terms, vectors), (1.0,), (rank,))
         if adjacency is None:

@@ -22,11 +22,10 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
-from wgcn.cores import n_threads
 from wgcn.inference.terms import Floats
 from wgcn.linear.kernels import multiply
 from wgcn.linear.neighbours import nearest_documents
-from wgcn.linear.space import find_space, scaled
+from wgcn.linear.space import find_space, scaled, threads
 from wgcn.linear.splits import Rows, few_labels
 
 __all__ = ["Taught", "Teacher", "sample_unlabelled"]
@@ -79,7 +78,7 @@ class Teacher:
             space = space.joined(self._vectors, _VECTOR_WEIGHT)
         self._table = space.words  # E, (words, columns)
         self._terms, self._transposed = terms, csr_array(terms.T)
-        with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
+        with threads(n_jobs) as pool:
             rows = multiply(terms, self._table, pool)
             self._gram = _gram(rows)
             nearest = nearest_documents(space.place(rows), _NEIGHBOURS, pool)
@@ -92,7 +91,7 @@ class Teacher:
         `targets`, of shape (labelled documents, classes), are those of the documents `labelled`. `class_prior` are the
         shares of the classes among all documents, by default those among the labels.
         """
-        with ThreadPoolExecutor(n_threads(self._n_jobs)) as pool:
+        with threads(self._n_jobs) as pool:
             shares = self._spread(targets, labelled, class_prior, pool)
             weights, bias = self._least_squares(shares, pool)
             scores = self._table @ weights
