@@ -42,6 +42,7 @@ class Fitted:
         self.fit: LinearFit = fit_linear(terms, self.columns, adjacency, self.settings)
 
     def scores(self, terms: csr_array) -> Floats:
+        """Return the scores of documents, one column per class."""
         return both(np.asarray(terms @ self.fit.word_embeddings + self.fit.bias))
 
     def leave_one_out(self) -> Floats:

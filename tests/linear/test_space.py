@@ -125,6 +125,29 @@ def test_a_second_call_gives_the_same_bits(with_graph: bool) -> None:
     assert once.documents(documents()).tobytes() == twice.documents(documents()).tobytes()
 
 
+@pytest.mark.parametrize("with_graph", [False, True])
+def test_the_bits_are_the_same_for_any_number_of_threads(with_graph: bool) -> None:
+    terms, adjacency = documents(900, 80), graph(80) if with_graph else None
+    one, three = (find_space(terms, adjacency, n_components=40, n_jobs=n) for n in (1, 3))
+    assert one.words.tobytes() == three.words.tobytes()
+
+
+def test_documents_that_are_all_alike_span_one_column() -> None:
+    terms = csr_array(np.full((9, 4), 0.5, np.float32))
+    found = find_space(terms, csr_array(np.eye(4, dtype=np.float32)), n_components=6)
+    assert found.words.shape == (4, 6)
+    np.testing.assert_allclose(np.abs(found.words[:, 0]), 0.5, atol=1e-5)
+    assert not found.words[:, 1:3].any()
+
+
+def test_a_further_block_has_its_weight_in_the_angles() -> None:
+    terms = documents()
+    own, more = find_space(terms, None, n_components=6), np.random.default_rng(0).random((15, 4), np.float32)
+    rows = own.joined(more, 2.0).documents(terms)
+    cosines = [unit(terms @ words) @ unit(terms @ words).T for words in (own.words, more)]
+    np.testing.assert_allclose(rows @ rows.T, np.average(cosines, axis=0, weights=[1, 4]), atol=1e-5)
+
+
 def test_another_start_leads_to_the_same_angles() -> None:
     terms = documents()
     rows, others = (find_space(terms, None, n_components=6, random_state=seed).documents(terms) for seed in (0, 1))

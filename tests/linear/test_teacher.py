@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 from threadpoolctl import threadpool_limits
 
-from wgcn.linear import teacher
+from wgcn.linear import neighbours, teacher
 from wgcn.linear.space import find_space
-from wgcn.linear.teacher import Taught, Teacher, sample_unlabelled
+from wgcn.linear.teacher import Taught, Teacher
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -96,18 +96,19 @@ def assert_alike(taught: Taught, expected: Taught, atol: float = 1e-3) -> None:
 
 
 @pytest.mark.parametrize("with_graph", [False, True])
-@pytest.mark.parametrize(("neighbours", "block"), [(5, 7), (40, 2000), (60, 40)])
+@pytest.mark.parametrize(("n_near", "block"), [(5, 7), (40, 2000), (60, 40)])
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=20)
-def test_it_teaches_what_the_dense_reference_does(with_graph: bool, neighbours: int, block: int, seed: int) -> None:
+def test_it_teaches_what_the_dense_reference_does(with_graph: bool, n_near: int, block: int, seed: int) -> None:
     terms, adjacency = documents(seed=seed), graph(seed=seed + 1) if with_graph else None
     targets, labelled = classes([0, 0, 0, 1, 1, 2]), np.arange(6)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(teacher, "_NEIGHBOURS", neighbours)
+        patch.setattr(teacher, "_NEIGHBOURS", n_near)
         patch.setattr(teacher, "_BLOCK", block)
+        patch.setattr(neighbours, "_BLOCK", block)
         taught = Teacher(terms, adjacency).teach(targets, labelled)
     assert (taught.word_scores.shape, taught.bias.shape) == ((15, 3), (3,))
-    assert_alike(taught, reference(terms, adjacency, targets, labelled, neighbours))
+    assert_alike(taught, reference(terms, adjacency, targets, labelled, n_near))
 
 
 def test_some_of_the_labelled_documents_can_be_taken_as_unlabelled() -> None:
@@ -285,15 +286,21 @@ def test_the_scores_have_the_bits_that_they_had_the_first_time() -> None:
         assert taught.bias.tobytes() == expected.bias.tobytes()
 
 
-@pytest.mark.parametrize(
-    ("most", "n_labelled", "taken"),
-    [(12, 4, [0, 5, 10, 15, 20, 25, 30, 35]), (5, 4, [0]), (4, 4, []), (3, 6, []), (40, 4, range(36))],
-)
-def test_all_labelled_documents_and_some_others_take_part(
-    monkeypatch: pytest.MonkeyPatch, most: int, n_labelled: int, taken: list[int]
-) -> None:
-    monkeypatch.setattr(teacher, "_MOST_DOCUMENTS", most)
-    assert sample_unlabelled(36, n_labelled).tolist() == list(taken)
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_the_scores_have_the_same_bits_for_any_number_of_threads(n_jobs: int) -> None:
+    targets, labelled = classes([0, 1, 2, 0]), np.arange(4)
+    one, more = (Teacher(documents(400, 60), graph(60), n_jobs=n).teach(targets, labelled) for n in (1, n_jobs))
+    assert one.word_scores.tobytes() == more.word_scores.tobytes()
+    assert one.bias.tobytes() == more.bias.tobytes()
+
+
+def test_of_many_documents_each_keeps_its_own_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Trees put documents in another order.
+    monkeypatch.setattr(neighbours, "_MOST_EXACT", 100)
+    monkeypatch.setattr(neighbours, "_BLOCK", 60)
+    terms, topics = clusters(150)
+    taught = Teacher(terms, None).teach(classes(topics[:6].tolist()), np.arange(6))
+    assert np.array_equal(taught.scores(terms).argmax(axis=1), topics)
 
 
 @pytest.mark.parametrize("n", [2, 3])

@@ -9,7 +9,6 @@ from scipy.sparse import csr_array, vstack
 
 from wgcn.errors import InputError
 from wgcn.inference.scorer import Scorer
-from wgcn.linear import teacher
 from wgcn.linear import training as linear_training
 from wgcn.linear.model import LinearSettings, fit_linear, graph_scale
 from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, calibrate, train_linear
@@ -203,17 +202,6 @@ def test_documents_of_weight_0_are_as_if_they_were_not_there() -> None:
     all_of_them = train_linear(task(terms, codes, others, graph, weight), training)
     few = train_linear(task(terms[:6], codes[:6], others, graph), training)
     assert np.array_equal(all_of_them.scorer.word_embeddings, few.scorer.word_embeddings)
-
-
-def test_of_very_many_documents_some_are_taken_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(teacher, "_MOST_DOCUMENTS", 30)
-    n = 12
-    x, classes = documents(n + 90, 3, 0)
-    found = train_linear(task(x[:n], classes[:n], x[n:], graph(x)), training(teacher=0))
-    some = x[n + np.linspace(0, 89, 18).astype(int)]
-    monkeypatch.undo()
-    fewer = train_linear(task(x[:n], classes[:n], some, graph(x)), training(teacher=0))
-    assert np.array_equal(found.scorer.word_embeddings, fewer.scorer.word_embeddings)
 
 
 @pytest.mark.parametrize("name", ["teacher", "self_training"])

@@ -118,6 +118,7 @@ class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
                 n_components=self.n_components,
                 graph_weight=self.graph_weight,
                 random_state=self.random_state,
+                n_jobs=self.n_jobs,
             )
         self.word_graph_, self.vocabulary_ = prepared.word_graph, prepared.vocabulary
         self.word_embeddings_ = np.ascontiguousarray(space.words, np.float32)

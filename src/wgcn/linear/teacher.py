@@ -5,8 +5,8 @@
     scores' = X E W' + c'             a table of words again, so a new document needs nothing else
 
 Label spreading is that of Zhou et al. (2004), the rescaling to the known shares of the classes that of Zhu et al.
-(2003). Words without an edge, such as n-grams, take no part: documents that share a phrase would become neighbours. At
-most `_MOST_DOCUMENTS` documents take part, so that time and memory stay bounded.
+(2003). Words without an edge, such as n-grams, take no part: documents that share a phrase would become neighbours.
+Z has 300 columns and is not kept: least squares need Z^T Z, which is found once, and Z^T P = E^T (X^T P).
 
 Given word vectors add columns to the space; scores of a logistic regression on the vectors of the labelled documents
 are added to scores'.
@@ -14,27 +14,29 @@ are added to scores'.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import normalize
 
 from wgcn.inference.terms import Floats
-from wgcn.linear.space import find_space, scaled, unit_rows
+from wgcn.linear.kernels import multiply
+from wgcn.linear.neighbours import nearest_documents
+from wgcn.linear.operator import with_edges
+from wgcn.linear.space import find_space, scaled, threads
 from wgcn.linear.splits import Rows, few_labels
 
-__all__ = ["Taught", "Teacher", "sample_unlabelled"]
+__all__ = ["Taught", "Teacher"]
 
-_MOST_DOCUMENTS = 20_000
 _COMPONENTS = 300
 _NEIGHBOURS = 40
-_COSINE_POWER = 3  # weight of an edge: the cosine to this power
 _SPREADING = 0.5  # s: how much a document takes from its neighbours in a step
 _STEPS = 20
 _PENALTY = 0.1  # of the least squares, beside the mean square of a column
-_ROUNDING = 1e-5  # a cosine below is 0
-_BLOCK = 2000  # documents whose neighbours are found at a time
+_BLOCK = 10_000  # rows that are summed in single precision
 _GRAPH_WEIGHT = 1.5  # of a word's neighbours in the space, beside 1 for the words themselves
 _VECTOR_WEIGHT = 3.0  # of given word vectors in the space
 _REGRESSION_WEIGHT = 0.75  # of the regression on given vectors, beside what has spread
@@ -59,26 +61,27 @@ class Teacher:
     terms : (documents, words); adjacency : (words, words), A_vv; vectors : (words, values), given word vectors.
     """
 
-    def __init__(self, terms: csr_array, adjacency: csr_array | None, vectors: Floats | None = None) -> None:
-        self._n_words = terms.shape[1]
+    def __init__(
+        self, terms: csr_array, adjacency: csr_array | None, vectors: Floats | None = None, n_jobs: int | None = None
+    ) -> None:
+        self._n_words, self._n_jobs = terms.shape[1], n_jobs
         self._words = np.arange(self._n_words)
         if adjacency is not None:
-            self._words = np.flatnonzero(np.diff(adjacency.indptr) > 0)
-            terms, adjacency = terms[:, self._words], adjacency[self._words][:, self._words]
-        space = find_space(terms, adjacency, n_components=_COMPONENTS, graph_weight=_GRAPH_WEIGHT)
-        positions = space.documents(terms)
-        self._table = space.words  # E, (words, columns)
-        self._vectors: tuple[Floats, Floats] | None = None  # of words and of documents
+            self._words, adjacency = with_edges(adjacency)
+            terms = terms[:, self._words]
+        space = find_space(terms, adjacency, n_components=_COMPONENTS, graph_weight=_GRAPH_WEIGHT, n_jobs=n_jobs)
+        self._vectors: Floats | None = None  # (words, values)
         if vectors is not None:
-            words = scaled(terms, vectors[self._words].astype(np.float32))
-            rows, weight = np.asarray(terms @ words), np.float32(_VECTOR_WEIGHT)
-            length = float(np.linalg.norm(space.weights))
-            positions = np.hstack([np.float32(length) * positions, weight * unit_rows(rows)])
-            positions /= np.float32(np.hypot(length, _VECTOR_WEIGHT))
-            self._table = np.hstack([space.words, weight * words])
-            self._vectors = words, rows
-        self._graph = _nearest_documents(positions)
-        self._rows = np.asarray(terms @ self._table)
+            self._vectors = scaled(terms, vectors[self._words].astype(np.float32))
+            space = space.joined(self._vectors, _VECTOR_WEIGHT)
+        self._table = space.words  # E, (words, columns)
+        self._terms, self._transposed = terms, csr_array(terms.T)
+        with threads(n_jobs) as pool:
+            rows = multiply(terms, self._table, pool)
+            self._gram = _gram(rows)
+            nearest = nearest_documents(space.place(rows), _NEIGHBOURS, pool)
+        del rows  # of very many documents, it is the largest matrix
+        self._order, self._graph = nearest.order, nearest.graph()
 
     def teach(self, targets: Floats, labelled: Rows, class_prior: Floats | None = None) -> Taught:
         """Spread the labels and learn from all documents.
@@ -86,77 +89,67 @@ class Teacher:
         `targets`, of shape (labelled documents, classes), are those of the documents `labelled`. `class_prior` are the
         shares of the classes among all documents, by default those among the labels.
         """
-        shares = self._spread(targets, labelled, class_prior)
-        reached = np.flatnonzero(shares.any(axis=1))
-        weights, bias = _least_squares(self._rows[reached], 2 * shares[reached] - 1)
-        scores = self._table @ weights
-        if self._vectors is not None:
-            words, documents = self._vectors
-            more_weights, more_bias = _regression(documents, targets, labelled)
-            ratio = float(np.std(self._rows @ weights)) / max(float(np.std(documents @ more_weights)), 1e-12)
-            factor, trust = np.float32(_REGRESSION_WEIGHT * ratio), np.float32(_VECTOR_TRUST)
-            scores, bias = trust * (scores + words @ (factor * more_weights)), trust * (bias + factor * more_bias)
+        with threads(self._n_jobs) as pool:
+            shares = self._spread(targets, labelled, class_prior, pool)
+            weights, bias = self._least_squares(shares, pool)
+            scores = self._table @ weights
+            if self._vectors is not None:
+                more_weights, more_bias = _regression(multiply(self._terms[labelled], self._vectors, pool), targets)
+                more_scores = self._vectors @ more_weights
+                size, more_size = (float(np.std(multiply(self._terms, each, pool))) for each in (scores, more_scores))
+                factor = np.float32(_REGRESSION_WEIGHT * size / max(more_size, 1e-12))
+                scores, bias = scores + factor * more_scores, bias + factor * more_bias
+                scores, bias = np.float32(_VECTOR_TRUST) * scores, np.float32(_VECTOR_TRUST) * bias
         everywhere = np.zeros((self._n_words, targets.shape[1]), np.float32)
         everywhere[self._words] = scores
         return Taught(everywhere, bias)
 
-    def _spread(self, targets: Floats, labelled: Rows, class_prior: Floats | None) -> Floats:
+    def _spread(self, targets: Floats, labelled: Rows, class_prior: Floats | None, pool: ThreadPoolExecutor) -> Floats:
         """Return P, the shares of the classes that reached each document: 0 where none did."""
-        known = np.zeros((len(self._rows), targets.shape[1]), np.float32)
-        known[labelled] = targets
-        spread = known
+        places = np.argsort(self._order)  # in the graph
+        spread = np.zeros((len(places), targets.shape[1]), np.float32)
+        spread[places[labelled]] = targets
+        product = np.empty_like(spread)
         for _ in range(_STEPS):
-            spread = np.float32(_SPREADING) * (self._graph @ spread) + np.float32(1 - _SPREADING) * known
+            multiply(self._graph, spread, pool, product)
+            product *= np.float32(_SPREADING)
+            product[places[labelled]] += np.float32(1 - _SPREADING) * targets
+            spread, product = product, spread
+        spread = spread[places]
         # A class that spreads easily would get more documents than its share.
-        expected = targets.mean(axis=0) if class_prior is None else class_prior.astype(np.float32)
-        shares: Floats = spread * (expected / np.maximum(spread.sum(axis=0), 1e-12))
-        totals = shares.sum(axis=1, keepdims=True)
-        shares = np.divide(shares, totals, out=np.zeros_like(shares), where=totals > 0)
-        shares[labelled] = targets
-        return shares
+        expected = targets.mean(axis=0) if class_prior is None else class_prior
+        spread *= (expected / np.maximum(spread.sum(axis=0, dtype=np.float64), 1e-12)).astype(np.float32)
+        totals = spread.sum(axis=1, keepdims=True)
+        np.divide(spread, totals, out=spread, where=totals > 0)
+        spread[labelled] = targets
+        return spread
+
+    def _least_squares(self, shares: Floats, pool: ThreadPoolExecutor) -> tuple[Floats, Floats]:
+        """Return weights and intercept of ridge regression of the documents that labels reached."""
+        reached = np.asarray(shares.any(axis=1))
+        n_reached = int(reached.sum())
+        targets = np.column_stack([2 * shares - reached[:, None], reached]).astype(np.float32)  # 0 where none did
+        sums = self._table.T @ multiply(self._transposed, targets, pool)
+        total, products = sums[:, -1].astype(np.float64), sums[:, :-1].astype(np.float64)
+        mean = targets[:, :-1].sum(axis=0, dtype=np.float64) / n_reached
+        fewer = reached if 2 * n_reached < len(reached) else ~reached
+        gram = _gram(multiply(self._terms[fewer], self._table, pool))
+        normal = (gram if fewer is reached else self._gram - gram) - np.outer(total, total) / n_reached
+        normal[np.diag_indices_from(normal)] += _PENALTY * max(float(np.trace(normal)) / len(normal), 1e-12)
+        weights = np.linalg.solve(normal, products - np.outer(total, mean))
+        return weights.astype(np.float32), (mean - total @ weights / n_reached).astype(np.float32)
 
 
-def sample_unlabelled(n_unlabelled: int, n_labelled: int) -> Rows:
-    """Return which unlabelled documents take part: all, or as many as there is room for, evenly."""
-    size = min(n_unlabelled, max(_MOST_DOCUMENTS - n_labelled, 0))
-    return np.linspace(0, n_unlabelled - 1, size).astype(np.int64)
+def _gram(rows: Floats) -> Floats:
+    """Return Z^T Z in double precision."""
+    total = np.zeros((rows.shape[1], rows.shape[1]))
+    for begin in range(0, len(rows), _BLOCK):
+        total += rows[begin : begin + _BLOCK].T @ rows[begin : begin + _BLOCK]
+    return total
 
 
-def _nearest_documents(positions: Floats) -> csr_array:
-    """Return S, the normalised graph of the nearest documents of each, from rows of length 1."""
-    n_rows = len(positions)
-    n_near = min(_NEIGHBOURS, n_rows - 1)
-    columns = np.empty((n_rows, n_near), np.int32)
-    weights = np.empty((n_rows, n_near), np.float32)
-    for begin in range(0, n_rows, _BLOCK):
-        end = min(begin + _BLOCK, n_rows)
-        cosines = positions[begin:end] @ positions.T
-        cosines[np.arange(end - begin), np.arange(begin, end)] = -1
-        nearest = np.argpartition(-cosines, n_near - 1, axis=1)[:, :n_near] if n_near else columns[begin:end]
-        columns[begin:end] = nearest
-        near = np.take_along_axis(cosines, nearest, axis=1)
-        weights[begin:end] = np.where(near > _ROUNDING, near, 0) ** _COSINE_POWER
-    offsets = np.arange(n_rows + 1) * n_near
-    graph = csr_array((weights.ravel(), columns.ravel(), offsets), shape=(n_rows, n_rows))
-    graph.eliminate_zeros()
-    graph = graph.maximum(graph.T)
-    degrees = np.asarray(graph.sum(axis=1))
-    scale = diags_array(np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0))
-    return csr_array(scale @ graph @ scale)
-
-
-def _least_squares(rows: Floats, targets: Floats) -> tuple[Floats, Floats]:
-    """Return weights and intercept of ridge regression."""
-    middle, mean = rows.mean(axis=0), targets.mean(axis=0)
-    centred = rows - middle
-    normal = (centred.T @ centred).astype(np.float64)
-    normal[np.diag_indices_from(normal)] += _PENALTY * max(float(np.trace(normal)) / len(normal), 1e-12)
-    weights = np.linalg.solve(normal, centred.T @ (targets - mean)).astype(np.float32)
-    return weights, (mean - middle @ weights).astype(np.float32)
-
-
-def _regression(rows: Floats, targets: Floats, labelled: Rows) -> tuple[Floats, Floats]:
-    """Return weights and intercept of logistic regression on the labelled documents; zeros if they have one class."""
+def _regression(rows: Floats, targets: Floats) -> tuple[Floats, Floats]:
+    """Return weights and intercept of logistic regression on labelled documents; zeros if they have one class."""
     codes = targets.argmax(axis=1)
     present = np.unique(codes)
     weights = np.zeros((rows.shape[1], targets.shape[1]), np.float32)
@@ -165,7 +158,7 @@ def _regression(rows: Floats, targets: Floats, labelled: Rows) -> tuple[Floats, 
         return weights, bias
     with few_labels():  # in double precision, the solver converges sooner
         model = LogisticRegression(C=_REGRESSION_C, max_iter=2000)
-        model.fit(unit_rows(rows[labelled]).astype(np.float64), codes)
+        model.fit(normalize(rows.astype(np.float64)), codes)
     sides = [-1, 1] if len(present) == 2 else 1  # scikit-learn has one column for two classes
     weights[:, present], bias[present] = model.coef_.T * sides, model.intercept_ * sides
     return weights, bias

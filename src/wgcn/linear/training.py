@@ -27,7 +27,7 @@ from wgcn.inference.scorer import Scorer
 from wgcn.inference.terms import Floats
 from wgcn.linear.model import LinearFit, LinearSettings, fit_linear, graph_scale
 from wgcn.linear.splits import Rows, cross_validation_parts, held_out_mask
-from wgcn.linear.teacher import Taught, Teacher, sample_unlabelled
+from wgcn.linear.teacher import Taught, Teacher
 from wgcn.linear.tuning import Settings, Tuned, Tuning, tune
 from wgcn.progress import stage
 
@@ -133,12 +133,12 @@ class _Trainer:
         self.scale = graph_scale(task.terms, task.adjacency, task.weight, training.n_jobs)
         n_labelled, n_unlabelled = len(task.targets), 0 if task.multilabel else task.unlabelled.shape[0]
         self.unlabelled_share = n_unlabelled / max(n_unlabelled + n_labelled, 1)
-        self.unlabelled = task.unlabelled[sample_unlabelled(n_unlabelled, n_labelled)]
+        self.unlabelled = task.unlabelled[:n_unlabelled]
         self.teacher: Teacher | None = None
         if n_unlabelled and task.adjacency.nnz and (training.teacher > 0 or training.tuning is not None):
             everything = csr_array(vstack([task.terms, self.unlabelled]))
             with stage("Finding similar documents", f"{everything.shape[0]:,} documents"):
-                self.teacher = Teacher(everything, task.adjacency, task.word_vectors)
+                self.teacher = Teacher(everything, task.adjacency, task.word_vectors, training.n_jobs)
         self._taught: dict[bytes, Taught] = {}  # by rows: in tuning, the same ones come again and again
 
     def tune(self, tuning: Tuning) -> Tuned:
