@@ -1,7 +1,7 @@
 """Do two versions of the library predict the same? ``python -m benchmarks.predictions --help``.
 
 ``save FILE`` with each version, then ``compare FILE FILE``. To save with another version, check it out elsewhere and
-run this file with its ``src`` in PYTHONPATH. A fit has all labels and the defaults. "objective" is that of the last fit.
+run this file with its ``src`` in PYTHONPATH. A fit has all labels and the defaults. "objective": that of the last fit.
 """
 
 from __future__ import annotations
