@@ -49,7 +49,7 @@ def model_of(
 
 def take(path: str, patch: pytest.MonkeyPatch) -> None:
     compiled, worth_a_table = PATHS[path]
-    patch.setattr("wgcn.inference.terms._worth_compiling", lambda size: compiled)
+    patch.setattr("wgcn.inference.terms._is_compiled", lambda: compiled)
     patch.setattr("wgcn.inference.terms._WORTH_A_TABLE", worth_a_table)
 
 
@@ -190,15 +190,15 @@ def test_scores_of_ngrams_are_equal_with_and_without_compiled_code(
 ) -> None:
     model = model_of(vocabulary, ngram_range)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wgcn.inference.terms._worth_compiling", lambda size: True)
+        patch.setattr("wgcn.inference.terms._is_compiled", lambda: True)
         terms, compiled = model.terms(texts), model.scores(texts)
-        patch.setattr("wgcn.inference.terms._worth_compiling", lambda size: False)
+        patch.setattr("wgcn.inference.terms._is_compiled", lambda: False)
         assert model.terms(texts)[3:] == terms[3:]
         assert np.array_equal(model.scores(texts), compiled)
 
 
 def test_many_texts_without_numba_use_the_table_of_ngrams_and_few_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.inference.terms._worth_compiling", lambda size: False)
+    monkeypatch.setattr("wgcn.inference.terms._is_compiled", lambda: False)
     model = model_of(["a", "b", "a b"], (1, 2))
     assert model._encode(["a b"])[0].tolist() == [0, 2, 1]
     assert "_ngrams" not in vars(model)
@@ -211,7 +211,9 @@ def test_a_pickled_model_knows_its_words_in_another_process() -> None:
     models = [model_of(["red", "wine", "red wine"], ngram_range) for ngram_range in ((1, 1), (1, 2))]
     expected = [encoded(model, ["red wine"], "compiled")[0].tolist() for model in models]
     script = (
-        "import pickle, sys, numba\n"
+        "import pickle, sys\n"
+        "from wgcn.inference.terms import load_compiled\n"
+        "load_compiled()\n"
         "models = pickle.load(sys.stdin.buffer)\n"
         "print([model._encode(['red wine'])[0].tolist() for model in models])"
     )

@@ -198,9 +198,13 @@ class WordGraph:
         unused = dict.fromkeys(("window", "order", "directed"))
         return cls(vocabulary, adjacency, degrees, {**unused, **source, **asdict(rules), "normalized": normalized})
 
-    def among(self, vocabulary: Vocabulary) -> WordGraph:
-        """Return the same edges over a larger vocabulary, which must have these words in the same order."""
-        places = np.array([vocabulary.index.get(word, -1) for word in self.vocabulary.words], np.int64)
+    def among(self, vocabulary: Vocabulary, places: npt.NDArray[np.int64] | None = None) -> WordGraph:
+        """Return the same edges over a larger vocabulary, which must have these words in the same order.
+
+        `places` are those of the words in it, if they are known.
+        """
+        if places is None:
+            places = np.array([vocabulary.index.get(word, -1) for word in self.vocabulary.words], np.int64)
         if (places < 0).any() or (np.diff(places) < 0).any():
             raise InputError("The vocabulary must have all words of the graph, in the same order.")
         n, own = len(vocabulary), self.adjacency

@@ -9,17 +9,32 @@ made that takes quadratic time. Ids are given in order of first occurrence and d
 """
 
 import secrets
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from wgcn.jit import compiled
+from wgcn.text.ngrams import NgramTable
 from wgcn.text.tokenize import word_marks
 
-__all__ = ["add_rows", "count_documents", "encode_known", "encode_new"]
+__all__ = [
+    "LookUpTable",
+    "add_rows",
+    "count_terms",
+    "count_words",
+    "encode_new",
+    "find_first",
+    "group_places",
+    "join_levels",
+    "number_by_first",
+    "sort_words",
+    "weigh_terms",
+]
 
 Bytes = npt.NDArray[np.uint8]
+Hashes = npt.NDArray[np.uint32]
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
@@ -40,7 +55,7 @@ def character_classes() -> npt.NDArray[np.uint8]:
     return classes
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _decode(data, at):  # type: ignore[no-untyped-def]
     """Return code point and width of the character at a byte; the input is valid UTF-8."""
     b = np.int64(data[at])
@@ -54,7 +69,7 @@ def _decode(data, at):  # type: ignore[no-untyped-def]
     return (code & 0x7FFF) << 6 | (data[at + 3] & 0x3F), 4
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _scan_words(data, documents, classes):  # type: ignore[no-untyped-def]
     """Find the tokens of `words` in folded text: where each begins and ends, and the first token of each document."""
     begins = np.empty(len(data) // 2 + len(documents), np.int32)
@@ -92,7 +107,7 @@ def _scan_words(data, documents, classes):  # type: ignore[no-untyped-def]
 # cost more than the look-up itself.
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _hashes(data, begins, ends, secret):  # type: ignore[no-untyped-def]
     """Hash each token: a polynomial in the secret modulo 2^31 - 1, spread over 64 bits.
 
@@ -109,7 +124,7 @@ def _hashes(data, begins, ends, secret):  # type: ignore[no-untyped-def]
     return hashes
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _filled_slots(hashes, n_slots):  # type: ignore[no-untyped-def]
     """Put distinct words into an open-addressing table."""
     slots = np.full(n_slots, -1, np.int32)
@@ -122,7 +137,7 @@ def _filled_slots(hashes, n_slots):  # type: ignore[no-untyped-def]
     return slots
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _number(data, begins, ends, hashes):  # type: ignore[no-untyped-def]
     """Give ids to tokens by first occurrence; return these, and for each id the token where it was first met."""
     ids = np.empty(len(begins), np.int32)
@@ -157,21 +172,256 @@ def _number(data, begins, ends, hashes):  # type: ignore[no-untyped-def]
     return ids, firsts[:n_words].copy()
 
 
-@njit(cache=True, nogil=True)
-def count_documents(ids, offsets, n_words):  # type: ignore[no-untyped-def]
-    """In how many documents each word occurs."""
+@compiled
+def _look_up(data, begins, ends, hashes, slots, known, starts, known_hashes):  # type: ignore[no-untyped-def]
+    """Return the id of each token among known words, which lie one after another in `known`, or -1."""
+    ids = np.empty(len(begins), np.int32)
+    mask = np.uint32(len(slots) - 1)
+    for token in range(len(begins)):
+        begin, size = begins[token], ends[token] - begins[token]
+        slot = hashes[token] & mask
+        word = slots[slot]
+        while word >= 0:
+            first = starts[word]
+            if known_hashes[word] == hashes[token] and starts[word + 1] - first == size:
+                i = 0
+                while i < size and known[first + i] == data[begin + i]:
+                    i += 1
+                if i == size:
+                    break
+            slot = (slot + np.uint32(1)) & mask
+            word = slots[slot]
+        ids[token] = word
+    return ids
+
+
+@compiled
+def _hash_pair(node, word, secret):  # type: ignore[no-untyped-def]
+    """Hash two numbers as `_hashes` does two bytes."""
+    x = np.uint64(node) * secret + np.uint64(word)
+    h = (x & _PRIME) + (x >> np.uint64(31))
+    return np.uint32(((h & _PRIME) + (h >> np.uint64(31))) * _SPREAD >> np.uint64(32))
+
+
+@compiled
+def _hash_keys(keys, n_words, secret):  # type: ignore[no-untyped-def]
+    """Hash the keys of an `NgramTable`."""
+    hashes = np.empty(len(keys), np.uint32)
+    for i in range(len(keys)):
+        hashes[i] = _hash_pair(keys[i] // n_words, keys[i] % n_words, secret)
+    return hashes
+
+
+@compiled
+def _look_up_ngrams(  # type: ignore[no-untyped-def]
+    ids, offsets, is_kept, slots, slot_keys, entry_of, shortest, longest, secret
+):
+    """Do what `NgramTable.look_up` does, whose keys are in an open-addressing table."""
+    found = np.empty(len(ids) * (longest - shortest + 1), np.int32)
+    new_offsets = np.zeros(len(offsets), np.int64)
+    n_words = len(is_kept) - 1
+    mask = np.uint32(len(slots) - 1)
+    n = 0
+    for document in range(len(offsets) - 1):
+        end = offsets[document + 1]
+        for begin in range(offsets[document], end):
+            node, at = np.int64(ids[begin]), begin
+            if not is_kept[node]:
+                if shortest == 1:
+                    found[n] = -1
+                    n += 1
+                continue
+            for length in range(1, longest + 1):
+                if length > 1:
+                    at += 1
+                    while at < end and not is_kept[ids[at]]:
+                        at += 1
+                    if at == end:
+                        break
+                    if node >= 0 and ids[at] >= 0:
+                        key = node * n_words + ids[at]
+                        slot = _hash_pair(node, ids[at], secret) & mask
+                        while slot_keys[slot] != key and slot_keys[slot] >= 0:
+                            slot = (slot + np.uint32(1)) & mask
+                        node = np.int64(slots[slot])
+                    else:
+                        node = -1
+                if length >= shortest:
+                    found[n] = entry_of[node]
+                    n += 1
+        new_offsets[document + 1] = n
+    return found[:n], new_offsets
+
+
+@compiled
+def group_places(numbers, n_numbers, places):  # type: ignore[no-untyped-def]
+    """Write the places of all numbers that are not negative, those of 0 first; return where those of each begin."""
+    starts = np.zeros(n_numbers + 1, np.int64)
+    for i in range(len(numbers)):
+        if numbers[i] >= 0:
+            starts[numbers[i] + 1] += 1
+    starts = np.cumsum(starts)
+    following = starts[:-1].copy()
+    for i in range(len(numbers)):
+        if numbers[i] >= 0:
+            places[following[numbers[i]]] = i
+            following[numbers[i]] += 1
+    return starts
+
+
+@compiled
+def find_first(words, places, starts, first, last, min_count, firsts, n_words):  # type: ignore[no-untyped-def]
+    """Find, for each n-gram, the first place where it occurs, and write it to `firsts`.
+
+    An n-gram is a beginning and the word after it: `places` and `starts` are those of beginnings, of which this call
+    does first, ..., last - 1, and `words` has the word after each beginning, or -1. An n-gram that occurs fewer than
+    `min_count` times gets -1. Return how many of these there are.
+    """
     counts = np.zeros(n_words, np.int64)
-    last = np.full(n_words, -1, np.int64)
+    first_of = np.empty(n_words, np.int64)
+    n_rare = 0
+    for beginning in range(first, last):
+        begin, end = starts[beginning], starts[beginning + 1]
+        for k in range(begin, end):
+            word = words[places[k]]
+            if word >= 0:
+                if counts[word] == 0:
+                    first_of[word] = places[k]
+                counts[word] += 1
+        for k in range(begin, end):
+            word = words[places[k]]
+            if word >= 0:
+                if counts[word] > 0 and counts[word] < min_count:
+                    n_rare += 1
+                    first_of[word] = -1
+                counts[word] = 0
+                firsts[places[k]] = first_of[word]
+    return n_rare
+
+
+@compiled
+def number_by_first(firsts, n_before):  # type: ignore[no-untyped-def]
+    """Turn first places into numbers from `n_before` on, where they stand; return the first place of each number."""
+    distinct = np.empty(len(firsts), np.int64)
+    n = 0
+    for place in range(len(firsts)):
+        first = firsts[place]
+        if first == place:
+            distinct[n] = place
+            firsts[place] = n_before + n
+            n += 1
+        elif first >= 0:
+            firsts[place] = firsts[first]  # which is a number by now
+    return distinct[:n].copy()
+
+
+@compiled
+def join_levels(levels, offsets, new_ids):  # type: ignore[no-untyped-def]
+    """Return the n-grams of documents, shorter before longer, by new ids and without those that have none.
+
+    `levels` is of shape (lengths of n-grams, tokens): the number of the n-gram that begins at each token, or -1.
+    """
+    n = 0
+    for level in levels:
+        for number in level:
+            n += number >= 0 and new_ids[number] >= 0
+    ids = np.empty(n, np.int32)
+    new_offsets = np.zeros(len(offsets), np.int64)
+    n = 0
+    for document in range(len(offsets) - 1):
+        for token in range(offsets[document], offsets[document + 1]):
+            for level in range(len(levels)):
+                number = levels[level, token]
+                if number >= 0 and new_ids[number] >= 0:
+                    ids[n] = new_ids[number]
+                    n += 1
+        new_offsets[document + 1] = n
+    return ids, new_offsets
+
+
+@compiled
+def count_words(ids, offsets, n_words):  # type: ignore[no-untyped-def]
+    """Return how often each word occurs, and in how many documents; negative ids are no words."""
+    counts, document_counts = np.zeros(n_words, np.int64), np.zeros(n_words, np.int64)
+    last = np.full(n_words, -1, np.int32)
     for document in range(len(offsets) - 1):
         for i in range(offsets[document], offsets[document + 1]):
             word = ids[i]
-            if last[word] != document:
-                last[word] = document
+            if word >= 0:
                 counts[word] += 1
-    return counts
+                document_counts[word] += last[word] != document
+                last[word] = document
+    return counts, document_counts
 
 
-@njit(cache=True, nogil=True)
+# The position of the only bit of a 64-bit number: each such number times this constant has its own upper six bits.
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_BIT_POSITIONS = np.zeros(64, np.int32)
+_BIT_POSITIONS[[((1 << i) * int(_DE_BRUIJN) >> 58) & 63 for i in range(64)]] = np.arange(64)
+
+
+@compiled
+def sort_words(touched, n_touched, word, bitmap):  # type: ignore[no-untyped-def]
+    """Sort distinct words in place: where they are many, by a bitmap of all words above `word`, which is faster."""
+    if n_touched * 32 < len(bitmap):
+        touched[:n_touched].sort()
+        return
+    for t in range(n_touched):
+        bitmap[touched[t] >> 6] |= np.uint64(1) << np.uint64(touched[t] & 63)
+    n = 0
+    for block in range(word >> 6, len(bitmap)):
+        bits = bitmap[block]
+        bitmap[block] = 0
+        while bits != 0:
+            lowest = bits & (~bits + np.uint64(1))
+            touched[n] = (block << 6) + _BIT_POSITIONS[(lowest * _DE_BRUIJN) >> np.uint64(58)]
+            n += 1
+            bits ^= lowest
+
+
+@compiled
+def count_terms(ids, offsets, n_words):  # type: ignore[no-untyped-def]
+    """Do what `wgcn.text.weighting.count_terms` does."""
+    counts = np.zeros(n_words, np.int32)
+    bitmap = np.zeros((n_words >> 6) + 1, np.uint64)
+    words = np.empty(offsets[-1] - offsets[0], np.int32)
+    frequencies = np.empty(len(words), np.int32)
+    new_offsets = np.zeros(len(offsets), np.int64)
+    n = 0
+    for document in range(len(offsets) - 1):
+        touched = words[n:]
+        n_touched = 0
+        for i in range(offsets[document], offsets[document + 1]):
+            word = ids[i]
+            if word >= 0:
+                touched[n_touched] = word
+                n_touched += counts[word] == 0
+                counts[word] += 1
+        sort_words(touched, n_touched, 0, bitmap)
+        for t in range(n_touched):
+            frequencies[n + t] = counts[touched[t]]
+            counts[touched[t]] = 0
+        n += n_touched
+        new_offsets[document + 1] = n
+    return frequencies[:n], words[:n], new_offsets
+
+
+@compiled
+def weigh_terms(counts, words, offsets, frequencies, idf, squared):  # type: ignore[no-untyped-def]
+    """Do what `TermWeighting.weigh` does, with the weight of each count in `frequencies`."""
+    weights = np.empty(len(words), np.float32)
+    for document in range(len(offsets) - 1):
+        size = 0.0
+        for i in range(offsets[document], offsets[document + 1]):
+            weights[i] = frequencies[counts[i]] * idf[words[i]]
+            size += np.float64(weights[i]) * (np.float64(weights[i]) if squared else 1.0)
+        size = np.float32(np.sqrt(size) if squared else size)
+        for i in range(offsets[document], offsets[document + 1]):
+            weights[i] /= size
+    return weights
+
+
+@compiled
 def add_rows(table, rows, weights, offsets, sums):  # type: ignore[no-untyped-def]
     """Add up weighted rows of a table, group by group, in double precision."""
     total = np.zeros(table.shape[1])
@@ -185,24 +435,56 @@ def add_rows(table, rows, weights, offsets, sums):  # type: ignore[no-untyped-de
         sums[group] = total
 
 
-def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets, list[bytes]]:
-    """Tokenise a batch that `wgcn.text.encode.lay_out` laid out, in fewer than 2^31 bytes.
-
-    Return the word ids of all documents, by first occurrence; where each document begins; and the distinct words.
-    """
+def _tokens(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Ids, Hashes, Offsets]:
+    """Return where each token of a batch begins and ends, its hash, and the first token of each document."""
     if rule == "words":
         begins, ends, offsets = _scan_words(data, documents, character_classes())
     else:  # one token per line
         ends = np.flatnonzero(data == ord("\n")).astype(np.int32)
         begins = np.concatenate([np.zeros(1, np.int32), ends + np.int32(1)])[: len(ends)]
         offsets = np.searchsorted(ends, documents)
-    ids, firsts = _number(data, begins, ends, _hashes(data, begins, ends, _SECRET))
+    return begins, ends, _hashes(data, begins, ends, _SECRET), offsets
+
+
+def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets, list[bytes]]:
+    """Tokenise a batch that `wgcn.text.encode.lay_out` laid out, in fewer than 2^31 bytes.
+
+    Return the word ids of all documents, by first occurrence; where each document begins; and the distinct words.
+    """
+    begins, ends, hashes, offsets = _tokens(data, documents, rule)
+    ids, firsts = _number(data, begins, ends, hashes)
     text = data.tobytes()
     spans = zip(begins[firsts].tolist(), ends[firsts].tolist(), strict=True)
     return ids, offsets, [text[begin:end] for begin, end in spans]
 
 
-def encode_known(index: dict[bytes, int], data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets]:
-    """Tokenise a batch as `encode_new` does, into given ids of words in UTF-8; another word becomes -1."""
-    ids, offsets, words = encode_new(data, documents, rule)
-    return np.array([index.get(word, -1) for word in words], np.int32)[ids], offsets
+class LookUpTable:
+    """Words, or n-grams of words, for the compiled look-up; the id of a word is its place."""
+
+    def __init__(self, words: Iterable[str], ngrams: NgramTable | None = None) -> None:
+        encoded = [word.encode("utf-8", "surrogatepass") for word in words]
+        self._known = np.frombuffer(b"".join(encoded), np.uint8)
+        self._starts = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+        self._hashes = _hashes(self._known, self._starts[:-1], self._starts[1:], _SECRET)
+        self._slots = _filled_slots(self._hashes, _n_slots(len(encoded)))
+        self._ngrams = ngrams
+        if ngrams is not None:
+            keys, n_words = ngrams.keys, len(encoded)
+            slots = _filled_slots(_hash_keys(keys, n_words, _SECRET), _n_slots(len(keys)))
+            self._slot_keys = np.concatenate([keys, [-1]])[slots]
+            self._nodes = np.where(slots >= 0, slots + n_words, -1)
+
+    def encode(self, data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets]:
+        """Tokenise a batch as `encode_new` does, into ids, -1 for what is not known, and where each text begins."""
+        begins, ends, hashes, offsets = _tokens(data, documents, rule)
+        ids = _look_up(data, begins, ends, hashes, self._slots, self._known, self._starts, self._hashes)
+        if (table := self._ngrams) is None:
+            return ids, offsets
+        places = (self._nodes, self._slot_keys, table.entry_of, *table.ngram_range, _SECRET)
+        found: tuple[Ids, Offsets] = _look_up_ngrams(ids, offsets, table.is_kept, *places)
+        return found
+
+
+def _n_slots(n_words: int) -> int:
+    """Return a power of two that leaves at least half of an open-addressing table empty."""
+    return 1 << (2 * n_words + 1).bit_length()
