@@ -24,7 +24,6 @@ from wgcn.errors import InputError
 from wgcn.graph.kernels import count_rows
 from wgcn.inference import folder as store
 from wgcn.text.corpus import Corpus
-from wgcn.text.kernels import group_places
 from wgcn.text.vocabulary import Vocabulary
 
 __all__ = ["WindowCounts"]
@@ -89,8 +88,8 @@ class WindowCounts:
         n_windows = int(np.sum(np.maximum(lengths - span, 0) + 1, where=lengths > 0))
         value_type = _count_type(corpus.n_tokens)
         # The positions of all tokens, those of word 0 first, and where the positions of each word begin.
-        positions = np.empty(corpus.n_tokens, value_type)
-        starts = group_places(corpus.ids, n_words, positions)
+        tokens = csr_array((np.arange(corpus.n_tokens), corpus.ids, [0, corpus.n_tokens]), shape=(1, n_words)).tocsc()
+        positions, starts = tokens.data, tokens.indptr.astype(np.int64)
         document_of = np.repeat(np.arange(len(corpus), dtype=np.int32), lengths)
 
         def count(rows: tuple[int, int]) -> Any:

@@ -81,8 +81,13 @@ class TextTerms:
     def terms(self, texts: Iterable[str]) -> Terms:
         """Tokenise texts and weight their terms."""
         ids, offsets = self._encode(list(checked_texts(texts)))
-        counts, words, new_offsets = count_terms(ids, offsets, len(self.vocabulary), compiled=_is_compiled())
-        weights = self.weighting.weigh(counts, words, new_offsets, compiled=_is_compiled())
+        if _is_compiled():
+            from wgcn.text import kernels
+
+            counts, words, new_offsets = kernels.count_terms(ids, offsets, len(self.vocabulary))
+        else:
+            counts, words, new_offsets = count_terms(ids, offsets, len(self.vocabulary))
+        weights = self.weighting.weigh(counts, words, new_offsets)
         return Terms(weights, words, new_offsets, len(ids), len(ids) - int(counts.sum()))
 
     def _rows(
@@ -251,12 +256,11 @@ def load_compiled() -> None:
         return
     from wgcn.text import kernels
 
-    data, documents, rule, _ = lay_out(["a b"], TOKENIZERS["words"])
-    table = NgramTable(["a", "a b"], (1, 2))
-    ids, offsets = kernels.LookUpTable(table.index, table).encode(data, documents, rule)
-    counts, terms, offsets = count_terms(ids, offsets, 2, compiled=True)
-    weights = TermWeighting(np.ones(2, np.float32)).weigh(counts, terms, offsets, compiled=True)
-    kernels.add_rows(np.ones((2, 1), np.float32), terms, weights, offsets, np.ones((1, 1), np.float32))
+    model = TextTerms("words", (1, 2), Vocabulary(["a", "a b"]), TermWeighting(np.ones(2, np.float32)))
+    ids, offsets = model._table.encode(*lay_out(["a b"], TOKENIZERS["words"])[:3])
+    counts, words, offsets = kernels.count_terms(ids, offsets, 2)
+    weights = model.weighting.weigh(counts, words, offsets)
+    kernels.add_rows(np.ones((2, 1), np.float32), words, weights, offsets, np.ones((1, 1), np.float32))
 
 
 def row_blocks(offsets: npt.NDArray[Any], n_terms: int) -> Iterator[tuple[int, int]]:

@@ -3,13 +3,11 @@
 Texts are read once, tokenised in batches on all cores and never held: what stays is four bytes per token.
 """
 
-import re
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
@@ -19,9 +17,9 @@ import numpy.typing as npt
 from wgcn.cores import n_threads
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.text.encode import checked_texts, in_batches, lay_out
-from wgcn.text.kernels import count_words, encode_new, find_first, group_places, join_levels, number_by_first
+from wgcn.text.kernels import count_words, encode_new, number_keys
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
-from wgcn.text.vocabulary import Vocabulary, VocabularyRules, keep_words
+from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
 
 __all__ = ["Corpus", "check_ngram_range"]
 
@@ -110,30 +108,30 @@ class Corpus:
             is_kept = np.array([word not in stop_words for word in words], bool)
             ids, offsets = _filtered(ids, offsets, is_kept[ids])
         min_count = rules.min_ngram_count if vocabulary is None else 1
-        # By code point, so that tuples of ids are in the order of n-grams: a space is before what tokens are made of.
-        by_code_point = sorted(range(len(words)), key=words.__getitem__)
-        words = [words[i] for i in by_code_point]
-        ids = np.argsort(by_code_point).astype(np.int32)[ids]
-        levels, entries, n_rare = number_ngrams(ids, offsets, len(words), ngram_range, min_count, n_threads(n_jobs))
-        if vocabulary is None:
-            chosen, vocabulary = _choose(levels, offsets, entries, words, rules, n_rare)
-            new_ids = np.full(len(entries), -1, np.int32)
-            new_ids[chosen] = np.arange(len(chosen))
-            known, new_offsets = join_levels(levels, offsets, new_ids)
-        else:
-            new_ids = np.array([vocabulary.index.get(name, -1) for name in _names(entries, words)], np.int32)
-            known, new_offsets = join_levels(levels, offsets, new_ids)
-            vocabulary = Vocabulary(vocabulary.words, *count_words(known, new_offsets, len(vocabulary)), distinct=True)
+        numbers, names, n_rare = number_ngrams(ids, offsets, words, ngram_range, min_count)
         lengths, (shortest, longest) = np.diff(offsets), ngram_range
         n_ngrams = sum(int(np.maximum(lengths - n + 1, 0).sum()) for n in range(shortest, longest + 1))
-        return cls(known, new_offsets, vocabulary, n_ngrams - len(known))
+        numbers, offsets = numbers.ravel(), offsets * numbers.shape[1]
+        if vocabulary is None:
+            counts, document_counts = count_words(numbers, offsets, len(names))
+            places = choose_words(names, counts, document_counts, len(lengths), rules, n_rare)
+            chosen = Vocabulary([names[i] for i in places.tolist()], counts[places], document_counts[places])
+            new_ids = np.full(len(names) + 1, -1, np.int32)
+            new_ids[places] = np.arange(len(places))
+        else:
+            new_ids = np.array([*(vocabulary.index.get(name, -1) for name in names), -1], np.int32)
+        numbers = new_ids[numbers]
+        known, offsets = _filtered(numbers, offsets, numbers >= 0)
+        if vocabulary is not None:
+            chosen = Vocabulary(vocabulary.words, *count_words(known, offsets, len(vocabulary)))
+        return cls(known, offsets, chosen, n_ngrams - len(known))
 
     def with_words(self, keep: npt.NDArray[np.bool_]) -> "Corpus":
         """Return the corpus with only some of its words, in the same order: those for which `keep` is true."""
-        new_ids = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
-        ids, offsets = join_levels(self.ids[None], self.offsets, new_ids)
+        new_ids = (np.cumsum(keep) - 1).astype(np.int32)
+        ids, offsets = _filtered(self.ids, self.offsets, keep[self.ids])
         n_unknown = self.n_unknown + self.n_tokens - len(ids)
-        return Corpus(ids, offsets, self.vocabulary.part(np.flatnonzero(keep)), n_unknown)
+        return Corpus(new_ids[ids], offsets, self.vocabulary.part(np.flatnonzero(keep)), n_unknown)
 
     @property
     def n_tokens(self) -> int:
@@ -194,83 +192,42 @@ def _encoded(texts: Iterable[str], tokenizer: Tokenizer, threads: int) -> Iterat
 
 
 def number_ngrams(
-    ids: Ids, offsets: Offsets, n_words: int, ngram_range: tuple[int, int], min_count: int, threads: int
-) -> tuple[npt.NDArray[Any], Ids, int]:
-    """Give numbers to n-grams of documents of word ids; those of several words must occur `min_count` times.
+    ids: Ids, offsets: Offsets, words: list[str], ngram_range: tuple[int, int], min_count: int
+) -> tuple[Ids, list[str], int]:
+    """Find the n-grams of documents of word ids; those of several words count if they occur `min_count` times.
 
-    Return the number of the n-gram that begins at each token, or -1, of shape (lengths, tokens); the words of each
-    n-gram, -1 after the last one, of shape (n-grams, longest); and how many were too rare. Tokens are grouped by the
-    n-gram without its last word, so that a group needs a table of single words alone.
+    Return the numbers of the n-grams that begin at each token, -1 for none, of shape (tokens, lengths); the n-gram of
+    each number, those of one length by code point; and how many were too rare, which are never made as text. Those
+    that begin with a rare one are not counted.
     """
     shortest, longest = ngram_range
-    levels = np.full((longest, len(ids)), -1, np.int32 if len(ids) < 2**31 else np.int64)
-    levels[0] = ids
-    entries = np.full((n_words, longest), -1, np.int32)
-    entries[:, 0] = np.arange(n_words)
-    places, n_rare, n_shorter = np.empty_like(levels[0]), 0, 0
-    for n in range(2, longest + 1):
-        following, firsts = _following(ids, offsets, n - 1), levels[n - 1]
-        starts = group_places(levels[n - 2], len(entries), places)
-        edges = np.searchsorted(starts, np.linspace(0, starts[-1], 4 * threads + 1)[1:-1]).tolist()
-        with ThreadPoolExecutor(threads) as pool:
-            jobs = [
-                pool.submit(find_first, following, places, starts, first, last, min_count, firsts, n_words)
-                for first, last in pairwise([0, *edges, len(entries)])
-            ]
-        rare = sum(job.result() for job in jobs)
-        first_places = number_by_first(firsts, len(entries))
-        new = np.full((len(first_places), longest), -1, np.int32)
-        new[:, :n] = ids[first_places[:, None] + np.arange(n)]
-        if n <= shortest:
-            n_shorter, n_rare = len(entries), 0
-        n_rare += rare
-        entries = np.concatenate([entries, new])
-    long_enough = levels[shortest - 1 :]
-    if n_shorter:
-        long_enough[long_enough >= 0] -= n_shorter
-    return long_enough, entries[n_shorter:], n_rare
-
-
-def _choose(
-    levels: npt.NDArray[Any], offsets: Offsets, entries: Ids, words: list[str], rules: VocabularyRules, n_rare: int
-) -> tuple[npt.NDArray[np.int64], Vocabulary]:
-    """Return the numbers of the n-grams that the rules keep, in the order of a vocabulary, and this vocabulary."""
-    counts, document_counts = np.sum([count_words(level, offsets, len(entries)) for level in levels], axis=0)
-    if re.search("[\0- ]", "_".join(words)):  # where tokens have spaces in them, ids do not tell the order of n-grams
-        names, n_documents = _names(entries, words), len(offsets) - 1
-        vocabulary = Vocabulary.from_counts(names, counts, document_counts, n_documents, rules)
-        numbers = {name: i for i, name in enumerate(names)}
-        return np.array([numbers[word] for word in vocabulary.words], np.int64), vocabulary
-    are_stop_words = np.zeros(len(entries), bool)
-    if stop_words := frozenset(rules.stop_words):
-        are_stop_words[:] = [name in stop_words for name in _names(entries, words)]
-    are_ngrams = (entries[:, 1:2] >= 0).any(axis=1)
-    keep = keep_words(counts, document_counts, are_stop_words, are_ngrams, len(offsets) - 1, rules, n_rare)
-    kept = np.flatnonzero(keep)
-    chosen = kept[np.lexsort((*entries[kept].T[::-1], -counts[kept]))][: rules.max_size]
-    return chosen, Vocabulary(_names(entries[chosen], words), counts[chosen], document_counts[chosen], distinct=True)
-
-
-def _names(entries: Ids, words: list[str]) -> list[str]:
-    """Return n-grams of word ids, as `number_ngrams` gives them, with their words joined by spaces."""
-    names = [words[i] for i in entries[:, 0].tolist()]
-    for column in entries.T[1:]:
-        longer = np.flatnonzero(column >= 0)
-        for i, word in zip(longer.tolist(), column[longer].tolist(), strict=True):
-            names[i] = f"{names[i]} {words[word]}"
-    return names
-
-
-def _following(ids: Ids, offsets: Offsets, distance: int) -> Ids:
-    """Return the id that stands so many tokens after each one in its document, or -1."""
-    following = np.concatenate([ids[distance:], np.full(min(distance, len(ids)), -1, np.int32)])
-    for back in range(1, distance + 1):
-        following[offsets[1:][offsets[1:] >= back] - back] = -1
-    return following
+    order = sorted(range(len(words)), key=words.__getitem__)
+    names = words = [words[i] for i in order]
+    level = ids = np.argsort(order).astype(np.int32)[ids]
+    numbers, distinct, n_rare = np.empty((len(ids), longest - shortest + 1), np.int32), list[str](), 0
+    for n in range(1, longest + 1):
+        if n > 1:
+            following = np.concatenate([ids[n - 1 :], np.empty(min(n - 1, len(ids)), np.int32)])
+            for back in range(1, n):
+                following[offsets[1:][offsets[1:] >= back] - back] = -1
+            keys = np.where((level < 0) | (following < 0), -1, level * np.int64(len(words)) + following)
+            found, table = number_keys(keys)
+            counts = np.bincount(found[found >= 0], minlength=len(table))
+            kept = np.flatnonzero(counts >= min_count)
+            kept = kept[np.argsort(table[kept])]
+            new_numbers = np.full(len(table) + 1, -1, np.int32)  # the last place is for -1
+            new_numbers[kept] = np.arange(len(kept))
+            level = new_numbers[found]
+            n_rare += (len(table) - len(kept)) * (n >= shortest)
+            beginnings, lasts = divmod(table[kept], len(words))
+            names = [f"{names[i]} {words[j]}" for i, j in zip(beginnings.tolist(), lasts.tolist(), strict=True)]
+        if n >= shortest:
+            numbers[:, n - shortest] = np.where(level < 0, -1, level + len(distinct))
+            distinct += names
+    return numbers, distinct, n_rare
 
 
 def _filtered(ids: Ids, offsets: Offsets, keep: npt.NDArray[np.bool_]) -> tuple[Ids, Offsets]:
     """Drop tokens, and move the beginnings of the documents accordingly."""
-    if keep.all():
-        return ids, offsets
-    return ids[keep], np.concatenate([[0], np.cumsum(keep)])[offsets]
+    kept = np.flatnonzero(keep)
+    return ids[kept], np.searchsorted(kept, offsets)

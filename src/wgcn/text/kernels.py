@@ -19,19 +19,7 @@ from wgcn.jit import compiled
 from wgcn.text.ngrams import NgramTable
 from wgcn.text.tokenize import word_marks
 
-__all__ = [
-    "LookUpTable",
-    "add_rows",
-    "count_terms",
-    "count_words",
-    "encode_new",
-    "find_first",
-    "group_places",
-    "join_levels",
-    "number_by_first",
-    "sort_words",
-    "weigh_terms",
-]
+__all__ = ["LookUpTable", "add_rows", "count_terms", "count_words", "encode_new", "number_keys", "sort_words"]
 
 Bytes = npt.NDArray[np.uint8]
 Hashes = npt.NDArray[np.uint32]
@@ -196,147 +184,69 @@ def _look_up(data, begins, ends, hashes, slots, known, starts, known_hashes):  #
 
 
 @compiled
-def _hash_pair(node, word, secret):  # type: ignore[no-untyped-def]
-    """Hash two numbers as `_hashes` does two bytes."""
-    x = np.uint64(node) * secret + np.uint64(word)
+def _hash_key(key, secret):  # type: ignore[no-untyped-def]
+    """Hash a whole number below 2^62 as `_hashes` does a word of two characters."""
+    x = np.uint64(key >> 31) * secret + (np.uint64(key) & _PRIME)
     h = (x & _PRIME) + (x >> np.uint64(31))
-    return np.uint32(((h & _PRIME) + (h >> np.uint64(31))) * _SPREAD >> np.uint64(32))
+    return ((h & _PRIME) + (h >> np.uint64(31))) * _SPREAD >> np.uint64(32)
 
 
 @compiled
-def _hash_keys(keys, n_words, secret):  # type: ignore[no-untyped-def]
-    """Hash the keys of an `NgramTable`."""
-    hashes = np.empty(len(keys), np.uint32)
+def _number_keys(keys, slots, slot_keys, secret):  # type: ignore[no-untyped-def]
+    """Give numbers to keys by first occurrence, -1 to negative ones, in an empty table; return also the distinct keys.
+
+    `slots` has the number in each slot of the table, and `slot_keys` its key.
+    """
+    numbers = np.empty(len(keys), np.int32)
+    distinct = np.empty(len(keys), np.int64)
+    mask, n = np.uint64(len(slots) - 1), 0
     for i in range(len(keys)):
-        hashes[i] = _hash_pair(keys[i] // n_words, keys[i] % n_words, secret)
-    return hashes
+        numbers[i] = -1
+        if keys[i] >= 0:
+            slot = _hash_key(keys[i], secret) & mask
+            while slot_keys[slot] >= 0 and slot_keys[slot] != keys[i]:
+                slot = (slot + np.uint64(1)) & mask
+            if slot_keys[slot] < 0:
+                slots[slot], slot_keys[slot], distinct[n] = n, keys[i], keys[i]
+                n += 1
+            numbers[i] = slots[slot]
+    return numbers, distinct[:n].copy()
 
 
 @compiled
 def _look_up_ngrams(  # type: ignore[no-untyped-def]
-    ids, offsets, is_kept, slots, slot_keys, entry_of, shortest, longest, secret
+    ids, offsets, is_kept, slots, slot_keys, entry_of, ngram_range, secret
 ):
-    """Do what `NgramTable.look_up` does, whose keys are in an open-addressing table."""
+    """Do what `NgramTable.look_up` does, with its keys in a table as `_number_keys` fills it."""
+    shortest, longest = ngram_range
     found = np.empty(len(ids) * (longest - shortest + 1), np.int32)
     new_offsets = np.zeros(len(offsets), np.int64)
-    n_words = len(is_kept) - 1
-    mask = np.uint32(len(slots) - 1)
-    n = 0
+    n_words, mask, n = len(is_kept) - 1, np.uint64(len(slots) - 1), 0
     for document in range(len(offsets) - 1):
         end = offsets[document + 1]
         for begin in range(offsets[document], end):
             node, at = np.int64(ids[begin]), begin
-            if not is_kept[node]:
-                if shortest == 1:
-                    found[n] = -1
-                    n += 1
+            if not is_kept[node]:  # it counts as one that is no entry
+                found[n] = -1
+                n += shortest == 1
                 continue
             for length in range(1, longest + 1):
-                if length > 1:
-                    at += 1
-                    while at < end and not is_kept[ids[at]]:
-                        at += 1
-                    if at == end:
-                        break
-                    if node >= 0 and ids[at] >= 0:
-                        key = node * n_words + ids[at]
-                        slot = _hash_pair(node, ids[at], secret) & mask
-                        while slot_keys[slot] != key and slot_keys[slot] >= 0:
-                            slot = (slot + np.uint32(1)) & mask
-                        node = np.int64(slots[slot])
-                    else:
-                        node = -1
                 if length >= shortest:
                     found[n] = entry_of[node]
                     n += 1
+                at += 1
+                while at < end and not is_kept[ids[at]]:
+                    at += 1
+                if at >= end:
+                    break
+                if node >= 0 and length < longest:
+                    key = node * n_words + ids[at] if ids[at] >= 0 else -1
+                    slot = _hash_key(key, secret) & mask
+                    while slot_keys[slot] >= 0 and slot_keys[slot] != key:
+                        slot = (slot + np.uint64(1)) & mask
+                    node = n_words + slots[slot] if slot_keys[slot] >= 0 and key >= 0 else -1
         new_offsets[document + 1] = n
     return found[:n], new_offsets
-
-
-@compiled
-def group_places(numbers, n_numbers, places):  # type: ignore[no-untyped-def]
-    """Write the places of all numbers that are not negative, those of 0 first; return where those of each begin."""
-    starts = np.zeros(n_numbers + 1, np.int64)
-    for i in range(len(numbers)):
-        if numbers[i] >= 0:
-            starts[numbers[i] + 1] += 1
-    starts = np.cumsum(starts)
-    following = starts[:-1].copy()
-    for i in range(len(numbers)):
-        if numbers[i] >= 0:
-            places[following[numbers[i]]] = i
-            following[numbers[i]] += 1
-    return starts
-
-
-@compiled
-def find_first(words, places, starts, first, last, min_count, firsts, n_words):  # type: ignore[no-untyped-def]
-    """Find, for each n-gram, the first place where it occurs, and write it to `firsts`.
-
-    An n-gram is a beginning and the word after it: `places` and `starts` are those of beginnings, of which this call
-    does first, ..., last - 1, and `words` has the word after each beginning, or -1. An n-gram that occurs fewer than
-    `min_count` times gets -1. Return how many of these there are.
-    """
-    counts = np.zeros(n_words, np.int64)
-    first_of = np.empty(n_words, np.int64)
-    n_rare = 0
-    for beginning in range(first, last):
-        begin, end = starts[beginning], starts[beginning + 1]
-        for k in range(begin, end):
-            word = words[places[k]]
-            if word >= 0:
-                if counts[word] == 0:
-                    first_of[word] = places[k]
-                counts[word] += 1
-        for k in range(begin, end):
-            word = words[places[k]]
-            if word >= 0:
-                if counts[word] > 0 and counts[word] < min_count:
-                    n_rare += 1
-                    first_of[word] = -1
-                counts[word] = 0
-                firsts[places[k]] = first_of[word]
-    return n_rare
-
-
-@compiled
-def number_by_first(firsts, n_before):  # type: ignore[no-untyped-def]
-    """Turn first places into numbers from `n_before` on, where they stand; return the first place of each number."""
-    distinct = np.empty(len(firsts), np.int64)
-    n = 0
-    for place in range(len(firsts)):
-        first = firsts[place]
-        if first == place:
-            distinct[n] = place
-            firsts[place] = n_before + n
-            n += 1
-        elif first >= 0:
-            firsts[place] = firsts[first]  # which is a number by now
-    return distinct[:n].copy()
-
-
-@compiled
-def join_levels(levels, offsets, new_ids):  # type: ignore[no-untyped-def]
-    """Return the n-grams of documents, shorter before longer, by new ids and without those that have none.
-
-    `levels` is of shape (lengths of n-grams, tokens): the number of the n-gram that begins at each token, or -1.
-    """
-    n = 0
-    for level in levels:
-        for number in level:
-            n += number >= 0 and new_ids[number] >= 0
-    ids = np.empty(n, np.int32)
-    new_offsets = np.zeros(len(offsets), np.int64)
-    n = 0
-    for document in range(len(offsets) - 1):
-        for token in range(offsets[document], offsets[document + 1]):
-            for level in range(len(levels)):
-                number = levels[level, token]
-                if number >= 0 and new_ids[number] >= 0:
-                    ids[n] = new_ids[number]
-                    n += 1
-        new_offsets[document + 1] = n
-    return ids, new_offsets
 
 
 @compiled
@@ -382,43 +292,23 @@ def sort_words(touched, n_touched, word, bitmap):  # type: ignore[no-untyped-def
 @compiled
 def count_terms(ids, offsets, n_words):  # type: ignore[no-untyped-def]
     """Do what `wgcn.text.weighting.count_terms` does."""
-    counts = np.zeros(n_words, np.int32)
-    bitmap = np.zeros((n_words >> 6) + 1, np.uint64)
-    words = np.empty(offsets[-1] - offsets[0], np.int32)
-    frequencies = np.empty(len(words), np.int32)
+    words, counts = np.empty(len(ids), np.int32), np.empty(len(ids), np.int32)
     new_offsets = np.zeros(len(offsets), np.int64)
-    n = 0
+    count_of = np.zeros(n_words, np.int32)
+    bitmap = np.zeros((n_words >> 6) + 1, np.uint64)
     for document in range(len(offsets) - 1):
-        touched = words[n:]
-        n_touched = 0
+        first, n = new_offsets[document], 0
         for i in range(offsets[document], offsets[document + 1]):
-            word = ids[i]
-            if word >= 0:
-                touched[n_touched] = word
-                n_touched += counts[word] == 0
-                counts[word] += 1
-        sort_words(touched, n_touched, 0, bitmap)
-        for t in range(n_touched):
-            frequencies[n + t] = counts[touched[t]]
-            counts[touched[t]] = 0
-        n += n_touched
-        new_offsets[document + 1] = n
-    return frequencies[:n], words[:n], new_offsets
-
-
-@compiled
-def weigh_terms(counts, words, offsets, frequencies, idf, squared):  # type: ignore[no-untyped-def]
-    """Do what `TermWeighting.weigh` does, with the weight of each count in `frequencies`."""
-    weights = np.empty(len(words), np.float32)
-    for document in range(len(offsets) - 1):
-        size = 0.0
-        for i in range(offsets[document], offsets[document + 1]):
-            weights[i] = frequencies[counts[i]] * idf[words[i]]
-            size += np.float64(weights[i]) * (np.float64(weights[i]) if squared else 1.0)
-        size = np.float32(np.sqrt(size) if squared else size)
-        for i in range(offsets[document], offsets[document + 1]):
-            weights[i] /= size
-    return weights
+            if ids[i] >= 0:
+                words[first + n] = ids[i]
+                n += count_of[ids[i]] == 0
+                count_of[ids[i]] += 1
+        sort_words(words[first:], n, 0, bitmap)
+        for k in range(first, first + n):
+            counts[k] = count_of[words[k]]
+            count_of[words[k]] = 0
+        new_offsets[document + 1] = first + n
+    return counts[: new_offsets[-1]], words[: new_offsets[-1]], new_offsets
 
 
 @compiled
@@ -458,33 +348,38 @@ def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets
     return ids, offsets, [text[begin:end] for begin, end in spans]
 
 
+def number_keys(keys: Offsets) -> tuple[Ids, Offsets]:
+    """Give numbers to keys, whole numbers below 2^62, as `_number_keys` does."""
+    slots = _empty_slots(len(keys))
+    numbered: tuple[Ids, Offsets] = _number_keys(keys, slots, slots.astype(np.int64), _SECRET)
+    return numbered
+
+
 class LookUpTable:
-    """Words, or n-grams of words, for the compiled look-up; the id of a word is its place."""
+    """Words, and n-grams of them, for the compiled look-up; the id of a word is its place."""
 
     def __init__(self, words: Iterable[str], ngrams: NgramTable | None = None) -> None:
-        encoded = [word.encode("utf-8", "surrogatepass") for word in words]
+        encoded = [word.encode() for word in words]
         self._known = np.frombuffer(b"".join(encoded), np.uint8)
         self._starts = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
         self._hashes = _hashes(self._known, self._starts[:-1], self._starts[1:], _SECRET)
-        self._slots = _filled_slots(self._hashes, _n_slots(len(encoded)))
+        self._slots = _filled_slots(self._hashes, len(_empty_slots(len(encoded))))
         self._ngrams = ngrams
         if ngrams is not None:
-            keys, n_words = ngrams.keys, len(encoded)
-            slots = _filled_slots(_hash_keys(keys, n_words, _SECRET), _n_slots(len(keys)))
-            self._slot_keys = np.concatenate([keys, [-1]])[slots]
-            self._nodes = np.where(slots >= 0, slots + n_words, -1)
+            slots = _empty_slots(len(ngrams.keys))
+            self._key_slots = slots, slots.astype(np.int64)
+            _number_keys(ngrams.keys, *self._key_slots, _SECRET)
 
     def encode(self, data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets]:
         """Tokenise a batch as `encode_new` does, into ids, -1 for what is not known, and where each text begins."""
         begins, ends, hashes, offsets = _tokens(data, documents, rule)
         ids = _look_up(data, begins, ends, hashes, self._slots, self._known, self._starts, self._hashes)
-        if (table := self._ngrams) is None:
-            return ids, offsets
-        places = (self._nodes, self._slot_keys, table.entry_of, *table.ngram_range, _SECRET)
-        found: tuple[Ids, Offsets] = _look_up_ngrams(ids, offsets, table.is_kept, *places)
-        return found
+        if (table := self._ngrams) is not None:
+            parts = (table.is_kept, *self._key_slots, table.entry_of, table.ngram_range, _SECRET)
+            ids, offsets = _look_up_ngrams(ids, offsets, *parts)
+        return ids, offsets
 
 
-def _n_slots(n_words: int) -> int:
-    """Return a power of two that leaves at least half of an open-addressing table empty."""
-    return 1 << (2 * n_words + 1).bit_length()
+def _empty_slots(n: int) -> Ids:
+    """Return an open-addressing table of which n words fill at most half."""
+    return np.full(1 << (2 * n + 1).bit_length(), -1, np.int32)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from wgcn.errors import InputError, NoWordError
 
-__all__ = ["Vocabulary", "VocabularyRules", "keep_words"]
+__all__ = ["Vocabulary", "VocabularyRules", "choose_words"]
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,6 @@ class Vocabulary:
         The words. A word's id is its place. Corpora put frequent words first, equally frequent ones by code point.
     counts, document_counts : int64 arrays of shape (n_words,), optional
         How often each word occurs, and in how many documents. Zero where nothing was counted.
-    distinct : bool
-        Whether the words are known to be distinct, and need not be compared.
     """
 
     words: tuple[str, ...]
@@ -75,8 +73,6 @@ class Vocabulary:
         words: Sequence[str],
         counts: npt.ArrayLike | None = None,
         document_counts: npt.ArrayLike | None = None,
-        *,
-        distinct: bool = False,
     ) -> None:
         object.__setattr__(self, "words", tuple(words))
         for name, given in (("counts", counts), ("document_counts", document_counts)):
@@ -84,7 +80,7 @@ class Vocabulary:
             object.__setattr__(self, name, array)
         if not len(self.words) == len(self.counts) == len(self.document_counts):
             raise InputError(f"{len(self.words)} words but {len(self.counts)} counts: they must be equally many.")
-        if not distinct and len(set(self.words)) != len(self.words):
+        if len(set(self.words)) != len(self.words):
             raise InputError("A vocabulary must not hold a word twice.")
 
     @classmethod
@@ -97,19 +93,13 @@ class Vocabulary:
         rules: VocabularyRules | None = None,
     ) -> "Vocabulary":
         """Choose and order the distinct words of a corpus of `n_documents`, given in any order with their counts."""
-        rules = rules or VocabularyRules()
-        stop_words = frozenset(rules.stop_words)
-        are_stop_words = np.array([word in stop_words for word in words], bool)
-        are_ngrams = np.array([" " in word for word in words], bool)
-        keep = keep_words(counts, document_counts, are_stop_words, are_ngrams, n_documents, rules)
-        by_word = np.array(sorted(np.flatnonzero(keep).tolist(), key=words.__getitem__), np.int64)
-        order = by_word[np.argsort(-counts[by_word], kind="stable")][: rules.max_size]
-        return cls([words[i] for i in order], counts[order], document_counts[order])
+        places = choose_words(words, counts, document_counts, n_documents, rules or VocabularyRules())
+        return cls([words[i] for i in places], counts[places], document_counts[places])
 
     def part(self, places: npt.NDArray[np.int64]) -> "Vocabulary":
-        """Return the words at some places, which must be distinct."""
+        """Return the words at some places."""
         words = list(map(self.words.__getitem__, places.tolist()))
-        return Vocabulary(words, self.counts[places], self.document_counts[places], distinct=True)
+        return Vocabulary(words, self.counts[places], self.document_counts[places])
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -152,33 +142,38 @@ class Vocabulary:
         return f"Vocabulary({len(self):,} words: {shown})"
 
 
-def keep_words(
+def choose_words(
+    words: Sequence[str],
     counts: npt.NDArray[np.int64],
     document_counts: npt.NDArray[np.int64],
-    are_stop_words: npt.NDArray[np.bool_],
-    are_ngrams: npt.NDArray[np.bool_],
     n_documents: int,
     rules: VocabularyRules,
     n_rare: int = 0,
-) -> npt.NDArray[np.bool_]:
-    """Return which words the rules keep, `max_size` aside; `n_rare` further n-grams were too rare to be given here."""
-    n_words = len(counts) + n_rare
-    if not n_words:
+) -> npt.NDArray[np.int64]:
+    """Return the places of the words that the rules keep, in the order of a vocabulary: see `Vocabulary.from_counts`.
+
+    `n_rare` further n-grams occur fewer than `min_ngram_count` times and are not among the words.
+    """
+    if not len(words) + n_rare:
         raise NoWordError(f"There is no word in the {n_documents:,} documents: they are empty or have no letters.")
+    stop_words = frozenset(rules.stop_words)
     min_df, max_df = (
         limit if isinstance(limit, Integral) else limit * n_documents for limit in (rules.min_df, rules.max_df)
     )
+    rare_ngrams = counts < rules.min_ngram_count
+    rare_ngrams[rare_ngrams] = [" " in words[i] for i in np.flatnonzero(rare_ngrams).tolist()]
     dropped = {
-        "are stop words": are_stop_words,
+        "are stop words": np.array([word in stop_words for word in words] if stop_words else counts < 0, bool),
         f"occur fewer than {rules.min_count} times (min_count)": counts < rules.min_count,
-        f"are n-grams that occur fewer than {rules.min_ngram_count} times": are_ngrams
-        & (counts < rules.min_ngram_count),
+        f"are n-grams that occur fewer than {rules.min_ngram_count} times": rare_ngrams,
         f"are in fewer than {min_df:g} documents (min_df)": document_counts < min_df,
         f"are in more than {max_df:g} documents (max_df)": document_counts > max_df,
     }
-    keep: npt.NDArray[np.bool_] = ~np.any(list(dropped.values()), axis=0)
+    keep = ~np.any(list(dropped.values()), axis=0)
     if not keep.any():
-        numbers = {reason: np.sum(mask) + n_rare * ("n-grams" in reason) for reason, mask in dropped.items()}
+        numbers = {reason: np.sum(mask) + n_rare * (mask is rare_ngrams) for reason, mask in dropped.items()}
         reasons = "; ".join(f"{number:,} {reason}" for reason, number in numbers.items() if number)
+        n_words = len(words) + n_rare
         raise InputError(f"No word remains of the {n_words:,} distinct ones: {reasons}. Loosen these rules.")
-    return keep
+    by_word = np.array(sorted(np.flatnonzero(keep).tolist(), key=words.__getitem__), np.int64)
+    return by_word[np.argsort(-counts[by_word], kind="stable")][: rules.max_size]

@@ -48,42 +48,30 @@ class TermWeighting:
         return cls((np.log((1 + n_documents) / (1 + document_counts)) + 1).astype(np.float32), sublinear, norm)
 
     def weigh(
-        self, counts: npt.NDArray[Any], words: npt.NDArray[Any], offsets: npt.NDArray[np.int64], compiled: bool = False
+        self, counts: npt.NDArray[Any], words: npt.NDArray[Any], offsets: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float32]:
-        """Return the weights of terms, given as `count_terms` does; compiled code gives the same bits."""
-        weights: npt.NDArray[np.float32]
-        tf = np.arange(counts.max(initial=0) + 1, dtype=np.float32)  # of every count
-        if self.sublinear:
-            tf[1:] = 1 + np.log(tf[1:])
-        if compiled:
-            from wgcn.text.kernels import weigh_terms
-
-            weights = weigh_terms(counts, words, offsets, tf, self.idf, self.norm == "l2")
-            return weights
-        weights = tf[counts] * self.idf[words]
+        """Return the weights of terms, given as `count_terms` does."""
+        tf = counts.astype(np.float32)
+        weights: npt.NDArray[np.float32] = (1 + np.log(tf) if self.sublinear else tf) * self.idf[words]
         lengths = np.diff(offsets)
-        # Summed in double and in order, as the compiled code does.
-        sizes = weights.astype(np.float64) ** (2 if self.norm == "l2" else 1)
-        sizes = np.bincount(np.repeat(np.arange(len(lengths)), lengths), sizes, minlength=len(lengths))
-        if self.norm == "l2":
-            sizes = np.sqrt(sizes)
-        weights /= np.repeat(sizes.astype(np.float32), lengths)
+        has_terms = lengths > 0
+        if has_terms.any():
+            # Summed in double, so that the order of a sum does not show in single precision.
+            sizes = weights.astype(np.float64) ** (2 if self.norm == "l2" else 1)
+            sizes = np.add.reduceat(sizes, offsets[:-1][has_terms])
+            if self.norm == "l2":
+                sizes = np.sqrt(sizes)
+            weights /= np.repeat(sizes.astype(np.float32), lengths[has_terms])
         return weights
 
 
 def count_terms(
-    ids: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], n_words: int, compiled: bool = False
+    ids: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], n_words: int
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.int64]]:
     """Return how often which word occurs in a document, both of shape (terms,), and where each document begins.
 
     Words are sorted in each document; negative ids are no words.
     """
-    if compiled:
-        from wgcn.text import kernels
-
-        terms: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.int64]]
-        terms = kernels.count_terms(ids, offsets, n_words)
-        return terms
     document = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     cells, counts = np.unique((document * n_words + ids)[ids >= 0], return_counts=True)
     new_offsets = np.searchsorted(cells, np.arange(len(offsets)) * n_words)
@@ -105,15 +93,15 @@ def document_terms(corpus: Corpus, weighting: TermWeighting | Literal["count", "
     """
     from scipy.sparse import csr_array
 
+    shape = (len(corpus), len(corpus.vocabulary))
+    # scikit-learn takes no matrix with 64-bit indices, so those are kept for what needs them.
+    offsets = corpus.offsets.astype(np.int32 if corpus.n_tokens < 2**31 else np.int64)
+    terms = csr_array((np.ones(corpus.n_tokens, np.float32), corpus.ids.copy(), offsets), shape=shape)
+    terms.sum_duplicates()
     if weighting == "tfidf":
         weighting = TermWeighting.from_counts(corpus.vocabulary.document_counts, len(corpus), sublinear=False)
-    counts, words, offsets = count_terms(corpus.ids, corpus.offsets, len(corpus.vocabulary), compiled=True)
     if isinstance(weighting, TermWeighting):
-        weights = weighting.weigh(counts, words, offsets, compiled=True)
-    elif weighting == "count":
-        weights = counts.astype(np.float32)
-    else:
+        terms.data = weighting.weigh(terms.data, terms.indices, terms.indptr)
+    elif weighting != "count":
         raise InputError(f"Unknown weighting {weighting!r}. Use 'count', 'tfidf' or a TermWeighting.")
-    # scikit-learn takes no matrix with 64-bit indices, so those are kept for what needs them.
-    offsets = offsets.astype(np.int32 if len(words) < 2**31 else np.int64)
-    return csr_array((weights, words, offsets), shape=(len(corpus), len(corpus.vocabulary)))
+    return terms
