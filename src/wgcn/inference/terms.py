@@ -1,7 +1,7 @@
 """Texts as weighted terms, and sums of word rows by these weights, with numpy alone: shared by all models of texts.
 
 Where numba is installed, compiled code gives the same ids and the same bits. It is used once a process has loaded it,
-and loaded if the texts are so many that this takes less time than numpy alone (`_worth_compiling`).
+and loaded if the texts are so many that this takes less time than numpy alone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Offsets = npt.NDArray[np.int64]
 _BLOCK_VALUES = 1 << 20
 BATCH_CHARACTERS = 1 << 19
 # Characters from which it pays to build a table of n-grams, to load compiled code that is on disk, and to compile it.
-_WORTH_A_TABLE, _WORTH_LOADING, _WORTH_COMPILING = 1 << 17, 1 << 23, 1 << 27
+_WORTH_A_TABLE, _WORTH_LOADING, _WORTH_COMPILING = 1 << 17, 1 << 24, 1 << 27
 
 UNSOUND = "{}: config.json has values that no model has. Save or fetch it again."
 
@@ -109,13 +109,17 @@ class TextTerms:
     def _read_ahead(self, batches: Iterator[list[str]]) -> Iterator[list[str]]:
         """Return batches of texts, after loading compiled code if these and earlier ones are so many that it pays."""
         ahead: list[list[str]] = []
-        n_read, worth_compiling = vars(self).get("_n_read", 0), _worth_compiling()
-        while n_read < worth_compiling and (batch := next(batches, None)) is not None:
-            ahead.append(batch)
-            n_read += sum(map(len, batch))
+        n_read = vars(self).get("_n_read", 0)
+        for needed in () if _is_compiled() else (_WORTH_LOADING, _WORTH_COMPILING):
+            while n_read < needed and (batch := next(batches, None)) is not None:
+                ahead.append(batch)
+                n_read += sum(map(len, batch))
+            if n_read < needed or find_spec("numba") is None:
+                break
+            if needed == _WORTH_COMPILING or _is_on_disk():
+                load_compiled()
+                break
         vars(self)["_n_read"] = n_read
-        if n_read >= worth_compiling:
-            load_compiled()
         return chain(ahead, batches)
 
     def _encode(self, texts: list[str]) -> tuple[npt.NDArray[np.int32], Offsets]:
@@ -236,18 +240,11 @@ def _is_compiled() -> bool:
     return bool(kernels and getattr(kernels.add_rows, "signatures", ()))
 
 
-def _worth_compiling() -> float:
-    """Return from how many characters on compiled code takes less time in all, with loading or compiling it."""
-    if _is_compiled():
-        return 0
-    if find_spec("numba") is None:
-        return np.inf
-    # Looked for without numba, which takes half a second to import: beside the source, and where numba keeps the code
-    # if that folder is read-only.
+def _is_on_disk() -> bool:
+    """Whether numba has kept the compiled code; found without numba, whose import takes half a second."""
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser(), "numba")
     folders = (Path(__file__).parents[1] / "text" / "__pycache__", Path(os.environ.get("NUMBA_CACHE_DIR") or user))
-    is_cached = any(any(folder.rglob("kernels.add_rows-*.nbi")) for folder in folders)
-    return _WORTH_LOADING if is_cached else _WORTH_COMPILING
+    return any(any(folder.rglob("kernels.add_rows-*.nbi")) for folder in folders)
 
 
 def load_compiled() -> None:

@@ -8,6 +8,7 @@ Words are found in an open-addressing table whose hash has a secret of its own i
 made that takes quadratic time. Ids are given in order of first occurrence and do not depend on the hash.
 """
 
+import re
 import secrets
 from collections.abc import Iterable
 from functools import lru_cache
@@ -35,9 +36,9 @@ _SECRET = np.uint64(2**19 + secrets.randbelow(2**31 - 2**20))
 @lru_cache(maxsize=1)
 def character_classes() -> npt.NDArray[np.uint8]:
     """Class of every code point: may it begin a word, only stand inside one, or neither."""
-    points = (chr(c) if not 0xD800 <= c < 0xE000 else " " for c in range(0x110000))
-    classes = np.fromiter((c.isalnum() for c in points), np.uint8, count=0x110000) * _START
-    classes[ord("_")] = _START
+    classes = np.zeros(0x110000, np.uint8)
+    for run in re.finditer(r"\w+", np.arange(0x110000, dtype="<u4").tobytes().decode("utf-32-le", "replace")):
+        classes[run.start() : run.end()] = _START
     classes[ord("'")] = _APOSTROPHE
     classes[[ord(c) for c in word_marks()]] = _INSIDE
     return classes
