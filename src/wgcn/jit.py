@@ -11,10 +11,9 @@ __all__ = ["compiled"]
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function at its first call, without the interpreter lock, and keep the result on disk.
 
-    numba keeps it beside the source, or in the user's cache folder where that is read-only. Where neither can be
-    written, it is compiled anew in each process.
+    numba keeps it beside the source, or in the user's cache folder; where neither can be written, nowhere.
     """
     try:
-        return njit(function, cache=True, nogil=True, error_model="numpy")
+        return njit(function, cache=True, nogil=True)
     except RuntimeError:  # what numba raises if it finds no folder to write to
-        return njit(function, nogil=True, error_model="numpy")
+        return njit(function, nogil=True)

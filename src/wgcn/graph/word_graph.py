@@ -199,10 +199,7 @@ class WordGraph:
         return cls(vocabulary, adjacency, degrees, {**unused, **source, **asdict(rules), "normalized": normalized})
 
     def among(self, vocabulary: Vocabulary, places: npt.NDArray[np.int64] | None = None) -> WordGraph:
-        """Return the same edges over a larger vocabulary, which must have these words in the same order.
-
-        `places` are those of the words in it, if they are known.
-        """
+        """Return the same edges over a larger vocabulary, which must have these words, in this order, at `places`."""
         if places is None:
             places = np.array([vocabulary.index.get(word, -1) for word in self.vocabulary.words], np.int64)
         if (places < 0).any() or (np.diff(places) < 0).any():

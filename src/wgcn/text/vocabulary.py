@@ -97,9 +97,11 @@ class Vocabulary:
         return cls([words[i] for i in places], counts[places], document_counts[places])
 
     def part(self, places: npt.NDArray[np.int64]) -> "Vocabulary":
-        """Return the words at some places."""
-        words = list(map(self.words.__getitem__, places.tolist()))
-        return Vocabulary(words, self.counts[places], self.document_counts[places])
+        """Return the words at some places, each place once."""
+        part = Vocabulary(())  # whose words need no check, as these are distinct
+        words = tuple(map(self.words.__getitem__, places.tolist()))
+        vars(part).update(words=words, counts=self.counts[places], document_counts=self.document_counts[places])
+        return part
 
     @cached_property
     def index(self) -> dict[str, int]:

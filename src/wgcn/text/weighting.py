@@ -93,15 +93,17 @@ def document_terms(corpus: Corpus, weighting: TermWeighting | Literal["count", "
     """
     from scipy.sparse import csr_array
 
+    from wgcn.text import kernels
+
     shape = (len(corpus), len(corpus.vocabulary))
-    # scikit-learn takes no matrix with 64-bit indices, so those are kept for what needs them.
-    offsets = corpus.offsets.astype(np.int32 if corpus.n_tokens < 2**31 else np.int64)
-    terms = csr_array((np.ones(corpus.n_tokens, np.float32), corpus.ids.copy(), offsets), shape=shape)
-    terms.sum_duplicates()
+    counts, words, offsets = kernels.count_terms(corpus.ids, corpus.offsets, shape[1])
+    weights = counts.astype(np.float32)
     if weighting == "tfidf":
         weighting = TermWeighting.from_counts(corpus.vocabulary.document_counts, len(corpus), sublinear=False)
     if isinstance(weighting, TermWeighting):
-        terms.data = weighting.weigh(terms.data, terms.indices, terms.indptr)
+        weights = weighting.weigh(weights, words, offsets)
     elif weighting != "count":
         raise InputError(f"Unknown weighting {weighting!r}. Use 'count', 'tfidf' or a TermWeighting.")
-    return terms
+    # scikit-learn takes no matrix with 64-bit indices, so those are kept for what needs them.
+    offsets = offsets.astype(np.int32 if len(words) < 2**31 else np.int64)
+    return csr_array((weights, words, offsets), shape=shape)
