@@ -17,7 +17,7 @@ import numpy.typing as npt
 from wgcn.cores import n_threads
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.text.encode import checked_texts, in_batches, lay_out
-from wgcn.text.kernels import count_words, encode_new, number_keys
+from wgcn.text.kernels import SECRET, count_words, encode_new, n_slots, number_keys
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
 
@@ -111,7 +111,7 @@ class Corpus:
         numbers, names, n_rare = number_ngrams(ids, offsets, words, ngram_range, min_count)
         lengths, (shortest, longest) = np.diff(offsets), ngram_range
         n_ngrams = sum(int(np.maximum(lengths - n + 1, 0).sum()) for n in range(shortest, longest + 1))
-        numbers, offsets = numbers.ravel(), offsets * numbers.shape[1]
+        numbers, offsets = numbers.ravel(), offsets * (longest - shortest + 1)
         if vocabulary is None:
             counts, document_counts = count_words(numbers, offsets, len(names))
             places = choose_words(names, counts, document_counts, len(lengths), rules, n_rare)
@@ -211,7 +211,7 @@ def number_ngrams(
             for back in range(1, n):
                 following[offsets[1:][offsets[1:] >= back] - back] = -1
             keys = np.where((level < 0) | (following < 0), -1, level * np.int64(len(words)) + following)
-            found, table = number_keys(keys)
+            found, table = number_keys(keys, n_slots(len(keys)), SECRET)[:2]
             counts = np.bincount(found[found >= 0], minlength=len(table))
             kept = np.flatnonzero(counts >= min_count)
             kept = kept[np.argsort(table[kept])]

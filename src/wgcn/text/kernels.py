@@ -20,7 +20,17 @@ from wgcn.jit import compiled
 from wgcn.text.ngrams import NgramTable
 from wgcn.text.tokenize import word_marks
 
-__all__ = ["LookUpTable", "add_rows", "count_terms", "count_words", "encode_new", "number_keys", "sort_words"]
+__all__ = [
+    "SECRET",
+    "LookUpTable",
+    "add_rows",
+    "count_terms",
+    "count_words",
+    "encode_new",
+    "n_slots",
+    "number_keys",
+    "sort_words",
+]
 
 Bytes = npt.NDArray[np.uint8]
 Hashes = npt.NDArray[np.uint32]
@@ -30,7 +40,7 @@ Offsets = npt.NDArray[np.int64]
 _SEPARATOR, _START, _INSIDE, _APOSTROPHE = 0, 1, 2, 3
 _PRIME = np.uint64(2**31 - 1)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
-_SECRET = np.uint64(2**19 + secrets.randbelow(2**31 - 2**20))
+SECRET = np.uint64(2**19 + secrets.randbelow(2**31 - 2**20))
 
 
 @lru_cache(maxsize=1)
@@ -193,14 +203,14 @@ def _hash_key(key, secret):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _number_keys(keys, slots, slot_keys, secret):  # type: ignore[no-untyped-def]
-    """Give numbers to keys by first occurrence, -1 to negative ones, in an empty table; return also the distinct keys.
+def number_keys(keys, n_slots, secret):  # type: ignore[no-untyped-def]
+    """Give numbers to keys, whole numbers below 2^62, by first occurrence, and -1 to negative ones.
 
-    `slots` has the number in each slot of the table, and `slot_keys` its key.
+    Return also the distinct keys, and for each slot of the table its number and its key, or -1.
     """
-    numbers = np.empty(len(keys), np.int32)
-    distinct = np.empty(len(keys), np.int64)
-    mask, n = np.uint64(len(slots) - 1), 0
+    numbers, distinct = np.empty(len(keys), np.int32), np.empty(len(keys), np.int64)
+    slots, slot_keys = np.full(n_slots, -1, np.int32), np.full(n_slots, -1, np.int64)
+    mask, n = np.uint64(n_slots - 1), 0
     for i in range(len(keys)):
         numbers[i] = -1
         if keys[i] >= 0:
@@ -211,14 +221,14 @@ def _number_keys(keys, slots, slot_keys, secret):  # type: ignore[no-untyped-def
                 slots[slot], slot_keys[slot], distinct[n] = n, keys[i], keys[i]
                 n += 1
             numbers[i] = slots[slot]
-    return numbers, distinct[:n].copy()
+    return numbers, distinct[:n].copy(), slots, slot_keys
 
 
 @compiled
 def _look_up_ngrams(  # type: ignore[no-untyped-def]
     ids, offsets, is_kept, slots, slot_keys, entry_of, ngram_range, secret
 ):
-    """Do what `NgramTable.look_up` does, with its keys in a table as `_number_keys` fills it."""
+    """Do what `NgramTable.look_up` does, with its keys in the table that `number_keys` returns."""
     shortest, longest = ngram_range
     found = np.empty(len(ids) * (longest - shortest + 1), np.int32)
     new_offsets = np.zeros(len(offsets), np.int64)
@@ -245,7 +255,7 @@ def _look_up_ngrams(  # type: ignore[no-untyped-def]
                     slot = _hash_key(key, secret) & mask
                     while slot_keys[slot] >= 0 and slot_keys[slot] != key:
                         slot = (slot + np.uint64(1)) & mask
-                    node = n_words + slots[slot] if slot_keys[slot] >= 0 and key >= 0 else -1
+                    node = np.int64(n_words + slots[slot] if slot_keys[slot] >= 0 and key >= 0 else -1)
         new_offsets[document + 1] = n
     return found[:n], new_offsets
 
@@ -334,7 +344,7 @@ def _tokens(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Ids, Hashe
         ends = np.flatnonzero(data == ord("\n")).astype(np.int32)
         begins = np.concatenate([np.zeros(1, np.int32), ends + np.int32(1)])[: len(ends)]
         offsets = np.searchsorted(ends, documents)
-    return begins, ends, _hashes(data, begins, ends, _SECRET), offsets
+    return begins, ends, _hashes(data, begins, ends, SECRET), offsets
 
 
 def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets, list[bytes]]:
@@ -349,11 +359,9 @@ def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets
     return ids, offsets, [text[begin:end] for begin, end in spans]
 
 
-def number_keys(keys: Offsets) -> tuple[Ids, Offsets]:
-    """Give numbers to keys, whole numbers below 2^62, as `_number_keys` does."""
-    slots = _empty_slots(len(keys))
-    numbered: tuple[Ids, Offsets] = _number_keys(keys, slots, slots.astype(np.int64), _SECRET)
-    return numbered
+def n_slots(n_words: int) -> int:
+    """Return the size of an open-addressing table of which so many words fill at most half."""
+    return 1 << (2 * n_words + 1).bit_length()
 
 
 class LookUpTable:
@@ -363,24 +371,17 @@ class LookUpTable:
         encoded = [word.encode() for word in words]
         self._known = np.frombuffer(b"".join(encoded), np.uint8)
         self._starts = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-        self._hashes = _hashes(self._known, self._starts[:-1], self._starts[1:], _SECRET)
-        self._slots = _filled_slots(self._hashes, len(_empty_slots(len(encoded))))
+        self._hashes = _hashes(self._known, self._starts[:-1], self._starts[1:], SECRET)
+        self._slots = _filled_slots(self._hashes, n_slots(len(encoded)))
         self._ngrams = ngrams
         if ngrams is not None:
-            slots = _empty_slots(len(ngrams.keys))
-            self._key_slots = slots, slots.astype(np.int64)
-            _number_keys(ngrams.keys, *self._key_slots, _SECRET)
+            self._key_slots = number_keys(ngrams.keys, n_slots(len(ngrams.keys)), SECRET)[2:]
 
     def encode(self, data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets]:
         """Tokenise a batch as `encode_new` does, into ids, -1 for what is not known, and where each text begins."""
         begins, ends, hashes, offsets = _tokens(data, documents, rule)
         ids = _look_up(data, begins, ends, hashes, self._slots, self._known, self._starts, self._hashes)
         if (table := self._ngrams) is not None:
-            parts = (table.is_kept, *self._key_slots, table.entry_of, table.ngram_range, _SECRET)
+            parts = (table.is_kept, *self._key_slots, table.entry_of, table.ngram_range, SECRET)
             ids, offsets = _look_up_ngrams(ids, offsets, *parts)
         return ids, offsets
-
-
-def _empty_slots(n: int) -> Ids:
-    """Return an open-addressing table of which n words fill at most half."""
-    return np.full(1 << (2 * n + 1).bit_length(), -1, np.int32)

@@ -83,19 +83,6 @@ class Vocabulary:
         if len(set(self.words)) != len(self.words):
             raise InputError("A vocabulary must not hold a word twice.")
 
-    @classmethod
-    def from_counts(
-        cls,
-        words: Sequence[str],
-        counts: npt.NDArray[np.int64],
-        document_counts: npt.NDArray[np.int64],
-        n_documents: int,
-        rules: VocabularyRules | None = None,
-    ) -> "Vocabulary":
-        """Choose and order the distinct words of a corpus of `n_documents`, given in any order with their counts."""
-        places = choose_words(words, counts, document_counts, n_documents, rules or VocabularyRules())
-        return cls([words[i] for i in places], counts[places], document_counts[places])
-
     def part(self, places: npt.NDArray[np.int64]) -> "Vocabulary":
         """Return the words at some places, each place once."""
         part = Vocabulary(())  # whose words need no check, as these are distinct
@@ -152,7 +139,7 @@ def choose_words(
     rules: VocabularyRules,
     n_rare: int = 0,
 ) -> npt.NDArray[np.int64]:
-    """Return the places of the words that the rules keep, in the order of a vocabulary: see `Vocabulary.from_counts`.
+    """Return the places of the words of a corpus that the rules keep, in the order that a vocabulary has.
 
     `n_rare` further n-grams occur fewer than `min_ngram_count` times and are not among the words.
     """
