@@ -127,8 +127,11 @@ class WordGraph:
 
             terms = document_terms(corpus, "tfidf" if weight == "cosine" else "count")
             return cls.from_documents(terms, corpus.vocabulary, weight=weight, rules=rules, normalized=normalized)
+        rules = rules or EdgeRules()
         counts = WindowCounts.from_corpus(corpus, window, n_jobs=n_jobs, progress=progress)
-        return cls.from_counts(counts, weight=weight, rules=rules, normalized=normalized, n_jobs=n_jobs)
+        adjacency = from_windows(counts, weight, rules, n_jobs)
+        del counts  # which take as much memory as the graph
+        return cls._finish(corpus.vocabulary, adjacency, normalized, rules, weight=weight, window=window)
 
     @classmethod
     def from_counts(
@@ -207,10 +210,10 @@ class WordGraph:
         n, own = len(vocabulary), self.adjacency
         lengths = np.zeros(n + 1, np.int64)
         lengths[places + 1] = np.diff(own.indptr)
-        indptr, indices = (part.astype(own.indices.dtype) for part in (np.cumsum(lengths), places[own.indices]))
+        indptr, new_ids = (part.astype(own.indices.dtype) for part in (np.cumsum(lengths), places))
         degrees = np.zeros(n)
         degrees[places] = self.degrees
-        adjacency = csr_array((own.data, indices, indptr), shape=(n, n))
+        adjacency = csr_array((own.data, new_ids[own.indices], indptr), shape=(n, n))
         return replace(self, vocabulary=vocabulary, adjacency=adjacency, degrees=degrees)
 
     def neighbours(self, word: str, k: int = 10, *, min_count: int | None = None) -> list[Neighbour]:
