@@ -1,9 +1,12 @@
 """From texts to weighted terms, by every path: compiled, with a table of n-grams, and in plain Python."""
 
 import json
+import os
 import pickle
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from hypothesis import strategies as st
 
 from wgcn import TextModel, WGCNClassifier
 from wgcn.estimators.preparation import Preparation
+from wgcn.inference import terms
 from wgcn.inference.model import Scorer
 from wgcn.text.ngrams import ngrams
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
@@ -49,7 +53,7 @@ def model_of(
 
 def take(path: str, patch: pytest.MonkeyPatch) -> None:
     compiled, worth_a_table = PATHS[path]
-    patch.setattr("wgcn.inference.terms._worth_compiling", lambda size: compiled)
+    patch.setattr("wgcn.inference.terms._is_compiled", lambda: compiled)
     patch.setattr("wgcn.inference.terms._WORTH_A_TABLE", worth_a_table)
 
 
@@ -190,15 +194,15 @@ def test_scores_of_ngrams_are_equal_with_and_without_compiled_code(
 ) -> None:
     model = model_of(vocabulary, ngram_range)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wgcn.inference.terms._worth_compiling", lambda size: True)
+        patch.setattr("wgcn.inference.terms._is_compiled", lambda: True)
         terms, compiled = model.terms(texts), model.scores(texts)
-        patch.setattr("wgcn.inference.terms._worth_compiling", lambda size: False)
+        patch.setattr("wgcn.inference.terms._is_compiled", lambda: False)
         assert model.terms(texts)[3:] == terms[3:]
         assert np.array_equal(model.scores(texts), compiled)
 
 
 def test_many_texts_without_numba_use_the_table_of_ngrams_and_few_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.inference.terms._worth_compiling", lambda size: False)
+    monkeypatch.setattr("wgcn.inference.terms._is_compiled", lambda: False)
     model = model_of(["a", "b", "a b"], (1, 2))
     assert model._encode(["a b"])[0].tolist() == [0, 2, 1]
     assert "_ngrams" not in vars(model)
@@ -207,11 +211,95 @@ def test_many_texts_without_numba_use_the_table_of_ngrams_and_few_do_not(monkeyp
     assert np.array_equal(ids, np.tile([0, 2, 1], 100_000))
 
 
+@pytest.mark.parametrize(("installed", "on_disk", "calls"), [(True, True, 3), (True, False, 5), (False, False, 0)])
+def test_compiled_code_is_loaded_once_so_many_texts_were_read_that_it_pays(
+    monkeypatch: pytest.MonkeyPatch, installed: bool, on_disk: bool, calls: int
+) -> None:
+    loaded: list[bool] = []
+    for name, value in {
+        "_WORTH_LOADING": 30,
+        "_WORTH_COMPILING": 50,
+        "_is_compiled": lambda: bool(loaded),
+        "_is_on_disk": lambda: on_disk,
+        "find_spec": lambda _: installed or None,
+        "load_compiled": lambda: loaded.append(True),
+    }.items():
+        monkeypatch.setattr(f"wgcn.inference.terms.{name}", value)
+    model = model_of(["a", "b", "a b"], (1, 2))
+    expected = model_of(["a", "b", "a b"], (1, 2)).predict(["a b", "b a", "zzzz"]).tolist()
+    n_loaded = []
+    for _ in range(7):  # of ten characters each, some as a generator
+        assert model.predict(iter(["a b", "b a", "zzzz"])).tolist() == expected
+        n_loaded.append(len(loaded))
+    assert n_loaded == [int(bool(calls) and call >= calls) for call in range(1, 8)]
+
+
+def test_one_large_input_is_read_ahead_and_a_stream_without_numba_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+    seen: list[int] = []
+
+    def stream() -> Iterator[str]:
+        for i in range(100):
+            taken.append(i)
+            yield "a b"
+
+    def rows(*terms: object) -> np.ndarray:
+        seen.append(len(taken))
+        return np.zeros((1, 1))
+
+    monkeypatch.setattr("wgcn.inference.terms.BATCH_CHARACTERS", 1)
+    monkeypatch.setattr("wgcn.inference.terms._WORTH_LOADING", 30)
+    monkeypatch.setattr("wgcn.inference.terms._is_compiled", lambda: False)
+    monkeypatch.setattr("wgcn.inference.terms.find_spec", lambda _: None)
+    model = model_of(["a", "b", "a b"], (1, 2))
+    model._rows(rows, stream(), 1, 1)
+    assert seen == [max(10, n) for n in range(1, 101)]
+
+
+@pytest.mark.parametrize("variable", ["NUMBA_CACHE_DIR", "XDG_CACHE_HOME"])
+def test_compiled_code_is_found_where_numba_keeps_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str
+) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "none"))
+    monkeypatch.setattr(terms, "__file__", str(tmp_path / "wgcn" / "inference" / "terms.py"))
+    assert not terms._is_on_disk()
+    monkeypatch.setenv(variable, str(tmp_path / "kept"))
+    folder = tmp_path / "kept" / ("" if variable == "NUMBA_CACHE_DIR" else "numba") / "text_0123"
+    folder.mkdir(parents=True)
+    assert not terms._is_on_disk()
+    (folder / "kernels.add_rows-1.py311.nbi").touch()
+    assert terms._is_on_disk()
+
+
+@pytest.mark.parametrize("home", ["home", "file/none"])
+def test_compiled_code_is_kept_for_the_user_where_the_package_is_read_only(tmp_path: Path, home: str) -> None:
+    package = tmp_path / "site" / "wgcn"
+    shutil.copytree(Path(terms.__file__).parents[1], package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in [package, *(path for path in package.rglob("*") if path.is_dir())]:
+        (folder / "__pycache__").touch()  # no folder can be made there
+    (tmp_path / "file").touch()
+    names = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+    environment |= {"HOME": str(tmp_path / home), "PYTHONPATH": str(package.parent)}
+    script = (
+        "from wgcn.inference import terms; from wgcn.text.kernels import count_words; import numpy as np\n"
+        "count_words(np.zeros(2, np.int32), np.array([0, 2]), 1)\n"
+        "print(terms.__file__, count_words.stats.cache_path)"
+    )
+    result = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    file, kept = result.stdout.split()
+    assert Path(file).is_relative_to(package)
+    assert list(Path(kept).glob("kernels.count_words-*.nbi")) if home == "home" else kept == "None"
+
+
 def test_a_pickled_model_knows_its_words_in_another_process() -> None:
     models = [model_of(["red", "wine", "red wine"], ngram_range) for ngram_range in ((1, 1), (1, 2))]
     expected = [encoded(model, ["red wine"], "compiled")[0].tolist() for model in models]
     script = (
-        "import pickle, sys, numba\n"
+        "import pickle, sys\n"
+        "from wgcn.inference.terms import load_compiled\n"
+        "load_compiled()\n"
         "models = pickle.load(sys.stdin.buffer)\n"
         "print([model._encode(['red wine'])[0].tolist() for model in models])"
     )

@@ -47,6 +47,24 @@ def test_ngrams_equal_those_of_each_token_list(given_texts: list[str], shortest:
     assert documents(Corpus.from_texts(given_texts, ngram_range=ngram_range)) == expected
 
 
+@given(texts, st.sampled_from([(1, 1), (1, 2), (1, 4), (2, 3)]), st.integers(1, 3), st.integers(1, 3))
+def test_rare_ngrams_are_those_of_a_counter(
+    given_texts: list[str], ngram_range: tuple[int, int], min_count: int, min_ngram_count: int
+) -> None:
+    tokens = [ngrams(words(text), ngram_range) for text in given_texts]
+    counts = Counter(chain.from_iterable(tokens))
+    kept = [ngram for ngram in counts if counts[ngram] >= max(min_count, min_ngram_count if " " in ngram else 1)]
+    rules = VocabularyRules(min_count=min_count, min_ngram_count=min_ngram_count)
+    if not kept:
+        with pytest.raises(InputError, match="No word remains of the" if counts else "no word in"):
+            Corpus.from_texts(given_texts, ngram_range=ngram_range, rules=rules)
+        return
+    corpus = Corpus.from_texts(given_texts, ngram_range=ngram_range, rules=rules)
+    assert list(corpus.vocabulary) == sorted(kept, key=lambda ngram: (-counts[ngram], ngram))
+    assert documents(corpus) == [[ngram for ngram in document if ngram in kept] for document in tokens]
+    assert corpus.n_unknown == sum(map(len, tokens)) - corpus.n_tokens
+
+
 def test_stop_words_go_before_ngrams_are_formed() -> None:
     corpus = Corpus.from_texts(["king of spain"], ngram_range=(2, 2), rules=VocabularyRules(stop_words=["of"]))
     assert corpus.document(0) == ["king spain"]

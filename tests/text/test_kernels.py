@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wgcn.text.encode import lay_out
-from wgcn.text.kernels import count_documents, encode_known, encode_new
+from wgcn.text.kernels import LookUpTable, count_words, encode_new
 from wgcn.text.tokenize import text_gcn, words
 
 texts = st.lists(st.one_of(st.text(), st.text(alphabet="ntsved'NT (,!’`aÉß\u0301\u200d हिन"), st.just("Σίσυφος ΟΔΟΣ")))
@@ -35,8 +35,7 @@ def test_compiled_tokens_equal_the_plain_ones(rule: str, documents: list[str]) -
 def test_look_up_gives_the_id_or_minus_one(rule: str, documents: list[str], known: set[str]) -> None:
     vocabulary = sorted(known)
     index = {word: i for i, word in enumerate(vocabulary)}
-    in_utf8 = {word.encode(): i for word, i in index.items()}
-    ids, offsets = encode_known(in_utf8, *lay_out(documents, RULES[rule])[:3])
+    ids, offsets = LookUpTable(vocabulary).encode(*lay_out(documents, RULES[rule])[:3])
     expected = [[index.get(token, -1) for token in RULES[rule](text)] for text in documents]
     assert [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)] == expected
 
@@ -55,5 +54,6 @@ def test_every_character_is_classed_as_the_plain_tokeniser_does() -> None:
 
 
 def test_a_word_counts_once_per_document() -> None:
-    ids = np.array([0, 0, 1, 0, 2, 2], np.int32)
-    assert count_documents(ids, np.array([0, 3, 3, 6]), 4).tolist() == [2, 1, 1, 0]
+    ids = np.array([0, 0, 1, 0, 2, -1, 2], np.int32)
+    counts, document_counts = count_words(ids, np.array([0, 3, 3, 7]), 4)
+    assert (counts.tolist(), document_counts.tolist()) == ([3, 1, 2, 0], [2, 1, 1, 0])

@@ -1,4 +1,4 @@
-"""Both numberings of n-grams are held equal to `ngrams` and a dictionary, id for id."""
+"""The look-up of n-grams, plain and compiled, is held equal to `ngrams` and a dictionary, id for id."""
 
 from itertools import pairwise
 
@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from wgcn.text.ngrams import NgramTable, ngrams, number_ngrams
+from wgcn.text.kernels import LookUpTable
+from wgcn.text.ngrams import NgramTable, ngrams
 
 ranges = st.sampled_from([(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 5), (1, 5), (5, 5)])
 word = st.sampled_from("abcd")
@@ -21,6 +22,10 @@ def looked_up(
     table = NgramTable(vocabulary, ngram_range, stop_words)
     ids = np.array([table.index.get(token, -1) for document in tokens for token in document], np.int32)
     found, offsets = table.look_up(ids, np.cumsum([0, *map(len, tokens)], dtype=np.int64))
+    lines = "".join(f"{token}\n" for document in tokens for token in document).encode()
+    ends = np.cumsum([0, *(sum(len(token) + 1 for token in document) for document in tokens)], dtype=np.int64)
+    compiled = LookUpTable(table.index, table).encode(np.frombuffer(lines, np.uint8), ends, "lines")
+    assert [part.tolist() for part in compiled] == [found.tolist(), offsets.tolist()]
     assert (found.dtype, offsets.dtype, offsets[-1]) == (np.int32, np.int64, len(found))
     return [found[a:b].tolist() for a, b in pairwise(offsets)]
 
@@ -37,19 +42,6 @@ def test_ids_are_those_of_the_joined_words(
     index = {entry: i for i, entry in enumerate(vocabulary)}
     expected = [[index.get(ngram, -1) for ngram in ngrams(document, ngram_range)] for document in tokens]
     assert looked_up(vocabulary, ngram_range, tokens) == expected
-
-
-@given(ranges, documents)
-@example((3, 3), [["a", "b"]])
-@example((1, 2), [])
-def test_a_corpus_has_the_ngrams_of_its_documents(ngram_range: tuple[int, int], tokens: list[list[str]]) -> None:
-    words = list("fedcba")
-    ids = np.array([words.index(token) for document in tokens for token in document], np.int32)
-    offsets = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
-    numbered, offsets, distinct = number_ngrams(ids, offsets, words, ngram_range)
-    assert (numbered.dtype, offsets.dtype, len(set(distinct))) == (np.int32, np.int64, len(distinct))
-    found = [[distinct[i] for i in numbered[a:b]] for a, b in pairwise(offsets)]
-    assert found == [ngrams(document, ngram_range) for document in tokens]
 
 
 @given(entries, ranges, documents, st.text("abef"))

@@ -1,11 +1,13 @@
 import re
+import sys
+import unicodedata
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wgcn.errors import InputError
-from wgcn.text.tokenize import resolve_tokenizer, text_gcn, words
+from wgcn.text.tokenize import resolve_tokenizer, text_gcn, word_marks, words
 
 
 @pytest.mark.parametrize(
@@ -64,3 +66,8 @@ def test_hostile_repetition_gives_tokens_in_proportion(tokenize, unit: str) -> N
 def test_unknown_tokenizer_lists_the_known_ones() -> None:
     with pytest.raises(InputError, match="words, text_gcn"):
         resolve_tokenizer("wrods")
+
+
+def test_every_combining_mark_is_known() -> None:
+    marks = {c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c)[0] == "M"}
+    assert set(word_marks()) == marks | {"\u200c", "\u200d"}

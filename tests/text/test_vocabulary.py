@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wgcn.errors import InputError
-from wgcn.text.vocabulary import Vocabulary, VocabularyRules
+from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
 
 WORDS = ["b", "a", "rare", "everywhere", "the"]
 COUNTS = np.array([4, 4, 1, 9, 20])
@@ -14,7 +14,8 @@ DOCUMENTS = np.array([3, 2, 1, 10, 9])
 
 
 def chosen(**rules: object) -> tuple[str, ...]:
-    return Vocabulary.from_counts(WORDS, COUNTS, DOCUMENTS, 10, VocabularyRules(**rules)).words  # type: ignore[arg-type]
+    places = choose_words(WORDS, COUNTS, DOCUMENTS, 10, VocabularyRules(**rules))  # type: ignore[arg-type]
+    return tuple(WORDS[i] for i in places)
 
 
 def test_frequent_words_come_first_and_equal_ones_by_code_point() -> None:
@@ -50,15 +51,15 @@ def test_rules_choose_words(rules: dict[str, object], words: tuple[str, ...]) ->
 )
 def test_ngrams_may_have_to_be_more_frequent_than_words(rules: dict[str, object], words: tuple[str, ...]) -> None:
     names, counts = ["wine", "red", "red wine", "old red wine", "rare"], np.array([3, 5, 4, 1, 1])
-    chosen = Vocabulary.from_counts(names, counts, counts, 10, VocabularyRules(**rules))  # type: ignore[arg-type]
-    assert chosen.words == words
+    places = choose_words(names, counts, counts, 10, VocabularyRules(**rules))  # type: ignore[arg-type]
+    assert tuple(names[i] for i in places) == words
 
 
 def test_only_rare_ngrams_are_explained() -> None:
     with pytest.raises(InputError, match="2 are n-grams that occur fewer than 3 times"):
-        Vocabulary.from_counts(
-            ["a b", "b c"], np.array([1, 2]), np.array([1, 1]), 2, VocabularyRules(min_ngram_count=3)
-        )
+        choose_words(["a b", "b c"], np.array([1, 2]), np.array([1, 1]), 2, VocabularyRules(min_ngram_count=3))
+    with pytest.raises(InputError, match="of the 6 distinct ones: 6 are n-grams that occur fewer than 3 times"):
+        choose_words(["a b"], np.array([1]), np.array([1]), 2, VocabularyRules(min_ngram_count=3), n_rare=5)
 
 
 def test_words_with_a_space_are_ngrams() -> None:
@@ -68,8 +69,9 @@ def test_words_with_a_space_are_ngrams() -> None:
 
 
 def test_counts_follow_their_words() -> None:
-    vocabulary = Vocabulary.from_counts(WORDS, COUNTS, DOCUMENTS, 10)
-    assert dict(zip(vocabulary.words, vocabulary.counts, strict=True)) == dict(zip(WORDS, COUNTS, strict=True))
+    vocabulary = Vocabulary(WORDS, COUNTS, DOCUMENTS).part(np.array([4, 0, 2]))
+    assert vocabulary.words == ("the", "b", "rare")
+    assert vocabulary.counts.tolist() == [20, 4, 1]
     assert vocabulary.document_counts[vocabulary.id_of("b")] == 3
 
 

@@ -1,11 +1,14 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 
 from wgcn.errors import InputError
+from wgcn.text import kernels
 from wgcn.text.corpus import Corpus
 from wgcn.text.docs_corpus import DocsCorpus
-from wgcn.text.weighting import Norm, TermWeighting, document_terms
+from wgcn.text.weighting import Norm, TermWeighting, count_terms, document_terms
 
 
 @pytest.mark.parametrize(("weighting", "vectorizer"), [("count", CountVectorizer), ("tfidf", TfidfVectorizer)])
@@ -32,6 +35,14 @@ def test_norms_are_those_of_scikit_learn(docs: DocsCorpus, norm: Norm, sublinear
     sizes = ours.sum(axis=1) if norm == "l1" else np.sqrt((ours**2).sum(axis=1))
     np.testing.assert_allclose(sizes[:-1], 1, rtol=1e-5)
     assert not ours[-1].any()
+
+
+@given(st.lists(st.lists(st.integers(-1, 90), max_size=60)), st.sampled_from([91, 5000]))
+def test_compiled_counts_of_terms_equal_the_plain_ones(documents: list[list[int]], n_words: int) -> None:
+    offsets = np.cumsum([0, *map(len, documents)], dtype=np.int64)
+    ids = np.array([i for document in documents for i in document], np.int32)
+    plain, compiled = count_terms(ids, offsets, n_words), kernels.count_terms(ids, offsets, n_words)
+    assert [part.tolist() for part in compiled] == [part.tolist() for part in plain]
 
 
 def test_rows_have_length_1_unless_told_otherwise() -> None:

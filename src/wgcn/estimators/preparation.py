@@ -24,6 +24,7 @@ from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.association import WEIGHTS, Weight
 from wgcn.inference.embedding import EmbeddingModel
 from wgcn.inference.model import TextModel
+from wgcn.inference.terms import load_compiled
 from wgcn.progress import stage
 from wgcn.text.corpus import Corpus, check_ngram_range
 from wgcn.text.encode import checked_texts
@@ -118,10 +119,13 @@ class Preparation:
         graph = None
         if with_graph:
             with stage("Counting windows") as counting:
-                nodes, rules = corpus.with_words(self.nodes(words)), self._edge_rules()
-                graph = WordGraph.from_corpus(nodes, window=self.window, weight=self.weight, rules=rules, n_jobs=n_jobs)
-                graph = graph.among(words)
+                nodes, rules = self.nodes(words), self._edge_rules()
+                corpus = corpus.with_words(nodes)
+                graph = WordGraph.from_corpus(
+                    corpus, window=self.window, weight=self.weight, rules=rules, n_jobs=n_jobs
+                ).among(words, np.flatnonzero(nodes))
                 counting.detail = f"{graph.adjacency.nnz:,} weights of the word graph"
+        load_compiled()
         seconds = time.perf_counter() - started
         return Prepared(self, words, weighting, terms, graph, len(corpus) - own.n, seconds)
 

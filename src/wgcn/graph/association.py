@@ -164,7 +164,8 @@ def _finished(
 
 def normalize(adjacency: csr_array) -> tuple[csr_array, npt.NDArray[np.float64]]:
     """Return D^-1/2 A D^-1/2 and the degrees D, sums of absolute weights; a word with no edge keeps degree 0."""
-    degrees = np.asarray(abs(adjacency).sum(axis=1, dtype=np.float64)).ravel()
+    positive = adjacency if adjacency.data.min(initial=0) >= 0 else abs(adjacency)  # which takes a copy
+    degrees = np.asarray(positive.sum(axis=1, dtype=np.float64)).ravel()
     scale = np.where(degrees > 0, 1 / np.sqrt(np.where(degrees > 0, degrees, 1)), 0)
     data = kernels.scale_edges(adjacency.indptr, adjacency.indices, adjacency.data, scale)
     return csr_array((data, adjacency.indices, adjacency.indptr), shape=adjacency.shape), degrees

@@ -6,38 +6,16 @@ threads run in parallel.
 """
 
 import numpy as np
-from numba import njit
+
+from wgcn.jit import compiled
+from wgcn.text.kernels import sort_words
 
 __all__ = ["count_rows", "mirror", "scale_edges", "strongest", "weigh_pairs"]
 
 PMI, NPMI, COUNT = 0, 1, 2
 
-# The position of the only bit of a 64-bit number: each such number times this constant has its own upper six bits.
-_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
-_BIT_POSITIONS = np.zeros(64, np.int32)
-_BIT_POSITIONS[[((1 << i) * int(_DE_BRUIJN) >> 58) & 63 for i in range(64)]] = np.arange(64)
 
-
-@njit(cache=True, nogil=True)
-def _sort_words(touched, n_touched, word, bitmap):  # type: ignore[no-untyped-def]
-    """Sort the first words in place: where they are many, by a bitmap of all words above `word`, which is faster."""
-    if n_touched * 32 < len(bitmap):
-        touched[:n_touched].sort()
-        return
-    for t in range(n_touched):
-        bitmap[touched[t] >> 6] |= np.uint64(1) << np.uint64(touched[t] & 63)
-    n = 0
-    for block in range(word >> 6, len(bitmap)):
-        bits = bitmap[block]
-        bitmap[block] = 0
-        while bits != 0:
-            lowest = bits & (~bits + np.uint64(1))
-            touched[n] = (block << 6) + _BIT_POSITIONS[(lowest * _DE_BRUIJN) >> np.uint64(58)]
-            n += 1
-            bits ^= lowest
-
-
-@njit(cache=True, nogil=True)
+@compiled
 def count_rows(ids, offsets, positions, starts, document_of, window, first, last, scratch):  # type: ignore[no-untyped-def]
     """Count windows for the words first, ..., last - 1 and their pairs with later words.
 
@@ -89,7 +67,7 @@ def count_rows(ids, offsets, positions, starts, document_of, window, first, last
         if n + n_touched > len(columns):
             columns = np.concatenate((columns[:n], np.empty(n + n_touched, np.int32)))
             values = np.concatenate((values[:n], np.empty(n + n_touched, scratch.dtype)))
-        _sort_words(touched, n_touched, word, bitmap)
+        sort_words(touched, n_touched, word, bitmap)
         for t in range(n_touched):
             other = touched[t]
             columns[n] = other
@@ -100,7 +78,7 @@ def count_rows(ids, offsets, positions, starts, document_of, window, first, last
     return word_windows, indptr, columns[:n].copy(), values[:n].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def weigh_pairs(  # type: ignore[no-untyped-def]
     indptr, columns, values, log_marginals, log_windows, measure, threshold, min_count, first, last
 ):
@@ -124,7 +102,7 @@ def weigh_pairs(  # type: ignore[no-untyped-def]
     return weights
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mirror(indptr, columns, weights, diagonal):  # type: ignore[no-untyped-def]
     """Make a symmetric CSR matrix of its strict upper triangle and its diagonal, without zeros and with sorted rows.
 
@@ -159,7 +137,7 @@ def mirror(indptr, columns, weights, diagonal):  # type: ignore[no-untyped-def]
     return sizes, full_columns, full_weights
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def strongest(indptr, columns, weights, k):  # type: ignore[no-untyped-def]
     """Mark the diagonal, and each entry among the k largest others of its row or column; equal ones by column."""
     in_row = np.ones(len(weights), np.bool_)
@@ -183,7 +161,7 @@ def strongest(indptr, columns, weights, k):  # type: ignore[no-untyped-def]
     return marks
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def scale_edges(indptr, columns, weights, scale):  # type: ignore[no-untyped-def]
     """Multiply the weight of each edge by the scales of its two words, without arrays of double precision."""
     scaled = np.empty(len(weights), weights.dtype)

@@ -123,8 +123,11 @@ class WordGraph:
 
             terms = document_terms(corpus, "tfidf" if weight == "cosine" else "count")
             return cls.from_documents(terms, corpus.vocabulary, weight=weight, rules=rules, normalized=normalized)
+        rules = rules or EdgeRules()
         counts = WindowCounts.from_corpus(corpus, window, n_jobs=n_jobs)
-        return cls.from_counts(counts, weight=weight, rules=rules, normalized=normalized, n_jobs=n_jobs)
+        adjacency = from_windows(counts, weight, rules, n_jobs)
+        del counts  # which take as much memory as the graph
+        return cls._finish(corpus.vocabulary, adjacency, normalized, rules, weight=weight, window=window)
 
     @classmethod
     def from_counts(
@@ -194,18 +197,19 @@ class WordGraph:
         unused = dict.fromkeys(("window", "order", "directed"))
         return cls(vocabulary, adjacency, degrees, {**unused, **source, **asdict(rules), "normalized": normalized})
 
-    def among(self, vocabulary: Vocabulary) -> WordGraph:
-        """Return the same edges over a larger vocabulary, which must have these words in the same order."""
-        places = np.array([vocabulary.index.get(word, -1) for word in self.vocabulary.words], np.int64)
+    def among(self, vocabulary: Vocabulary, places: npt.NDArray[np.int64] | None = None) -> WordGraph:
+        """Return the same edges over a larger vocabulary, which must have these words, in this order, at `places`."""
+        if places is None:
+            places = np.array([vocabulary.index.get(word, -1) for word in self.vocabulary.words], np.int64)
         if (places < 0).any() or (np.diff(places) < 0).any():
             raise InputError("The vocabulary must have all words of the graph, in the same order.")
         n, own = len(vocabulary), self.adjacency
         lengths = np.zeros(n + 1, np.int64)
         lengths[places + 1] = np.diff(own.indptr)
-        indptr, indices = (part.astype(own.indices.dtype) for part in (np.cumsum(lengths), places[own.indices]))
+        indptr, new_ids = (part.astype(own.indices.dtype) for part in (np.cumsum(lengths), places))
         degrees = np.zeros(n)
         degrees[places] = self.degrees
-        adjacency = csr_array((own.data, indices, indptr), shape=(n, n))
+        adjacency = csr_array((own.data, new_ids[own.indices], indptr), shape=(n, n))
         return replace(self, vocabulary=vocabulary, adjacency=adjacency, degrees=degrees)
 
     def neighbours(self, word: str, k: int = 10, *, min_count: int | None = None) -> list[Neighbour]:

@@ -25,7 +25,7 @@ from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import document_terms
 
-__all__ = ["as_long", "extend", "n_learnt", "new_words", "part_of", "with_rows"]
+__all__ = ["as_long", "extend", "n_learnt", "new_words", "with_rows"]
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
@@ -91,12 +91,6 @@ def n_learnt(model: TextModel) -> int:
     return len(model.vocabulary) - n_added
 
 
-def part_of(vocabulary: Vocabulary, places: Ids) -> Vocabulary:
-    """Return the words at some indices."""
-    words = [vocabulary.words[i] for i in places]
-    return Vocabulary(words, vocabulary.counts[places], vocabulary.document_counts[places])
-
-
 def as_long(nearby: Floats, learnt: Floats, weights: Floats, new: Floats) -> Floats:
     """Return N of new words, centred and scaled as makes N of learnt words (`nearby`) as long as their rows `learnt`.
 
@@ -132,7 +126,7 @@ def _rows_of_new_words(
     nearby *= (counts / (counts + _SHRINKAGE))[:, None]
     new = np.flatnonzero(~known & reached)
     rows = mean + as_long(nearby[learnt], table[learnt], weights, nearby[new])
-    return part_of(corpus.vocabulary, new), rows, idf[new]
+    return corpus.vocabulary.part(new), rows, idf[new]
 
 
 def _mean_of_texts(terms: csr_array, table: Floats, known: Mask) -> tuple[Floats, Mask]:

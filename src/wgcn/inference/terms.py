@@ -1,17 +1,20 @@
 """Texts as weighted terms, and sums of word rows by these weights, with numpy alone: shared by all models of texts.
 
-Where numba is installed, compiled code does the same for large inputs and gives the same ids and the same bits.
+Where numba is installed, compiled code gives the same ids and the same bits. It is used once a process has loaded it,
+and loaded if the texts are so many that this takes less time than numpy alone.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib.util import find_spec
-from itertools import repeat
+from itertools import chain, repeat
+from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -26,7 +29,7 @@ from wgcn.text.tokenize import TOKENIZERS, Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import Norm, TermWeighting, count_terms
 
-__all__ = ["TERM_SCHEMA", "UNSOUND", "Floats", "Terms", "TextTerms", "add_up", "load_terms", "row_blocks"]
+__all__ = ["TERM_SCHEMA", "UNSOUND", "Floats", "TextTerms", "add_up", "load_compiled", "load_terms", "row_blocks"]
 
 Floats = npt.NDArray[Any]  # single precision, or double where a model was fitted in it
 Offsets = npt.NDArray[np.int64]
@@ -34,8 +37,8 @@ Offsets = npt.NDArray[np.int64]
 # Values of gathered embeddings, and characters of text, that are processed at a time: small enough for the caches.
 _BLOCK_VALUES = 1 << 20
 BATCH_CHARACTERS = 1 << 19
-# Characters or terms from which compiled code is loaded or, without it, a table of n-grams is built.
-_WORTH_COMPILING = _WORTH_A_TABLE = 1 << 17
+# Characters from which it pays to build a table of n-grams, to load compiled code that is on disk, and to compile it.
+_WORTH_A_TABLE, _WORTH_LOADING, _WORTH_COMPILING = 1 << 17, 1 << 24, 1 << 27
 
 UNSOUND = "{}: config.json has values that no model has. Save or fetch it again."
 
@@ -78,11 +81,14 @@ class TextTerms:
     def terms(self, texts: Iterable[str]) -> Terms:
         """Tokenise texts and weight their terms."""
         ids, offsets = self._encode(list(checked_texts(texts)))
-        known = ids >= 0
-        before = np.concatenate(([0], np.cumsum(known, dtype=np.int64)))  # known tokens before each
-        counts, words, new_offsets = count_terms(ids[known], before[offsets], len(self.vocabulary))
+        if _is_compiled():
+            from wgcn.text import kernels
+
+            counts, words, new_offsets = kernels.count_terms(ids, offsets, len(self.vocabulary))
+        else:
+            counts, words, new_offsets = count_terms(ids, offsets, len(self.vocabulary))
         weights = self.weighting.weigh(counts, words, new_offsets)
-        return Terms(weights, words, new_offsets, len(ids), int(len(ids) - before[-1]))
+        return Terms(weights, words, new_offsets, len(ids), len(ids) - int(counts.sum()))
 
     def _rows(
         self, function: Callable[..., Floats], texts: Iterable[str], n_jobs: int | None, n_columns: int
@@ -92,7 +98,7 @@ class TextTerms:
         def work(batch: list[str]) -> Floats:
             return function(*self.terms(batch)[:3])
 
-        batches, threads = in_batches(checked_texts(texts), BATCH_CHARACTERS), n_threads(n_jobs)
+        batches, threads = self._read_ahead(in_batches(checked_texts(texts), BATCH_CHARACTERS)), n_threads(n_jobs)
         if threads == 1:
             parts = list(map(work, batches))
         else:
@@ -100,27 +106,42 @@ class TextTerms:
                 parts = list(pool.map(work, batches))
         return np.concatenate(parts) if parts else np.empty((0, n_columns), np.float32)
 
+    def _read_ahead(self, batches: Iterator[list[str]]) -> Iterator[list[str]]:
+        """Return batches of texts, after loading compiled code if these and earlier ones are so many that it pays."""
+        ahead: list[list[str]] = []
+        n_read = vars(self).get("_n_read", 0)
+        for needed in () if _is_compiled() else (_WORTH_LOADING, _WORTH_COMPILING):
+            while n_read < needed and (batch := next(batches, None)) is not None:
+                ahead.append(batch)
+                n_read += sum(map(len, batch))
+            if n_read < needed or find_spec("numba") is None:
+                break
+            if needed == _WORTH_COMPILING or _is_on_disk():
+                load_compiled()
+                break
+        vars(self)["_n_read"] = n_read
+        return chain(ahead, batches)
+
     def _encode(self, texts: list[str]) -> tuple[npt.NDArray[np.int32], Offsets]:
         """Return ids of words or n-grams, -1 for unknown ones, and where each text begins."""
-        function, size = resolve_tokenizer(self.tokenizer), sum(map(len, texts))
-        single = self.ngram_range == (1, 1)
+        function, single = resolve_tokenizer(self.tokenizer), self.ngram_range == (1, 1)
         # The tokens of another function may have spaces in them, so its n-grams cannot be split into tokens.
         if single or function in TOKENIZERS.values():
-            if _worth_compiling(size):
-                from wgcn.text.kernels import encode_known
-
-                ids, offsets = encode_known(self._index, *lay_out(texts, function)[:3])
-                return (ids, offsets) if single else self._ngrams.look_up(ids, offsets)
-            if not single and size > _WORTH_A_TABLE:
+            if _is_compiled():
+                encoded: tuple[npt.NDArray[np.int32], Offsets] = self._table.encode(*lay_out(texts, function)[:3])
+                return encoded
+            if not single and sum(map(len, texts)) > _WORTH_A_TABLE:
                 return self._ngrams.look_up(*_plain_ids(map(function, texts), self._ngrams.index))
         stop_words = frozenset(() if single else self.stop_words)
         return _plain_ids(map(function, texts), self.vocabulary.index, self.ngram_range, stop_words)
 
     @cached_property
-    def _index(self) -> dict[bytes, int]:
-        """The ids of the vocabulary, or of the words of its n-grams, for the compiled look-up."""
-        index = self.vocabulary.index if self.ngram_range == (1, 1) else self._ngrams.index
-        return {word.encode(): i for word, i in index.items()}
+    def _table(self) -> Any:
+        """The vocabulary for the compiled look-up."""
+        from wgcn.text.kernels import LookUpTable
+
+        single = self.ngram_range == (1, 1)
+        return LookUpTable(self.vocabulary.words) if single else LookUpTable(self._ngrams.index, self._ngrams)
 
     @cached_property
     def _ngrams(self) -> NgramTable:
@@ -176,10 +197,10 @@ def add_up(word_embeddings: Floats, weights: Floats, words: npt.NDArray[Any], of
     """Return X_dv H_vm: for each document the sum of the rows of its words, times their weights (see `Terms`)."""
     n_documents, hidden = len(offsets) - 1, word_embeddings.shape[1]
     embedded = np.zeros((n_documents, hidden), word_embeddings.dtype)
-    if weights.dtype == embedded.dtype and _worth_compiling(len(words)):
+    if weights.dtype == embedded.dtype and _is_compiled():
         from wgcn.text.kernels import add_rows
 
-        add_rows(word_embeddings, words, weights, offsets, embedded)
+        add_rows(word_embeddings, words, weights, offsets.astype(np.int64, copy=False), embedded)
         return embedded
     for first, last in row_blocks(offsets, max(_BLOCK_VALUES // max(hidden, 1), 1)):
         begin, end = int(offsets[first]), int(offsets[last])
@@ -213,9 +234,30 @@ def _plain_ids(
     return np.array(ids, np.int32), np.array(offsets, np.int64)
 
 
-def _worth_compiling(size: int) -> bool:
-    """Whether numba is loaded, or is installed and the input large enough for the second that loading takes."""
-    return "numba" in sys.modules or (size > _WORTH_COMPILING and find_spec("numba") is not None)
+def _is_compiled() -> bool:
+    """Whether the compiled code is in memory: then it is used."""
+    kernels = sys.modules.get("wgcn.text.kernels")
+    return bool(kernels and getattr(kernels.add_rows, "signatures", ()))
+
+
+def _is_on_disk() -> bool:
+    """Whether numba has kept the compiled code; found without numba, whose import takes half a second."""
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser(), "numba")
+    folders = (Path(__file__).parents[1] / "text" / "__pycache__", Path(os.environ.get("NUMBA_CACHE_DIR") or user))
+    return any(any(folder.rglob("kernels.add_rows-*.nbi")) for folder in folders)
+
+
+def load_compiled() -> None:
+    """Load the compiled code or, where none was kept on disk, compile it. A fit does so, for all later processes."""
+    if _is_compiled():
+        return
+    from wgcn.text import kernels
+
+    model = TextTerms("words", (1, 2), Vocabulary(["a", "a b"]), TermWeighting(np.ones(2, np.float32)))
+    ids, offsets = model._table.encode(*lay_out(["a b"], TOKENIZERS["words"])[:3])
+    counts, words, offsets = kernels.count_terms(ids, offsets, 2)
+    weights = model.weighting.weigh(counts, words, offsets)
+    kernels.add_rows(np.ones((2, 1), np.float32), words, weights, offsets, np.ones((1, 1), np.float32))
 
 
 def row_blocks(offsets: npt.NDArray[Any], n_terms: int) -> Iterator[tuple[int, int]]:

@@ -10,18 +10,18 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_array
 
 from wgcn.cores import available_cores
 from wgcn.inference.terms import Floats
+from wgcn.jit import compiled
 
 __all__ = ["multiply", "product_lengths"]
 
 _SMALL = 200_000  # multiplications that one thread has done before others have begun
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _multiply_rows(indptr, columns, values, dense, product, factor, first, last):  # type: ignore[no-untyped-def]
     width = dense.shape[1]
     for row in range(first, last):
@@ -61,7 +61,7 @@ def multiply(
     return product
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _row_lengths(indptr, columns, values, other_indptr, other_columns, other_values, total, first, last, lengths):  # type: ignore[no-untyped-def]
     for row in range(first, last):
         total[:] = 0

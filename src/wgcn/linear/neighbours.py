@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from scipy.sparse import csr_array
 
 from wgcn.inference.terms import Floats
+from wgcn.jit import compiled
 
 __all__ = ["Nearest", "nearest_documents"]
 
@@ -71,7 +71,7 @@ def nearest_documents(positions: Floats, n_near: int, pool: ThreadPoolExecutor) 
     return Nearest(order, places[near[order]], cosines[order])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _keep_nearest(found, rows, columns, near, cosines):  # type: ignore[no-untyped-def]
     """Insert what was found, (rows, columns), among the nearest of each row, which are sorted."""
     last = near.shape[1] - 1

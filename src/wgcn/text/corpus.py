@@ -17,10 +17,9 @@ import numpy.typing as npt
 from wgcn.cores import n_threads
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.text.encode import checked_texts, in_batches, lay_out
-from wgcn.text.kernels import count_documents, encode_new
-from wgcn.text.ngrams import number_ngrams
+from wgcn.text.kernels import SECRET, count_words, encode_new, n_slots, number_keys
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
-from wgcn.text.vocabulary import Vocabulary, VocabularyRules
+from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
 
 __all__ = ["Corpus", "check_ngram_range"]
 
@@ -102,28 +101,37 @@ class Corpus:
         if vocabulary is not None and rules is not None:
             raise InputError("Give either rules, to choose a vocabulary, or a vocabulary, not both.")
         ngram_range = check_ngram_range(ngram_range)
+        rules = rules or VocabularyRules()
         ids, offsets, words = _tokenised(texts, tokenizer, n_jobs, progress)
-        if ngram_range[1] > 1:
-            stop_words = frozenset(rules.stop_words if rules else ())
+        if ngram_range[1] > 1 and rules.stop_words:
+            stop_words = frozenset(rules.stop_words)
             is_kept = np.array([word not in stop_words for word in words], bool)
             ids, offsets = _filtered(ids, offsets, is_kept[ids])
-            ids, offsets, words = number_ngrams(ids, offsets, words, ngram_range)
-        chosen = vocabulary
-        if chosen is None:
-            chosen = Vocabulary.from_counts(words, *_counts(ids, offsets, len(words)), len(offsets) - 1, rules)
-        ids = np.array([chosen.index.get(word, -1) for word in words], np.int32)[ids]
-        known, offsets = _filtered(ids, offsets, ids >= 0)
+        min_count = rules.min_ngram_count if vocabulary is None else 1
+        numbers, names, n_rare = number_ngrams(ids, offsets, words, ngram_range, min_count)
+        lengths, (shortest, longest) = np.diff(offsets), ngram_range
+        n_ngrams = sum(int(np.maximum(lengths - n + 1, 0).sum()) for n in range(shortest, longest + 1))
+        numbers, offsets = numbers.ravel(), offsets * (longest - shortest + 1)
+        if vocabulary is None:
+            counts, document_counts = count_words(numbers, offsets, len(names))
+            places = choose_words(names, counts, document_counts, len(lengths), rules, n_rare)
+            chosen = Vocabulary([names[i] for i in places.tolist()], counts[places], document_counts[places])
+            new_ids = np.full(len(names) + 1, -1, np.int32)
+            new_ids[places] = np.arange(len(places))
+        else:
+            new_ids = np.array([*(vocabulary.index.get(name, -1) for name in names), -1], np.int32)
+        numbers = new_ids[numbers]
+        known, offsets = _filtered(numbers, offsets, numbers >= 0)
         if vocabulary is not None:
-            chosen = Vocabulary(vocabulary.words, *_counts(known, offsets, len(vocabulary)))
-        return cls(known, offsets, chosen, len(ids) - len(known))
+            chosen = Vocabulary(vocabulary.words, *count_words(known, offsets, len(vocabulary)))
+        return cls(known, offsets, chosen, n_ngrams - len(known))
 
     def with_words(self, keep: npt.NDArray[np.bool_]) -> "Corpus":
         """Return the corpus with only some of its words, in the same order: those for which `keep` is true."""
-        kept, words = np.flatnonzero(keep), self.vocabulary
-        vocabulary = Vocabulary([words.words[i] for i in kept], words.counts[kept], words.document_counts[kept])
         new_ids = (np.cumsum(keep) - 1).astype(np.int32)
         ids, offsets = _filtered(self.ids, self.offsets, keep[self.ids])
-        return Corpus(new_ids[ids], offsets, vocabulary, self.n_unknown + self.n_tokens - len(ids))
+        n_unknown = self.n_unknown + self.n_tokens - len(ids)
+        return Corpus(new_ids[ids], offsets, self.vocabulary.part(np.flatnonzero(keep)), n_unknown)
 
     @property
     def n_tokens(self) -> int:
@@ -183,12 +191,43 @@ def _encoded(texts: Iterable[str], tokenizer: Tokenizer, threads: int) -> Iterat
         )
 
 
-def _counts(ids: Ids, offsets: Offsets, n_words: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    return np.bincount(ids, minlength=n_words).astype(np.int64), count_documents(ids, offsets, n_words)
+def number_ngrams(
+    ids: Ids, offsets: Offsets, words: list[str], ngram_range: tuple[int, int], min_count: int
+) -> tuple[Ids, list[str], int]:
+    """Find the n-grams of documents of word ids; those of several words count if they occur `min_count` times.
+
+    Return the numbers of the n-grams that begin at each token, -1 for none, of shape (tokens, lengths); the n-gram of
+    each number, those of one length by code point; and how many were too rare, which are never made as text. Those
+    that begin with a rare one are not counted.
+    """
+    shortest, longest = ngram_range
+    order = sorted(range(len(words)), key=words.__getitem__)
+    names = words = [words[i] for i in order]
+    level = ids = np.argsort(order).astype(np.int32)[ids]
+    numbers, distinct, n_rare = np.empty((len(ids), longest - shortest + 1), np.int32), list[str](), 0
+    for n in range(1, longest + 1):
+        if n > 1:
+            following = np.concatenate([ids[n - 1 :], np.empty(min(n - 1, len(ids)), np.int32)])
+            for back in range(1, n):
+                following[offsets[1:][offsets[1:] >= back] - back] = -1
+            keys = np.where((level < 0) | (following < 0), -1, level * np.int64(len(words)) + following)
+            found, table = number_keys(keys, n_slots(len(keys)), SECRET)[:2]
+            counts = np.bincount(found[found >= 0], minlength=len(table))
+            kept = np.flatnonzero(counts >= min_count)
+            kept = kept[np.argsort(table[kept])]
+            new_numbers = np.full(len(table) + 1, -1, np.int32)  # the last place is for -1
+            new_numbers[kept] = np.arange(len(kept))
+            level = new_numbers[found]
+            n_rare += (len(table) - len(kept)) * (n >= shortest)
+            beginnings, lasts = divmod(table[kept], len(words))
+            names = [f"{names[i]} {words[j]}" for i, j in zip(beginnings.tolist(), lasts.tolist(), strict=True)]
+        if n >= shortest:
+            numbers[:, n - shortest] = np.where(level < 0, -1, level + len(distinct))
+            distinct += names
+    return numbers, distinct, n_rare
 
 
 def _filtered(ids: Ids, offsets: Offsets, keep: npt.NDArray[np.bool_]) -> tuple[Ids, Offsets]:
     """Drop tokens, and move the beginnings of the documents accordingly."""
-    if keep.all():
-        return ids, offsets
-    return ids[keep], np.concatenate([[0], np.cumsum(keep)])[offsets]
+    kept = np.flatnonzero(keep)
+    return ids[kept], np.searchsorted(kept, offsets)

@@ -8,39 +8,53 @@ Words are found in an open-addressing table whose hash has a secret of its own i
 made that takes quadratic time. Ids are given in order of first occurrence and do not depend on the hash.
 """
 
+import re
 import secrets
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from wgcn.jit import compiled
+from wgcn.text.ngrams import NgramTable
 from wgcn.text.tokenize import word_marks
 
-__all__ = ["add_rows", "count_documents", "encode_known", "encode_new"]
+__all__ = [
+    "SECRET",
+    "LookUpTable",
+    "add_rows",
+    "count_terms",
+    "count_words",
+    "encode_new",
+    "n_slots",
+    "number_keys",
+    "sort_words",
+]
 
 Bytes = npt.NDArray[np.uint8]
+Hashes = npt.NDArray[np.uint32]
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
 _SEPARATOR, _START, _INSIDE, _APOSTROPHE = 0, 1, 2, 3
 _PRIME = np.uint64(2**31 - 1)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
-_SECRET = np.uint64(2**19 + secrets.randbelow(2**31 - 2**20))
+SECRET = np.uint64(2**19 + secrets.randbelow(2**31 - 2**20))
 
 
 @lru_cache(maxsize=1)
 def character_classes() -> npt.NDArray[np.uint8]:
     """Class of every code point: may it begin a word, only stand inside one, or neither."""
-    points = (chr(c) if not 0xD800 <= c < 0xE000 else " " for c in range(0x110000))
-    classes = np.fromiter((c.isalnum() for c in points), np.uint8, count=0x110000) * _START
-    classes[ord("_")] = _START
+    classes = np.zeros(0x110000, np.uint8)
+    for run in re.finditer(r"\w+", np.arange(0x110000, dtype="<u4").tobytes().decode("utf-32-le", "replace")):
+        classes[run.start() : run.end()] = _START
     classes[ord("'")] = _APOSTROPHE
     classes[[ord(c) for c in word_marks()]] = _INSIDE
     return classes
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _decode(data, at):  # type: ignore[no-untyped-def]
     """Return code point and width of the character at a byte; the input is valid UTF-8."""
     b = np.int64(data[at])
@@ -54,7 +68,7 @@ def _decode(data, at):  # type: ignore[no-untyped-def]
     return (code & 0x7FFF) << 6 | (data[at + 3] & 0x3F), 4
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _scan_words(data, documents, classes):  # type: ignore[no-untyped-def]
     """Find the tokens of `words` in folded text: where each begins and ends, and the first token of each document."""
     begins = np.empty(len(data) // 2 + len(documents), np.int32)
@@ -92,7 +106,7 @@ def _scan_words(data, documents, classes):  # type: ignore[no-untyped-def]
 # cost more than the look-up itself.
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _hashes(data, begins, ends, secret):  # type: ignore[no-untyped-def]
     """Hash each token: a polynomial in the secret modulo 2^31 - 1, spread over 64 bits.
 
@@ -109,7 +123,7 @@ def _hashes(data, begins, ends, secret):  # type: ignore[no-untyped-def]
     return hashes
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _filled_slots(hashes, n_slots):  # type: ignore[no-untyped-def]
     """Put distinct words into an open-addressing table."""
     slots = np.full(n_slots, -1, np.int32)
@@ -122,7 +136,7 @@ def _filled_slots(hashes, n_slots):  # type: ignore[no-untyped-def]
     return slots
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _number(data, begins, ends, hashes):  # type: ignore[no-untyped-def]
     """Give ids to tokens by first occurrence; return these, and for each id the token where it was first met."""
     ids = np.empty(len(begins), np.int32)
@@ -157,21 +171,158 @@ def _number(data, begins, ends, hashes):  # type: ignore[no-untyped-def]
     return ids, firsts[:n_words].copy()
 
 
-@njit(cache=True, nogil=True)
-def count_documents(ids, offsets, n_words):  # type: ignore[no-untyped-def]
-    """In how many documents each word occurs."""
-    counts = np.zeros(n_words, np.int64)
-    last = np.full(n_words, -1, np.int64)
+@compiled
+def _look_up(data, begins, ends, hashes, slots, known, starts, known_hashes):  # type: ignore[no-untyped-def]
+    """Return the id of each token among known words, which lie one after another in `known`, or -1."""
+    ids = np.empty(len(begins), np.int32)
+    mask = np.uint32(len(slots) - 1)
+    for token in range(len(begins)):
+        begin, size = begins[token], ends[token] - begins[token]
+        slot = hashes[token] & mask
+        word = slots[slot]
+        while word >= 0:
+            first = starts[word]
+            if known_hashes[word] == hashes[token] and starts[word + 1] - first == size:
+                i = 0
+                while i < size and known[first + i] == data[begin + i]:
+                    i += 1
+                if i == size:
+                    break
+            slot = (slot + np.uint32(1)) & mask
+            word = slots[slot]
+        ids[token] = word
+    return ids
+
+
+@compiled
+def _hash_key(key, secret):  # type: ignore[no-untyped-def]
+    """Hash a whole number below 2^62 as `_hashes` does a word of two characters."""
+    x = np.uint64(key >> 31) * secret + (np.uint64(key) & _PRIME)
+    h = (x & _PRIME) + (x >> np.uint64(31))
+    return ((h & _PRIME) + (h >> np.uint64(31))) * _SPREAD >> np.uint64(32)
+
+
+@compiled
+def number_keys(keys, n_slots, secret):  # type: ignore[no-untyped-def]
+    """Give numbers to keys, whole numbers below 2^62, by first occurrence, and -1 to negative ones.
+
+    Return also the distinct keys, and for each slot of the table its number and its key, or -1.
+    """
+    numbers, distinct = np.empty(len(keys), np.int32), np.empty(len(keys), np.int64)
+    slots, slot_keys = np.full(n_slots, -1, np.int32), np.full(n_slots, -1, np.int64)
+    mask, n = np.uint64(n_slots - 1), 0
+    for i in range(len(keys)):
+        numbers[i] = -1
+        if keys[i] >= 0:
+            slot = _hash_key(keys[i], secret) & mask
+            while slot_keys[slot] >= 0 and slot_keys[slot] != keys[i]:
+                slot = (slot + np.uint64(1)) & mask
+            if slot_keys[slot] < 0:
+                slots[slot], slot_keys[slot], distinct[n] = n, keys[i], keys[i]
+                n += 1
+            numbers[i] = slots[slot]
+    return numbers, distinct[:n].copy(), slots, slot_keys
+
+
+@compiled
+def _look_up_ngrams(  # type: ignore[no-untyped-def]
+    ids, offsets, is_kept, slots, slot_keys, entry_of, ngram_range, secret
+):
+    """Do what `NgramTable.look_up` does, with its keys in the table that `number_keys` returns."""
+    shortest, longest = ngram_range
+    found = np.empty(len(ids) * (longest - shortest + 1), np.int32)
+    new_offsets = np.zeros(len(offsets), np.int64)
+    n_words, mask, n = len(is_kept) - 1, np.uint64(len(slots) - 1), 0
+    for document in range(len(offsets) - 1):
+        end = offsets[document + 1]
+        for begin in range(offsets[document], end):
+            node, at = np.int64(ids[begin]), begin
+            if not is_kept[node]:  # it counts as one that is no entry
+                found[n] = -1
+                n += shortest == 1
+                continue
+            for length in range(1, longest + 1):
+                if length >= shortest:
+                    found[n] = entry_of[node]
+                    n += 1
+                at += 1
+                while at < end and not is_kept[ids[at]]:
+                    at += 1
+                if at >= end:
+                    break
+                if node >= 0 and length < longest:
+                    key = node * n_words + ids[at] if ids[at] >= 0 else -1
+                    slot = _hash_key(key, secret) & mask
+                    while slot_keys[slot] >= 0 and slot_keys[slot] != key:
+                        slot = (slot + np.uint64(1)) & mask
+                    node = np.int64(n_words + slots[slot] if slot_keys[slot] >= 0 and key >= 0 else -1)
+        new_offsets[document + 1] = n
+    return found[:n], new_offsets
+
+
+@compiled
+def count_words(ids, offsets, n_words):  # type: ignore[no-untyped-def]
+    """Return how often each word occurs, and in how many documents; negative ids are no words."""
+    counts, document_counts = np.zeros(n_words, np.int64), np.zeros(n_words, np.int64)
+    last = np.full(n_words, -1, np.int32)
     for document in range(len(offsets) - 1):
         for i in range(offsets[document], offsets[document + 1]):
             word = ids[i]
-            if last[word] != document:
-                last[word] = document
+            if word >= 0:
                 counts[word] += 1
-    return counts
+                document_counts[word] += last[word] != document
+                last[word] = document
+    return counts, document_counts
 
 
-@njit(cache=True, nogil=True)
+# The position of the only bit of a 64-bit number: each such number times this constant has its own upper six bits.
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_BIT_POSITIONS = np.zeros(64, np.int32)
+_BIT_POSITIONS[[((1 << i) * int(_DE_BRUIJN) >> 58) & 63 for i in range(64)]] = np.arange(64)
+
+
+@compiled
+def sort_words(touched, n_touched, word, bitmap):  # type: ignore[no-untyped-def]
+    """Sort distinct words in place: where they are many, by a bitmap of all words above `word`, which is faster."""
+    if n_touched * 32 < len(bitmap):
+        touched[:n_touched].sort()
+        return
+    for t in range(n_touched):
+        bitmap[touched[t] >> 6] |= np.uint64(1) << np.uint64(touched[t] & 63)
+    n = 0
+    for block in range(word >> 6, len(bitmap)):
+        bits = bitmap[block]
+        bitmap[block] = 0
+        while bits != 0:
+            lowest = bits & (~bits + np.uint64(1))
+            touched[n] = (block << 6) + _BIT_POSITIONS[(lowest * _DE_BRUIJN) >> np.uint64(58)]
+            n += 1
+            bits ^= lowest
+
+
+@compiled
+def count_terms(ids, offsets, n_words):  # type: ignore[no-untyped-def]
+    """Do what `wgcn.text.weighting.count_terms` does."""
+    words, counts = np.empty(len(ids), np.int32), np.empty(len(ids), np.int32)
+    new_offsets = np.zeros(len(offsets), np.int64)
+    count_of = np.zeros(n_words, np.int32)
+    bitmap = np.zeros((n_words >> 6) + 1, np.uint64)
+    for document in range(len(offsets) - 1):
+        first, n = new_offsets[document], 0
+        for i in range(offsets[document], offsets[document + 1]):
+            if ids[i] >= 0:
+                words[first + n] = ids[i]
+                n += count_of[ids[i]] == 0
+                count_of[ids[i]] += 1
+        sort_words(words[first:], n, 0, bitmap)
+        for k in range(first, first + n):
+            counts[k] = count_of[words[k]]
+            count_of[words[k]] = 0
+        new_offsets[document + 1] = first + n
+    return counts[: new_offsets[-1]], words[: new_offsets[-1]], new_offsets
+
+
+@compiled
 def add_rows(table, rows, weights, offsets, sums):  # type: ignore[no-untyped-def]
     """Add up weighted rows of a table, group by group, in double precision."""
     total = np.zeros(table.shape[1])
@@ -185,24 +336,52 @@ def add_rows(table, rows, weights, offsets, sums):  # type: ignore[no-untyped-de
         sums[group] = total
 
 
-def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets, list[bytes]]:
-    """Tokenise a batch that `wgcn.text.encode.lay_out` laid out, in fewer than 2^31 bytes.
-
-    Return the word ids of all documents, by first occurrence; where each document begins; and the distinct words.
-    """
+def _tokens(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Ids, Hashes, Offsets]:
+    """Return where each token of a batch begins and ends, its hash, and the first token of each document."""
     if rule == "words":
         begins, ends, offsets = _scan_words(data, documents, character_classes())
     else:  # one token per line
         ends = np.flatnonzero(data == ord("\n")).astype(np.int32)
         begins = np.concatenate([np.zeros(1, np.int32), ends + np.int32(1)])[: len(ends)]
         offsets = np.searchsorted(ends, documents)
-    ids, firsts = _number(data, begins, ends, _hashes(data, begins, ends, _SECRET))
+    return begins, ends, _hashes(data, begins, ends, SECRET), offsets
+
+
+def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets, list[bytes]]:
+    """Tokenise a batch that `wgcn.text.encode.lay_out` laid out, in fewer than 2^31 bytes.
+
+    Return the word ids of all documents, by first occurrence; where each document begins; and the distinct words.
+    """
+    begins, ends, hashes, offsets = _tokens(data, documents, rule)
+    ids, firsts = _number(data, begins, ends, hashes)
     text = data.tobytes()
     spans = zip(begins[firsts].tolist(), ends[firsts].tolist(), strict=True)
     return ids, offsets, [text[begin:end] for begin, end in spans]
 
 
-def encode_known(index: dict[bytes, int], data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets]:
-    """Tokenise a batch as `encode_new` does, into given ids of words in UTF-8; another word becomes -1."""
-    ids, offsets, words = encode_new(data, documents, rule)
-    return np.array([index.get(word, -1) for word in words], np.int32)[ids], offsets
+def n_slots(n_words: int) -> int:
+    """Return the size of an open-addressing table of which so many words fill at most half."""
+    return 1 << (2 * n_words + 1).bit_length()
+
+
+class LookUpTable:
+    """Words, and n-grams of them, for the compiled look-up; the id of a word is its place."""
+
+    def __init__(self, words: Iterable[str], ngrams: NgramTable | None = None) -> None:
+        encoded = [word.encode() for word in words]
+        self._known = np.frombuffer(b"".join(encoded), np.uint8)
+        self._starts = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+        self._hashes = _hashes(self._known, self._starts[:-1], self._starts[1:], SECRET)
+        self._slots = _filled_slots(self._hashes, n_slots(len(encoded)))
+        self._ngrams = ngrams
+        if ngrams is not None:
+            self._key_slots = number_keys(ngrams.keys, n_slots(len(ngrams.keys)), SECRET)[2:]
+
+    def encode(self, data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets]:
+        """Tokenise a batch as `encode_new` does, into ids, -1 for what is not known, and where each text begins."""
+        begins, ends, hashes, offsets = _tokens(data, documents, rule)
+        ids = _look_up(data, begins, ends, hashes, self._slots, self._known, self._starts, self._hashes)
+        if (table := self._ngrams) is not None:
+            parts = (table.is_kept, *self._key_slots, table.entry_of, table.ngram_range, SECRET)
+            ids, offsets = _look_up_ngrams(ids, offsets, *parts)
+        return ids, offsets

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from wgcn.errors import InputError, NoWordError
 
-__all__ = ["Vocabulary", "VocabularyRules"]
+__all__ = ["Vocabulary", "VocabularyRules", "choose_words"]
 
 
 @dataclass(frozen=True)
@@ -80,42 +80,15 @@ class Vocabulary:
             object.__setattr__(self, name, array)
         if not len(self.words) == len(self.counts) == len(self.document_counts):
             raise InputError(f"{len(self.words)} words but {len(self.counts)} counts: they must be equally many.")
-        if len(self.index) != len(self.words):
+        if len(set(self.words)) != len(self.words):
             raise InputError("A vocabulary must not hold a word twice.")
 
-    @classmethod
-    def from_counts(
-        cls,
-        words: Sequence[str],
-        counts: npt.NDArray[np.int64],
-        document_counts: npt.NDArray[np.int64],
-        n_documents: int,
-        rules: VocabularyRules | None = None,
-    ) -> "Vocabulary":
-        """Choose and order the distinct words of a corpus of `n_documents`, given in any order with their counts."""
-        rules = rules or VocabularyRules()
-        if not len(words):
-            raise NoWordError(f"There is no word in the {n_documents:,} documents: they are empty or have no letters.")
-        stop_words = frozenset(rules.stop_words)
-        min_df, max_df = (
-            limit if isinstance(limit, Integral) else limit * n_documents for limit in (rules.min_df, rules.max_df)
-        )
-        rare_ngrams = counts < rules.min_ngram_count
-        rare_ngrams[rare_ngrams] = [" " in words[i] for i in np.flatnonzero(rare_ngrams).tolist()]
-        dropped = {
-            "are stop words": np.array([word in stop_words for word in words], bool),
-            f"occur fewer than {rules.min_count} times (min_count)": counts < rules.min_count,
-            f"are n-grams that occur fewer than {rules.min_ngram_count} times": rare_ngrams,
-            f"are in fewer than {min_df:g} documents (min_df)": document_counts < min_df,
-            f"are in more than {max_df:g} documents (max_df)": document_counts > max_df,
-        }
-        keep = ~np.any(list(dropped.values()), axis=0)
-        if not keep.any():
-            reasons = "; ".join(f"{np.sum(mask):,} {reason}" for reason, mask in dropped.items() if mask.any())
-            raise InputError(f"No word remains of the {len(words):,} distinct ones: {reasons}. Loosen these rules.")
-        by_word = np.array(sorted(np.flatnonzero(keep).tolist(), key=words.__getitem__), np.int64)
-        order = by_word[np.argsort(-counts[by_word], kind="stable")][: rules.max_size]
-        return cls([words[i] for i in order], counts[order], document_counts[order])
+    def part(self, places: npt.NDArray[np.int64]) -> "Vocabulary":
+        """Return the words at some places, each place once."""
+        part = Vocabulary(())  # whose words need no check, as these are distinct
+        words = tuple(map(self.words.__getitem__, places.tolist()))
+        vars(part).update(words=words, counts=self.counts[places], document_counts=self.document_counts[places])
+        return part
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -156,3 +129,40 @@ class Vocabulary:
     def __repr__(self) -> str:
         shown = ", ".join(map(repr, self.words[:4])) + (", ..." if len(self) > 4 else "")
         return f"Vocabulary({len(self):,} words: {shown})"
+
+
+def choose_words(
+    words: Sequence[str],
+    counts: npt.NDArray[np.int64],
+    document_counts: npt.NDArray[np.int64],
+    n_documents: int,
+    rules: VocabularyRules,
+    n_rare: int = 0,
+) -> npt.NDArray[np.int64]:
+    """Return the places of the words of a corpus that the rules keep, in the order that a vocabulary has.
+
+    `n_rare` further n-grams occur fewer than `min_ngram_count` times and are not among the words.
+    """
+    if not len(words) + n_rare:
+        raise NoWordError(f"There is no word in the {n_documents:,} documents: they are empty or have no letters.")
+    stop_words = frozenset(rules.stop_words)
+    min_df, max_df = (
+        limit if isinstance(limit, Integral) else limit * n_documents for limit in (rules.min_df, rules.max_df)
+    )
+    rare_ngrams = counts < rules.min_ngram_count
+    rare_ngrams[rare_ngrams] = [" " in words[i] for i in np.flatnonzero(rare_ngrams).tolist()]
+    dropped = {
+        "are stop words": np.array([word in stop_words for word in words] if stop_words else counts < 0, bool),
+        f"occur fewer than {rules.min_count} times (min_count)": counts < rules.min_count,
+        f"are n-grams that occur fewer than {rules.min_ngram_count} times": rare_ngrams,
+        f"are in fewer than {min_df:g} documents (min_df)": document_counts < min_df,
+        f"are in more than {max_df:g} documents (max_df)": document_counts > max_df,
+    }
+    keep = ~np.any(list(dropped.values()), axis=0)
+    if not keep.any():
+        numbers = {reason: np.sum(mask) + n_rare * (mask is rare_ngrams) for reason, mask in dropped.items()}
+        reasons = "; ".join(f"{number:,} {reason}" for reason, number in numbers.items() if number)
+        n_words = len(words) + n_rare
+        raise InputError(f"No word remains of the {n_words:,} distinct ones: {reasons}. Loosen these rules.")
+    by_word = np.array(sorted(np.flatnonzero(keep).tolist(), key=words.__getitem__), np.int64)
+    return by_word[np.argsort(-counts[by_word], kind="stable")][: rules.max_size]

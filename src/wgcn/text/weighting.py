@@ -67,10 +67,13 @@ class TermWeighting:
 
 def count_terms(
     ids: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], n_words: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return how often which word occurs in a document, both of shape (terms,), and where each document begins."""
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Return how often which word occurs in a document, both of shape (terms,), and where each document begins.
+
+    Words are sorted in each document; negative ids are no words.
+    """
     document = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    cells, counts = np.unique(document * n_words + ids, return_counts=True)
+    cells, counts = np.unique((document * n_words + ids)[ids >= 0], return_counts=True)
     new_offsets = np.searchsorted(cells, np.arange(len(offsets)) * n_words)
     return counts, cells % max(n_words, 1), new_offsets
 
@@ -90,15 +93,17 @@ def document_terms(corpus: Corpus, weighting: TermWeighting | Literal["count", "
     """
     from scipy.sparse import csr_array
 
+    from wgcn.text import kernels
+
     shape = (len(corpus), len(corpus.vocabulary))
-    # scikit-learn takes no matrix with 64-bit indices, so those are kept for what needs them.
-    offsets = corpus.offsets.astype(np.int32 if corpus.n_tokens < 2**31 else np.int64)
-    terms = csr_array((np.ones(corpus.n_tokens, np.float32), corpus.ids.copy(), offsets), shape=shape)
-    terms.sum_duplicates()
+    counts, words, offsets = kernels.count_terms(corpus.ids, corpus.offsets, shape[1])
+    weights = counts.astype(np.float32)
     if weighting == "tfidf":
         weighting = TermWeighting.from_counts(corpus.vocabulary.document_counts, len(corpus), sublinear=False)
     if isinstance(weighting, TermWeighting):
-        terms.data = weighting.weigh(terms.data, terms.indices, terms.indptr)
+        weights = weighting.weigh(weights, words, offsets)
     elif weighting != "count":
         raise InputError(f"Unknown weighting {weighting!r}. Use 'count', 'tfidf' or a TermWeighting.")
-    return terms
+    # scikit-learn takes no matrix with 64-bit indices, so those are kept for what needs them.
+    offsets = offsets.astype(np.int32 if len(words) < 2**31 else np.int64)
+    return csr_array((weights, words, offsets), shape=shape)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.inference.extend import as_long, n_learnt, new_words, part_of, with_rows
+from wgcn.inference.extend import as_long, n_learnt, new_words, with_rows
 from wgcn.inference.model import TextModel
 from wgcn.text.vocabulary import Vocabulary
 from wgcn_paper.vectors.word_vectors import DISTILLED, word_vectors
@@ -70,7 +70,7 @@ def _by_like_words(model: TextModel, words: Vocabulary, vectors: str | None) -> 
     if not len(sample) or not found.any():
         return _NOTHING
     rows = mean + as_long(nearby, table[sample], weights[sample], rows[found])
-    return part_of(words, np.flatnonzero(found)), rows, np.full(len(rows), model.weighting.idf.max(), float)
+    return words.part(np.flatnonzero(found)), rows, np.full(len(rows), model.weighting.idf.max(), float)
 
 
 def _mean_of_like(
