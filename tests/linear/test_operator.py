@@ -37,7 +37,9 @@ class Problem:
         scales = rng.random((v, k)) + 0.5 if with_scales else None
         memory = Memory(np.float64)
         block = GraphBlock(a, factor, POOL, memory)
-        self.operator = DocumentOperator(x, csr_array(x.T), block, scales, POOL, memory)
+        self.operator = DocumentOperator(
+            x, csr_array(x.T), block, None if scales is None else scales.copy(), POOL, memory
+        )
         self.spread = np.eye(v) + factor * a.toarray()
         self.x, self.scales = x.toarray(), np.ones((v, k)) if scales is None else scales
         self.dual = rng.normal(size=(n, k))

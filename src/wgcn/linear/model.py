@@ -108,7 +108,8 @@ def fit_linear(
         operator = DocumentOperator(document_terms, transposed, block, scales, pool, memory)
         given = None
         if taught is not None:
-            given = multiply(document_terms, taught.word_scores.astype(dtype), pool) + taught.bias.astype(dtype)
+            given = multiply(document_terms, taught.word_scores.astype(dtype, copy=False), pool)
+            given += taught.bias.astype(dtype)
         signs, cost = (2 * targets - 1).astype(dtype), (2 * settings.C * weight)[:, None].astype(dtype)
         problem = Problem(operator.product, signs, cost, given)
         found = minimize(problem, tol=settings.tol, max_iter=settings.max_iter, start=start)
@@ -121,8 +122,8 @@ def fit_linear(
             )
         table, bias = operator.table(found.dual), found.bias.astype(dtype)
     if taught is not None:
-        table += taught.word_scores.astype(dtype)
-        bias += taught.bias.astype(dtype)
+        table += taught.word_scores
+        bias += taught.bias
     return LinearFit(found.dual, table, bias, found.history)
 
 

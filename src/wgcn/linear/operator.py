@@ -84,7 +84,10 @@ def with_edges(adjacency: csr_array) -> tuple[npt.NDArray[np.int64], csr_array]:
 
 
 class DocumentOperator:
-    """From documents to the table of words, and to the scores of documents; `scales` are R, or None for R = 1."""
+    """From documents to the table of words, and to the scores of documents.
+
+    `scales` are R, or None for R = 1; they are squared in place.
+    """
 
     def __init__(
         self,
@@ -96,7 +99,7 @@ class DocumentOperator:
         memory: Memory,
     ) -> None:
         self._documents, self._transposed, self._block, self._pool = documents, transposed, block, pool
-        self._squares = None if scales is None else np.square(scales)
+        self._squares = None if scales is None else np.square(scales, out=scales)
         self._memory, self._dense = memory, None
         if documents.shape[0] * len(block.words) < _DENSE_GAIN * block.n_edges:  # few documents
             own = documents[:, block.words].T.toarray(order="C").astype(documents.dtype, copy=False)
