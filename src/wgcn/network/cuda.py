@@ -68,7 +68,7 @@ def cut(matrix: Tensor, longest: int | None = None) -> Pieces:
 
 def find_blocks(matrix: Tensor) -> Blocks | None:
     """Return the dense blocks of a square CSR tensor without duplicates, if it is on a GPU and they save time."""
-    if matrix.device.type != "cuda" or matrix.dtype != torch.float32 or "dtype" not in torch.ops.aten.bmm.overloads():
+    if matrix.device.type != "cuda" or matrix.dtype != torch.float32 or not hasattr(torch.ops.aten.bmm, "dtype"):
         return None  # torch before 2.8 cannot return float32
     device = torch.cuda.get_device_properties(matrix.device)
     most = int(min(2e9, device.total_memory / 16) / (6 * _SIDE**2))  # not of what is free: the same bits every time
