@@ -330,7 +330,7 @@ def tune_blocks(cell: Cell, matrix: csr_array, tensor: Tensor, dense: Tensor) ->
                 continue
             whole = partial(cuda.multiply, tensor, None, dense, blocks)
             rest = partial(cuda.multiply, blocks.rest, blocks.pieces, dense)
-            part = partial(cuda.multiply_blocks, blocks, dense)
+            part = partial(cuda.add_blocks, blocks, dense, torch.zeros_like(dense))
             yield own | {
                 "blocks": len(blocks.values),
                 "mib": round(blocks.values.numel() * 2 / 2**20),
@@ -377,7 +377,7 @@ def time_product(
 
 def record(product: Callable[[], Tensor]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
     """Return a CUDA graph and where its result is."""
-    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()  # type: ignore[no-untyped-call]
     with torch.cuda.stream(stream):
         product()
     torch.cuda.synchronize()

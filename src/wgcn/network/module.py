@@ -53,18 +53,19 @@ class SparseProduct(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
         """Return the gradient of the dense factor."""
-        sparse = ctx.sparse
-        return None, multiply(sparse.transposed, sparse.transposed_pieces, gradients[0], sparse.blocks)
+        _, transposed, _, pieces, blocks = ctx.sparse
+        return None, multiply(transposed, pieces, gradients[0], blocks)
 
 
 def sparse_matrix(matrix: csr_array, device: torch.device | str = "cpu", *, symmetric: bool = False) -> SparseMatrix:
     """Bring a scipy matrix to a device, with its transpose unless it is symmetric."""
     tensor = sparse_tensor(matrix, device)
+    pieces = cut(tensor)
     if symmetric:
         blocks = find_blocks(tensor) if tensor.is_cuda and matrix.has_canonical_format else None
-        return SparseMatrix(tensor, tensor, cut(tensor), cut(tensor), blocks)
+        return SparseMatrix(tensor, tensor, pieces, pieces, blocks)
     transposed = sparse_tensor(csr_array(matrix.T), device)
-    return SparseMatrix(tensor, transposed, cut(tensor), cut(transposed))
+    return SparseMatrix(tensor, transposed, pieces, cut(transposed))
 
 
 def sparse_tensor(matrix: csr_array, device: torch.device | str = "cpu") -> Tensor:
