@@ -70,13 +70,14 @@ def find_blocks(matrix: Tensor) -> Blocks | None:
         return None  # torch before 2.8 cannot return float32
     device = torch.cuda.get_device_properties(matrix.device)
     most = int(min(2e9, device.total_memory / 16) / (6 * _SIDE**2))  # not of what is free: the same bits every time
-    return make_blocks(matrix, most) if device.major >= 8 else None
+    return make_blocks(matrix, most) if device.major >= 8 and torch.version.hip is None else None
 
 
 def make_blocks(matrix: Tensor, most: int, side: int = _SIDE, cell: float = _CELL) -> Blocks | None:
     """Return at most so many blocks, those that are faster as dense ones; None if they save less than a fifth."""
-    (row, column), values = matrix.to_sparse(layout=torch.sparse_coo).indices(), matrix.values()
-    count, across = partial(torch.arange, device=matrix.device), -(-matrix.shape[0] // side)
+    begins, column, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
+    count, across = partial(torch.arange, device=matrix.device), -(-len(matrix) // side)
+    row = torch.repeat_interleave(count(len(matrix)), begins.diff())
     place = row // side * across + column // side  # in a grid of blocks
     counts, order = torch.bincount(place, minlength=across**2).sort(descending=True, stable=True)
     equal = cell * side**2  # entries that take as long as a block; four blocks as long as the kernels to start
@@ -90,10 +91,11 @@ def make_blocks(matrix: Tensor, most: int, side: int = _SIDE, cell: float = _CEL
     full = values.new_zeros(n * side * 3 * side, dtype=torch.bfloat16)
     full[cells] = full[cells + 2 * side] = high = values[inside].bfloat16()
     full[cells + side] = (values[inside] - high).bfloat16()
-    rest = torch.sparse_coo_tensor(torch.stack([row, column])[:, other], values[other], matrix.shape).to_sparse_csr()
+    rest_begins = F.pad(other.cumsum(0, dtype=begins.dtype), (1, 0))[begins]
+    rest = torch.sparse_csr_tensor(rest_begins, column[other], values[other], matrix.shape)
     down, right = chosen // across, chosen % across
     places = torch.stack([(down[:, None] * side + count(side)).flatten(), count(n * side)])
-    places = places[:, places[0] < matrix.shape[0]]
+    places = places[:, places[0] < len(matrix)]
     sums = torch.sparse_coo_tensor(places, values.new_ones(places.shape[1]), (len(matrix), n * side)).to_sparse_csr()
     factors = torch.stack([right, right, across + right], 1)
     return Blocks(full.view(n, side, 3 * side), factors, sums, rest, cut(rest))
