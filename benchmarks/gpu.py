@@ -9,6 +9,9 @@ Each set has the settings of the table of costs (`wgcn_paper/settings/efficiency
 
 "CUDA graph" replays recorded epochs (`wgcn.network.cuda.Recorded`), "kernels" starts every kernel from Python. Fast-GCN
 cannot be recorded: it draws on the CPU, and its batches differ in size. On a CPU nothing is recorded.
+
+``--table FILE`` prints the results in a file as a table in Markdown, ``--tune`` times the products alone with several
+settings, and ``--self-test`` compares products and epochs with those that are known to be right.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ from torch import Tensor
 from benchmarks.measure import Cell, installed_version, machine
 from wgcn.files import write_file
 from wgcn.network import cuda, training
-from wgcn.network.module import sparse_matrix
+from wgcn.network.module import sparse_matrix, sparse_tensor
 from wgcn.network.settings import EpochRecord
 from wgcn_paper.datasets import Dataset, load_dataset
 from wgcn_paper.experiments.table import load_table
@@ -60,6 +63,9 @@ Epoch = Callable[[], Any]
 
 def main() -> int:
     options = parse_arguments()
+    if options.table:
+        print("\n".join(table(json.loads(options.table.read_text())["cells"])))
+        return 0
     if options.data:
         os.environ["WGCN_DATA"] = str(options.data)
     device = torch.device(options.device or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -86,8 +92,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--sets", type=lambda value: value.split(","), default=SETS, metavar="NAMES")
     parser.add_argument("--device", choices=("cpu", "cuda"))
     parser.add_argument("--quick", action="store_true", help="fewer epochs and repeats: does it run at all?")
-    parser.add_argument("--self-test", action="store_true", help="compare recorded epochs with those that are not")
+    parser.add_argument("--self-test", action="store_true", help="check products and recorded epochs")
     parser.add_argument("--tune", action="store_true", help="compare settings of the sparse product")
+    parser.add_argument("--table", type=Path, metavar="FILE", help="print the results in FILE as a table, and end")
     return parser.parse_args()
 
 
@@ -117,6 +124,7 @@ def wait(device: torch.device) -> None:
 def reset_peak(device: torch.device) -> None:
     gc.collect()
     if device.type == "cuda":
+        torch._C._cuda_clearCublasWorkspaces()  # one for every stream that was ever used
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(device)
 
@@ -279,8 +287,8 @@ def measure_whole(method: str, settings: dict[str, Any], name: str, device: torc
 
 # Settings of the sparse product
 
-SHAPES = [(256, 1, 4), (256, 4, 1), (256, 4, 2), (256, 8, 2), (256, 8, 4), (128, 4, 1), (128, 8, 1), (128, 8, 2)]
-SHAPES += [(128, 16, 2), (64, 4, 1), (64, 8, 1), (64, 16, 1), (64, 16, 2), (32, 16, 1)]
+SHAPES = [(256, 1, 4), (256, 4, 2), (256, 8, 2), (128, 4, 1), (128, 8, 2), (64, 16, 2)]
+SIDES, CELLS = (1024, 2048, 4096), (0.015, 0.03, 0.06)
 
 
 def tune(name: str, device: torch.device) -> Iterator[Cell]:
@@ -292,30 +300,109 @@ def tune(name: str, device: torch.device) -> Iterator[Cell]:
     matrices = {"A": prepared.word_graph.adjacency, "X": terms, "X^T": csr_array(terms.T)}
     for what, matrix in matrices.items():
         dense = torch.randn(matrix.shape[1], 250, device=device)
+        tensor = sparse_tensor(matrix, device)
         cell = {"set": name, "matrix": what, "shape": matrix.shape, "entries": matrix.nnz}
         found: dict[str, float] = {}
         for longest in (1024, 256):
-            with patch.object(cuda.cut, "__defaults__", (longest,)):
-                sparse = sparse_matrix(matrix, device, symmetric=True)
+            pieces = cuda.cut(tensor, longest)
             for shape in SHAPES:
                 with patch.multiple(cuda, _COLUMNS=shape[0], _ROWS=shape[1], _WARPS=shape[2]):
-                    found[f"{longest}: {shape}"] = time_product(lambda: sparse @ dense, device)  # noqa: B023
-        found["torch"] = time_product(lambda: sparse.matrix @ dense, device)  # noqa: B023
+                    found[f"{longest}: {shape}"] = time_product(partial(cuda.multiply, tensor, pieces, dense), device)
+        found["as it is"] = time_product(partial(cuda.multiply, tensor, cuda.cut(tensor), dense), device)
+        found["torch"] = time_product(partial(torch.matmul, tensor, dense), device, recorded=False)
         if what == "A" and matrix.shape[0] < 20_000:
             full = torch.from_numpy(matrix.toarray()).to(device)
-            found["dense"] = time_product(lambda: full @ dense, device)  # noqa: B023
+            found["dense"] = time_product(partial(torch.matmul, full, dense), device)
         yield cell | {"ms": found, "best": min(found, key=lambda key: found[key])}
+        if what == "A":
+            yield from tune_blocks(cell, matrix, tensor, dense)
 
 
-def time_product(product: Callable[[], Tensor], device: torch.device, repeats: int = 20) -> float:
+def tune_blocks(cell: Cell, matrix: csr_array, tensor: Tensor, dense: Tensor) -> Iterator[Cell]:
+    """Time the product with dense blocks of several sizes, more of them and fewer, and its two parts."""
+    device = dense.device
+    for side in SIDES:
+        for relative in CELLS:
+            blocks = cuda.make_blocks(tensor, int(4e9 / (6 * side**2)), side, relative)
+            own = cell | {"side": side, "cell": relative}
+            if blocks is None:
+                yield own | {"blocks": 0}
+                continue
+            whole = partial(cuda.multiply, tensor, None, dense, blocks)
+            rest = partial(cuda.multiply, blocks.rest, blocks.pieces, dense)
+            part = partial(cuda.add_blocks, blocks, dense, torch.zeros_like(dense))
+            yield own | {
+                "blocks": len(blocks.values),
+                "mib": round(blocks.values.numel() * 2 / 2**20),
+                "rest": round(len(blocks.rest.values()) / matrix.nnz, 4),
+                "ms": {"whole": time_product(whole, device), "rest": time_product(rest, device)}
+                | {"blocks": time_product(part, device), "only bmm": time_bmm(blocks, dense)},
+                "relative_error": relative_error(whole(), matrix, dense),
+                "error_sparse": relative_error(cuda.multiply(tensor, cuda.cut(tensor), dense), matrix, dense),
+            }
+            del blocks, whole, rest, part
+
+
+def time_bmm(blocks: cuda.Blocks, dense: Tensor) -> float | None:
+    if dense.device.type == "cpu":
+        return None
+    n, _, depth = blocks.values.shape
+    factors = torch.randn(n, depth, -(-dense.shape[1] // 8) * 8, device=dense.device).bfloat16()
+    return time_product(lambda: torch.bmm(blocks.values, factors, torch.float32), dense.device)
+
+
+def relative_error(product: Tensor, matrix: csr_array, dense: Tensor) -> float:
+    """Return the norm of the error over that of the product, for some rows, against double precision."""
+    rows = np.unique(np.linspace(0, matrix.shape[0] - 1, 500).astype(int))
+    exact = csr_array(matrix[rows], dtype=np.float64) @ dense.cpu().numpy().astype(np.float64)
+    return float(np.linalg.norm(product.cpu().numpy()[rows] - exact) / np.linalg.norm(exact))
+
+
+def time_product(
+    product: Callable[[], Tensor], device: torch.device, repeats: int = 20, recorded: bool = True
+) -> float:
+    """Return the milliseconds of a product; recorded, the start of its kernels takes no time."""
     for _ in range(3):
         product()
+    again: Callable[[], Any] = product
+    if recorded and device.type == "cuda":
+        again = record(product)[0].replay
     wait(device)
     started = time.perf_counter()
     for _ in range(repeats):
-        product()
+        again()
     wait(device)
     return round(1000 * (time.perf_counter() - started) / repeats, 4)
+
+
+def record(product: Callable[[], Tensor]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
+    """Return a CUDA graph and where its result is."""
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()  # type: ignore[no-untyped-call]
+    with torch.cuda.stream(stream):
+        product()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph, stream=stream):
+        result = product()
+    return graph, result
+
+
+# The table
+
+
+def table(cells: list[Cell]) -> list[str]:
+    """Return the lines of a table in Markdown."""
+    found = {(cell["set"], cell["method"], cell["way"]): cell for cell in cells if "ms_validated" in cell}
+    head = ["set", "method", "ms per epoch, CUDA graph", "ms per epoch, kernels", "ms, training alone"]
+    head += ["whole training, s", "epochs", "test accuracy, %", "peak MiB"]
+    lines = [f"| {' | '.join(head)} |", "|---|---|" + "---:|" * (len(head) - 2)]
+    for name, method in dict.fromkeys(key[:2] for key in found):
+        graph, kernels = (found.get((name, method, way)) for way in (GRAPH, KERNELS))
+        best = graph or kernels or {}
+        values = [name, method, *(f"{cell['ms_validated']:.2f}" if cell else "" for cell in (graph, kernels))]
+        values += [f"{best['ms_train']:.2f}", f"{best['seconds']:.2f}", str(best["epochs"])]
+        values += [f"{100 * best['accuracy']:.2f}", "" if best["mib"] is None else f"{best['mib']:,.0f}"]
+        lines.append(f"| {' | '.join(values)} |")
+    return lines
 
 
 # The self-test
@@ -359,7 +446,7 @@ def losses(name: str, settings: dict[str, Any], device: torch.device, way: str, 
 
 def self_test(device: torch.device) -> list[str]:
     """Return what is wrong."""
-    wrong = check_products(device)
+    wrong = check_products(device) + check_blocks(device)
     for name in DRY:
         for validated in (False, True):
             for variant in VARIANTS if name == "WGCN" else VARIANTS[:1]:
@@ -372,6 +459,39 @@ def self_test(device: torch.device) -> list[str]:
         if len(np.unique(still)) < 18:
             wrong.append(f"{name}: a replay draws the same again: {still.ravel().tolist()}")
     return wrong
+
+
+def check_blocks(device: torch.device) -> list[str]:
+    """Check the product with dense blocks, and epochs that have it."""
+    wrong = []
+    share = 1 / np.arange(1, 6001)
+    rng = np.random.default_rng(0)
+    links = np.triu(rng.random((6000, 6000)) < 4000 * share[:, None] * share) * rng.random((6000, 6000))
+    matrix = csr_array(links + np.triu(links, 1).T, dtype=np.float32)
+    tensor = sparse_tensor(matrix, device)
+    for width in (64, 100, 250, 256):
+        blocks = cuda.make_blocks(tensor, 100, 512)
+        assert blocks is not None
+        dense = torch.from_numpy(rng.normal(size=(6000, width)).astype(np.float32)).to(device)
+        products = [cuda.multiply(tensor, None, dense, blocks) for _ in range(3)]
+        if device.type == "cuda":
+            graph, result = record(partial(cuda.multiply, tensor, None, dense, blocks))
+            graph.replay()
+            wait(device)
+            products.append(result)
+        error = relative_error(products[0], matrix, dense)
+        same = all(torch.equal(product, products[0]) for product in products)
+        say(f"{len(blocks.values)} blocks, width {width}: relative error {error:.2e}, the same bits: {same}")
+        if error > 2e-5 or not same:
+            wrong.append(f"blocks of width {width}: error {error}, the same bits: {same}")
+    settings = DRY["WGCN"] | {"hidden": 64}
+    without = losses("WGCN", settings, device, KERNELS, True, 30)
+    with patch.object(cuda.make_blocks, "__defaults__", (32, 0.03)):
+        wrong += compare("blocks", "WGCN", settings, device, True, 1e-5)
+        with_blocks = losses("WGCN", settings, device, KERNELS, True, 30)
+    difference = float(np.abs(with_blocks - without)[:, :2].max())
+    say(f"WGCN: with blocks the losses differ by {difference:.2e}")
+    return wrong if difference < 1e-3 else [*wrong, f"WGCN: with blocks the losses differ by {difference}"]
 
 
 def compare(

@@ -19,7 +19,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from wgcn.network.cuda import Pieces, cut, multiply
+from wgcn.network.cuda import Blocks, Pieces, cut, find_blocks, multiply
 
 __all__ = ["WGCN", "Centring", "SparseMatrix", "SparseProduct", "sparse_matrix", "sparse_tensor"]
 
@@ -29,8 +29,9 @@ class SparseMatrix(NamedTuple):
 
     matrix: Tensor  # (rows, columns), CSR
     transposed: Tensor  # (columns, rows), CSR
-    pieces: Pieces | None = None  # of the rows of each, on a GPU
+    pieces: Pieces | None = None  # of the rows of each, which a GPU needs
     transposed_pieces: Pieces | None = None
+    blocks: Blocks | None = None  # of a symmetric one, where they save time
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         product: Tensor = SparseProduct.apply(self, dense)  # type: ignore[no-untyped-call]
@@ -47,27 +48,24 @@ class SparseProduct(torch.autograd.Function):
     def forward(ctx: Any, sparse: SparseMatrix, dense: Tensor) -> Tensor:
         """Return sparse @ dense."""
         ctx.sparse = sparse
-        return multiply(sparse.matrix, sparse.pieces, dense)
+        return multiply(sparse.matrix, sparse.pieces, dense, sparse.blocks)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
         """Return the gradient of the dense factor."""
-        return None, multiply(ctx.sparse.transposed, ctx.sparse.transposed_pieces, gradients[0])
+        _, transposed, _, pieces, blocks = ctx.sparse
+        return None, multiply(transposed, pieces, gradients[0], blocks)
 
 
 def sparse_matrix(matrix: csr_array, device: torch.device | str = "cpu", *, symmetric: bool = False) -> SparseMatrix:
     """Bring a scipy matrix to a device, with its transpose unless it is symmetric."""
-    tensor, pieces = sparse_tensor(matrix, device), _pieces(matrix, device)
+    tensor = sparse_tensor(matrix, device)
+    pieces = cut(tensor)
     if symmetric:
-        return SparseMatrix(tensor, tensor, pieces, pieces)
-    transposed = csr_array(matrix.T)
-    return SparseMatrix(tensor, sparse_tensor(transposed, device), pieces, _pieces(transposed, device))
-
-
-def _pieces(matrix: csr_array, device: torch.device | str) -> Pieces | None:
-    if torch.device(device).type == "cpu":
-        return None
-    return Pieces(*(part.to(device) for part in cut(matrix.indptr)))
+        blocks = find_blocks(tensor) if tensor.is_cuda and matrix.has_canonical_format else None
+        return SparseMatrix(tensor, tensor, pieces, pieces, blocks)
+    transposed = sparse_tensor(csr_array(matrix.T), device)
+    return SparseMatrix(tensor, transposed, pieces, cut(transposed))
 
 
 def sparse_tensor(matrix: csr_array, device: torch.device | str = "cpu") -> Tensor:
@@ -175,4 +173,4 @@ class WGCN(nn.Module):
         draws = torch.empty(x.numel() // 4 + 1, dtype=torch.int64, device=x.device)
         draws.random_(-(2**63), None, generator=generator)
         kept = draws.view(torch.int16)[: x.numel()].view_as(x) >= min(round(rate * 2**16), 2**16 - 1) - 2**15
-        return x * kept.to(x.dtype).div_(1 - rate)
+        return x * (kept * torch.ones((), dtype=x.dtype).div_(1 - rate))
