@@ -156,3 +156,26 @@ def test_a_graph_folder_is_not_taken_for_counts(tmp_path: Path) -> None:
     WordGraph.from_corpus(Corpus.from_texts(["a b"])).save(tmp_path / "graph")
     with pytest.raises(StoreError, match=r"holds 'wgcn-graph', but 'wgcn-counts'"):
         WindowCounts.load(tmp_path / "graph")
+
+
+@given(st.lists(st.lists(st.integers(0, 5), max_size=12), min_size=1, max_size=6), st.integers(1, 4))
+def test_rare_pairs_can_be_left_out_while_counting(documents: list[list[int]], min_pairs: int) -> None:
+    corpus = Corpus.from_texts([" ".join(f"w{i}" for i in document) for document in [*documents, [0, 1]]])
+    everything = WindowCounts.from_corpus(corpus, 3)
+    some, used = WindowCounts.of_frequent_pairs(corpus, 3, min_pairs=min_pairs)
+    expected = everything.pair_windows.toarray()
+    np.testing.assert_array_equal(some.pair_windows.toarray(), np.where(expected >= min_pairs, expected, 0))
+    np.testing.assert_array_equal(some.word_windows, everything.word_windows)
+    assert used == min_pairs
+
+
+def test_in_more_text_a_pair_has_to_be_seen_more_often() -> None:
+    rng = np.random.default_rng(0)
+    ranks = (400 ** rng.random((500, 30))).astype(int)
+    corpus = Corpus.from_texts([" ".join(f"w{i}" for i in row) for row in ranks])
+    all_pairs = WindowCounts.from_corpus(corpus, 10).pair_windows
+    counts, least = WindowCounts.of_frequent_pairs(corpus, 10, min_pairs=2, max_pairs=8_000)
+    assert least > 2
+    assert counts.pair_windows.nnz == (all_pairs.data >= least).sum()
+    assert 4_000 < counts.pair_windows.nnz < 16_000  # it is estimated from few words
+    assert WindowCounts.of_frequent_pairs(corpus, 10, min_pairs=2, max_pairs=10**6)[1] == 2

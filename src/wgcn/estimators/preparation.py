@@ -40,6 +40,7 @@ __all__ = ["Counted", "Preparation", "Prepared", "TextEstimator", "plain_setting
 Model = TypeVar("Model", TextModel, EmbeddingModel)
 
 _MANY_WORDS = 100_000
+_MANY_PAIRS = 20_000_000  # of words that share windows: in more text, a pair has to be seen more often to count
 _CITATION_EDGES = 100  # per word, of a graph of citations: it is dense otherwise
 
 
@@ -122,7 +123,12 @@ class Preparation:
                 nodes, rules = self.nodes(words), self._edge_rules()
                 corpus = corpus.with_words(nodes)
                 graph = WordGraph.from_corpus(
-                    corpus, window=self.window, weight=self.weight, rules=rules, n_jobs=n_jobs
+                    corpus,
+                    window=self.window,
+                    weight=self.weight,
+                    rules=rules,
+                    max_pairs=_MANY_PAIRS,
+                    n_jobs=n_jobs,
                 ).among(words, np.flatnonzero(nodes))
                 counting.detail = f"{graph.adjacency.nnz:,} weights of the word graph"
         load_compiled()

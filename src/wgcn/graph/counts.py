@@ -28,6 +28,7 @@ from wgcn.text.vocabulary import Vocabulary
 __all__ = ["WindowCounts"]
 
 _INT32_MAX = np.iinfo(np.int32).max
+_SAMPLED = 64  # one word in so many, to estimate how many pairs there are
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,22 @@ class WindowCounts:
         A window has at least 2 tokens; if it is longer than every document, each document is one window. `n_jobs`
         counts threads as joblib does.
         """
+        return cls.of_frequent_pairs(corpus, window, n_jobs=n_jobs)[0]
+
+    @classmethod
+    def of_frequent_pairs(
+        cls,
+        corpus: Corpus,
+        window: int = 20,
+        *,
+        min_pairs: int = 1,
+        max_pairs: int | None = None,
+        n_jobs: int | None = None,
+    ) -> tuple[WindowCounts, int]:
+        """Count without pairs that share fewer than `min_pairs` windows, and return the limit that was used.
+
+        It is higher than `min_pairs` where about `max_pairs` pairs, estimated from every 64th word, would be exceeded.
+        """
         if window < 2:
             raise InputError(f"window must be at least 2 tokens, got {window}: a pair of words needs two places.")
         n_words = len(corpus.vocabulary)
@@ -80,14 +97,24 @@ class WindowCounts:
         n_windows = int(np.sum(np.maximum(lengths - span, 0) + 1, where=lengths > 0))
         value_type = _count_type(corpus.n_tokens)
         # The positions of all tokens, those of word 0 first, and where the positions of each word begin.
-        tokens = csr_array((np.arange(corpus.n_tokens), corpus.ids, [0, corpus.n_tokens]), shape=(1, n_words)).tocsc()
-        positions, starts = tokens.data, tokens.indptr.astype(np.int64)
+        places = csr_array((np.arange(corpus.n_tokens), corpus.ids, [0, corpus.n_tokens]), shape=(1, n_words)).tocsc()
+        positions, starts = places.data, places.indptr.astype(np.int64)
         document_of = np.repeat(np.arange(len(corpus), dtype=np.int32), lengths)
 
-        def count(rows: tuple[int, int]) -> Any:
-            scratch = np.zeros((n_words, 2), value_type)
-            return count_rows(corpus.ids, corpus.offsets, positions, starts, document_of, span, *rows, scratch)
+        tokens = corpus.ids, corpus.offsets, positions, starts, document_of, span
 
+        def count(rows: tuple[int, int]) -> Any:
+            return count_rows(*tokens, min_pairs, *rows, np.zeros((n_words, 2), value_type))
+
+        if max_pairs is not None:
+            scratch = np.zeros((n_words, 2), value_type)
+            sample = [
+                count_rows(*tokens, min_pairs, word, word + 1, scratch)[3]
+                for word in range(_SAMPLED // 2, n_words, _SAMPLED)
+            ]
+            sizes = np.sort(np.concatenate(sample)) if sample else np.empty(0, value_type)
+            if len(sizes) * _SAMPLED > max_pairs:
+                min_pairs = int(sizes[len(sizes) - max_pairs // _SAMPLED - 1]) + 1
         # Blocks of about equal numbers of tokens: many, so that all threads end together.
         edges = np.searchsorted(starts, np.linspace(0, starts[-1], 97)[1:-1])
         blocks = list(pairwise(np.unique([0, *edges, n_words]).tolist()))
@@ -98,7 +125,7 @@ class WindowCounts:
             indptr = indptr.astype(np.int32)
         pairs = csr_array((np.concatenate(values), np.concatenate(columns), indptr), shape=(n_words, n_words))
         pairs.has_canonical_format = True
-        return cls(corpus.vocabulary, window, n_windows, np.concatenate(word_windows), pairs)
+        return cls(corpus.vocabulary, window, n_windows, np.concatenate(word_windows), pairs), min_pairs
 
     def pair(self, word: str, other: str) -> int:
         """Return #W(i, j) of two words."""

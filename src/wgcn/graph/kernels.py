@@ -16,8 +16,10 @@ PMI, NPMI, COUNT = 0, 1, 2
 
 
 @compiled
-def count_rows(ids, offsets, positions, starts, document_of, window, first, last, scratch):  # type: ignore[no-untyped-def]
-    """Count windows for the words first, ..., last - 1 and their pairs with later words.
+def count_rows(  # type: ignore[no-untyped-def]
+    ids, offsets, positions, starts, document_of, window, min_count, first, last, scratch
+):
+    """Count windows for the words first, ..., last - 1 and their pairs with later words; rare pairs are left out.
 
     A window is named by the position of its first token. The token at position p of a document [s, e) lies in the
     windows max(s, p - window + 1), ..., min(p, e - window), or in the only window s of a shorter document. So the
@@ -72,8 +74,8 @@ def count_rows(ids, offsets, positions, starts, document_of, window, first, last
             other = touched[t]
             columns[n] = other
             values[n] = scratch[other, 0]
+            n += scratch[other, 0] >= min_count
             scratch[other, 0] = scratch[other, 1] = 0
-            n += 1
         indptr[word - first + 1] = n
     return word_windows, indptr, columns[:n].copy(), values[:n].copy()
 

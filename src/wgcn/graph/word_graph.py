@@ -97,6 +97,7 @@ class WordGraph:
         weight: Weight = "npmi",
         rules: EdgeRules | None = None,
         normalized: bool = True,
+        max_pairs: int | None = None,
         n_jobs: int | None = None,
     ) -> WordGraph:
         """Build the graph of a corpus.
@@ -113,6 +114,8 @@ class WordGraph:
             Which edges to keep.
         normalized : bool
             Whether to normalise symmetrically, as every model here expects.
+        max_pairs : int, optional
+            Where about so many pairs of words would be exceeded, `min_count` of the rules is raised.
         n_jobs : int, optional
             Threads; by default, and for -1, as many as there are cores, for -2 one less.
         """
@@ -124,7 +127,10 @@ class WordGraph:
             terms = document_terms(corpus, "tfidf" if weight == "cosine" else "count")
             return cls.from_documents(terms, corpus.vocabulary, weight=weight, rules=rules, normalized=normalized)
         rules = rules or EdgeRules()
-        counts = WindowCounts.from_corpus(corpus, window, n_jobs=n_jobs)
+        counts, least = WindowCounts.of_frequent_pairs(
+            corpus, window, min_pairs=rules.min_count, max_pairs=max_pairs, n_jobs=n_jobs
+        )
+        rules = replace(rules, min_count=least)
         adjacency = from_windows(counts, weight, rules, n_jobs)
         del counts  # which take as much memory as the graph
         return cls._finish(corpus.vocabulary, adjacency, normalized, rules, weight=weight, window=window)

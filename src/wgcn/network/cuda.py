@@ -25,8 +25,8 @@ __all__ = ["Blocks", "Pieces", "Recorded", "add_blocks", "cut", "find_blocks", "
 
 _LONGEST, _SHORTER = 1024, 256  # where most rows are short, all wait for the few long ones
 _COLUMNS, _ROWS, _WARPS = 256, 4, 2
-# A cell of a block takes 0.03 of the time of an entry: on an H200, three products of width 256 at 600e12 operations per
-# second and what is read and written, against 9.3e9 entries per second. Blocks of 2,048 are work enough for a GPU.
+# A cell of a block takes about 0.015 of the time of an entry: of 0.015, 0.03 and 0.06, and sides of 1,024 to 4,096,
+# these are the quickest on an H200 (`python -m benchmarks.gpu --tune`).
 _SIDE, _CELL, _NARROW = 2048, 0.015, 64
 _WARM_UP = 3  # calls before one is recorded: kernels are compiled, and the state of the optimiser is made
 
