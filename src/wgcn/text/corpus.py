@@ -5,7 +5,7 @@ Texts are read once, tokenised in batches on all cores and never held: what stay
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from numbers import Integral
@@ -25,7 +25,6 @@ __all__ = ["Corpus", "check_ngram_range"]
 
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
-Progress = Callable[[int], Any]
 
 
 def check_ngram_range(given: Any) -> tuple[int, int]:
@@ -75,7 +74,6 @@ class Corpus:
         rules: VocabularyRules | None = None,
         vocabulary: Vocabulary | None = None,
         n_jobs: int | None = None,
-        progress: Progress | None = None,
     ) -> "Corpus":
         """Tokenise texts.
 
@@ -94,15 +92,13 @@ class Corpus:
             Use these words and no others, instead of `rules`. The corpus has them with its own frequencies.
         n_jobs : int, optional
             Threads; by default, and for -1, as many as there are cores, for -2 one less.
-        progress : callable, optional
-            Called with the number of documents after each batch.
         """
         texts = checked_texts(texts)
         if vocabulary is not None and rules is not None:
             raise InputError("Give either rules, to choose a vocabulary, or a vocabulary, not both.")
         ngram_range = check_ngram_range(ngram_range)
         rules = rules or VocabularyRules()
-        ids, offsets, words = _tokenised(texts, tokenizer, n_jobs, progress)
+        ids, offsets, words = _tokenised(texts, resolve_tokenizer(tokenizer), n_threads(n_jobs))
         if ngram_range[1] > 1 and rules.stop_words:
             stop_words = frozenset(rules.stop_words)
             is_kept = np.array([word not in stop_words for word in words], bool)
@@ -155,18 +151,14 @@ class Corpus:
         return f"Corpus({len(self):,} documents, {self.n_tokens:,} tokens, {len(self.vocabulary):,} words)"
 
 
-def _tokenised(
-    texts: Iterable[str], tokenizer: str | Tokenizer, n_jobs: int | None, progress: Progress | None
-) -> tuple[Ids, Offsets, list[str]]:
+def _tokenised(texts: Iterable[str], tokenizer: Tokenizer, threads: int) -> tuple[Ids, Offsets, list[str]]:
     """Return ids and offsets of all texts, and every distinct word by first occurrence."""
     index: dict[bytes, int] = {}
     ids, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
-    for batch_ids, offsets, words in _encoded(texts, resolve_tokenizer(tokenizer), n_threads(n_jobs)):
+    for batch_ids, offsets, words in _encoded(texts, tokenizer, threads):
         numbers = np.array([index.setdefault(word, len(index)) for word in words], np.int32)
         ids.append(numbers[batch_ids])
         lengths.append(np.diff(offsets))
-        if progress is not None:
-            progress(len(offsets) - 1)
     return np.concatenate(ids), np.cumsum(np.concatenate(lengths)), [word.decode() for word in index]
 
 

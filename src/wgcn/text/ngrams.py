@@ -74,7 +74,8 @@ class NgramTable:
         """
         shortest, longest = self.ngram_range
         kept = slice(None) if self.is_kept.all() else self.is_kept[ids]
-        left = _left(offsets if isinstance(kept, slice) else _sums(kept)[offsets])
+        ends = offsets if isinstance(kept, slice) else _sums(kept)[offsets]
+        left = np.repeat(ends[1:], np.diff(ends)) - np.arange(ends[-1])  # tokens to the end of the document
         counts = np.full(len(ids), shortest == 1, np.int64)
         counts[kept] = np.clip(left - shortest + 1, 0, longest - shortest + 1)
         all_places = _sums(counts)
@@ -95,11 +96,6 @@ class NgramTable:
             if n >= shortest:
                 found[places[begins] + n - shortest] = self.entry_of[nodes]
         return found, all_places[offsets]
-
-
-def _left(offsets: Offsets) -> Offsets:
-    """Return, for each token, the number of tokens from it to the end of its document."""
-    return np.repeat(offsets[1:], np.diff(offsets)) - np.arange(offsets[-1])
 
 
 def _sums(numbers: npt.NDArray[Any]) -> Offsets:
