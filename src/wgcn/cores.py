@@ -20,11 +20,7 @@ def available_cores() -> int:
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Return the number of threads that `n_jobs` stands for, at least 1.
-
-    As in joblib, a negative number counts back from the number of cores: -1 is all of them, -2 all but one. None is
-    all of them too.
-    """
+    """Return the number of threads that `n_jobs` stands for, as in joblib: -1 or None is all cores, -2 all but one."""
     if n_jobs is None:
         return available_cores()
     if not isinstance(n_jobs, Integral) or n_jobs == 0:

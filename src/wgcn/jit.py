@@ -9,10 +9,7 @@ __all__ = ["compiled"]
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a function at its first call, without the interpreter lock, and keep the result on disk.
-
-    numba keeps it beside the source, or in the user's cache folder; where neither can be written, nowhere.
-    """
+    """Compile a function at its first call, without the interpreter lock, and keep the result where numba can."""
     try:
         return njit(function, cache=True, nogil=True)
     except RuntimeError:  # what numba raises if it finds no folder to write to

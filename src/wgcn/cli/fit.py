@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from wgcn.inference.model import TextModel
     from wgcn.linear.tuning import Trial
 
-__all__ = ["fit", "read_labelled"]
-
 Rows = Iterator[tuple[str, Any]]  # texts with their labels
 _model = partial(typer.Option, rich_help_panel="Model")
 _network = partial(typer.Option, rich_help_panel="The paper's network")

@@ -59,6 +59,7 @@ def model_rows(model: TextModel) -> dict[str, str]:
     report = model.report
     n_ngrams, n_background = int(model.vocabulary.are_ngrams.sum()), report.get("n_background", 0)
     accuracy, several = report.get("held_out_accuracy"), " (a document may have several)" * model.scorer.multilabel
+    measured = "not measured" if accuracy is None else f"{accuracy:.2%} of {report['n_held_out']:,}"
     added = (f"{more['words']:,} from {more['texts']:,} texts (by {more['how']})" for more in model.extensions)
     rows = {
         "documents in training": f"{report.get('n_documents', 0):,}",
@@ -68,9 +69,7 @@ def model_rows(model: TextModel) -> dict[str, str]:
         "words": f"{len(model.vocabulary) - n_ngrams:,}",
         "n-grams": f"{n_ngrams:,}" if n_ngrams else "",
         "words added without training": ", ".join(added),
-        "accuracy on held-out training documents": "not measured"
-        if accuracy is None
-        else f"{accuracy:.2%} of {report['n_held_out']:,}",
+        "accuracy on held-out training documents": measured,
         "settings chosen": _tuned(report.get("tuned")),
     }
     return {name: value for name, value in rows.items() if value}

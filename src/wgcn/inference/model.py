@@ -129,26 +129,19 @@ class TextModel(TextTerms):
         return cls(**terms, scorer=scorer, classes=classes)
 
 
-def _are_extensions(given: Any, n_words: int) -> bool:
-    """Whether the list of extensions in a report is one that `extend` can have written."""
-    types = {"how": str, "words": int, "texts": int}
-    return (
-        isinstance(given, list)
-        and all(isinstance(entry, dict) and {key: type(entry[key]) for key in entry} == types for entry in given)
-        and all(entry["words"] > 0 for entry in given)
-        and sum(entry["words"] for entry in given) < n_words
-    )
-
-
 def _checked_classes(folder: store.Folder) -> npt.NDArray[Any]:
     config = folder.config
-    classes = config["classes"]
+    classes, added = config["classes"], config["report"].get("extended", [])
+    types = {"how": str, "words": int, "texts": int}  # in each entry that `extend` writes
     sound = (
         np.isfinite(config["sharpness"])
         and config["sharpness"] > 0
         and (all(type(c) is str for c in classes) or all(type(c) is int and abs(c) < 2**63 for c in classes))
         and len(set(classes)) == len(classes) >= 1
-        and _are_extensions(config["report"].get("extended", []), len(folder.vocabulary))
+        and isinstance(added, list)
+        and all(isinstance(entry, dict) and {key: type(entry[key]) for key in entry} == types for entry in added)
+        and all(entry["words"] > 0 for entry in added)
+        and sum(entry["words"] for entry in added) < len(folder.vocabulary)
     )
     if not sound:
         raise StoreError(UNSOUND.format(folder.path))

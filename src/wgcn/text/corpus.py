@@ -18,13 +18,11 @@ from wgcn.cores import n_threads
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.text.encode import checked_texts, in_batches, lay_out
 from wgcn.text.kernels import SECRET, count_words, encode_new, n_slots, number_keys
+from wgcn.text.ngrams import Ids, Offsets
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
 
 __all__ = ["Corpus", "check_ngram_range"]
-
-Ids = npt.NDArray[np.int32]
-Offsets = npt.NDArray[np.int64]
 
 
 def check_ngram_range(given: Any) -> tuple[int, int]:
@@ -176,11 +174,8 @@ def _encoded(texts: Iterable[str], tokenizer: Tokenizer, threads: int) -> Iterat
         while waiting:
             yield waiting.popleft().result()
     if n_replaced:
-        warnings.warn(
-            f"{n_replaced:,} texts had characters that are not valid Unicode (lone surrogates); these were replaced.",
-            WGCNWarning,
-            stacklevel=2,
-        )
+        had = "had characters that are not valid Unicode (lone surrogates); these were replaced."
+        warnings.warn(f"{n_replaced:,} texts {had}", WGCNWarning, stacklevel=2)
 
 
 def number_ngrams(
@@ -188,9 +183,8 @@ def number_ngrams(
 ) -> tuple[Ids, list[str], int]:
     """Find the n-grams of documents of word ids; those of several words count if they occur `min_count` times.
 
-    Return the numbers of the n-grams that begin at each token, -1 for none, of shape (tokens, lengths); the n-gram of
-    each number, those of one length by code point; and how many were too rare, which are never made as text. Those
-    that begin with a rare one are not counted.
+    Return the numbers of those that begin at each token, -1 for none, of shape (tokens, lengths); the n-gram of each
+    number, those of one length by code point; and how many were too rare. What begins with a rare one is not counted.
     """
     shortest, longest = ngram_range
     order = sorted(range(len(words)), key=words.__getitem__)

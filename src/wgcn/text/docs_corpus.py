@@ -1,7 +1,4 @@
-"""The docs corpus: the docstrings of the installed numpy, scipy and scikit-learn, labelled by sub-package.
-
-Real text that needs no download.
-"""
+"""The docs corpus: the docstrings of the installed numpy, scipy and scikit-learn: real text that needs no download."""
 
 import hashlib
 import importlib.metadata

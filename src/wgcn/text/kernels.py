@@ -17,25 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.jit import compiled
-from wgcn.text.ngrams import NgramTable
+from wgcn.text.ngrams import Ids, NgramTable, Offsets
 from wgcn.text.tokenize import word_marks
 
-__all__ = [
-    "SECRET",
-    "LookUpTable",
-    "add_rows",
-    "count_terms",
-    "count_words",
-    "encode_new",
-    "n_slots",
-    "number_keys",
-    "sort_words",
-]
-
 Bytes = npt.NDArray[np.uint8]
-Hashes = npt.NDArray[np.uint32]
-Ids = npt.NDArray[np.int32]
-Offsets = npt.NDArray[np.int64]
 
 _SEPARATOR, _START, _INSIDE, _APOSTROPHE = 0, 1, 2, 3
 _PRIME = np.uint64(2**31 - 1)
@@ -108,10 +93,7 @@ def _scan_words(data, documents, classes):  # type: ignore[no-untyped-def]
 
 @compiled
 def _hashes(data, begins, ends, secret):  # type: ignore[no-untyped-def]
-    """Hash each token: a polynomial in the secret modulo 2^31 - 1, spread over 64 bits.
-
-    Two given words of n bytes collide with probability at most n / 2^31.
-    """
+    """Hash tokens: a polynomial in the secret modulo 2^31 - 1; two words of n bytes collide with chance n / 2^31."""
     hashes = np.empty(len(begins), np.uint32)
     for token in range(len(begins)):
         h = np.uint64(ends[token] - begins[token])
@@ -180,10 +162,7 @@ def _hash_key(key, secret):  # type: ignore[no-untyped-def]
 
 @compiled
 def number_keys(keys, n_slots, secret):  # type: ignore[no-untyped-def]
-    """Give numbers to keys, whole numbers below 2^62, by first occurrence, and -1 to negative ones.
-
-    Return also the distinct keys, and for each slot of the table its number and its key, or -1.
-    """
+    """Give numbers to keys below 2^62, -1 to negative ones; return also the keys, and each slot's number and key."""
     numbers, distinct = np.empty(len(keys), np.int32), np.empty(len(keys), np.int64)
     slots, slot_keys = np.full(n_slots, -1, np.int32), np.full(n_slots, -1, np.int64)
     mask, n = np.uint64(n_slots - 1), 0
@@ -312,7 +291,7 @@ def add_rows(table, rows, weights, offsets, sums):  # type: ignore[no-untyped-de
         sums[group] = total
 
 
-def _tokens(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Ids, Hashes, Offsets]:
+def _tokens(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Ids, npt.NDArray[np.uint32], Offsets]:
     """Return where each token of a batch begins and ends, its hash, and the first token of each document."""
     if rule == "words":
         begins, ends, offsets = _scan_words(data, documents, character_classes())
@@ -324,10 +303,7 @@ def _tokens(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Ids, Hashe
 
 
 def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets, list[bytes]]:
-    """Tokenise a batch that `wgcn.text.encode.lay_out` laid out, in fewer than 2^31 bytes.
-
-    Return the word ids of all documents, by first occurrence; where each document begins; and the distinct words.
-    """
+    """Tokenise what `lay_out` gives: the ids of words by first occurrence, where each text begins, and these words."""
     begins, ends, hashes, offsets = _tokens(data, documents, rule)
     firsts, lasts, slots = np.empty_like(begins), np.empty_like(ends), np.full(1 << 12, -1, np.int32)
     ids, n = _match(data, begins, ends, hashes, data, firsts, lasts, np.empty_like(hashes), slots, True)
