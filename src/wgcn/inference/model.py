@@ -117,8 +117,21 @@ class TextModel(TextTerms):
     def load(cls, path: str | Path) -> TextModel:
         """Read a model that `save` wrote. Nothing in it is executed."""
         folder = store.load_folder(path, "model", _SCHEMA)
-        config, terms, classes = folder.config, load_terms(folder), _checked_classes(folder)
-        n_classes = len(classes)
+        config, terms = folder.config, load_terms(folder)
+        classes, added = config["classes"], config["report"].get("extended", [])
+        types, n_classes = {"how": str, "words": int, "texts": int}, len(classes)
+        sound = (
+            np.isfinite(config["sharpness"])
+            and config["sharpness"] > 0
+            and (all(type(c) is str for c in classes) or all(type(c) is int and abs(c) < 2**63 for c in classes))
+            and len(set(classes)) == n_classes >= 1
+            and isinstance(added, list)
+            and all(isinstance(entry, dict) and {key: type(entry[key]) for key in entry} == types for entry in added)
+            and all(entry["words"] > 0 for entry in added)
+            and sum(entry["words"] for entry in added) < len(folder.vocabulary)
+        )
+        if not sound:
+            raise StoreError(UNSOUND.format(folder.path))
         table = folder.tensor("word_embeddings", len(folder.vocabulary), None)
         hidden = table.shape[1]
         head = folder.tensor("class_weights", hidden, n_classes) if "class_weights" in folder.tensors else None
@@ -126,23 +139,4 @@ class TextModel(TextTerms):
             raise StoreError(f"{folder.path}: a linear model of {n_classes} classes has a table {hidden} wide.")
         bias, prior = (folder.tensor(name, n_classes) for name in ("bias", "prior"))
         scorer = Scorer(table, head, bias, prior, config["sharpness"], config["multilabel"])
-        return cls(**terms, scorer=scorer, classes=classes)
-
-
-def _checked_classes(folder: store.Folder) -> npt.NDArray[Any]:
-    config = folder.config
-    classes, added = config["classes"], config["report"].get("extended", [])
-    types = {"how": str, "words": int, "texts": int}  # in each entry that `extend` writes
-    sound = (
-        np.isfinite(config["sharpness"])
-        and config["sharpness"] > 0
-        and (all(type(c) is str for c in classes) or all(type(c) is int and abs(c) < 2**63 for c in classes))
-        and len(set(classes)) == len(classes) >= 1
-        and isinstance(added, list)
-        and all(isinstance(entry, dict) and {key: type(entry[key]) for key in entry} == types for entry in added)
-        and all(entry["words"] > 0 for entry in added)
-        and sum(entry["words"] for entry in added) < len(folder.vocabulary)
-    )
-    if not sound:
-        raise StoreError(UNSOUND.format(folder.path))
-    return np.array(classes)
+        return cls(**terms, scorer=scorer, classes=np.array(classes))

@@ -5,7 +5,7 @@ Texts are read once, tokenised in batches on all cores and never held: what stay
 
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from numbers import Integral
@@ -150,32 +150,33 @@ class Corpus:
 
 
 def _tokenised(texts: Iterable[str], tokenizer: Tokenizer, threads: int) -> tuple[Ids, Offsets, list[str]]:
-    """Return ids and offsets of all texts, and every distinct word by first occurrence."""
+    """Return ids and offsets of all texts, and every distinct word by first occurrence.
+
+    Batches are encoded on several threads and taken in order; only a few are in memory at a time.
+    """
     index: dict[bytes, int] = {}
-    ids, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
-    for batch_ids, offsets, words in _encoded(texts, tokenizer, threads):
+    ids, lengths, n_replaced = [np.empty(0, np.int32)], [np.zeros(1, np.int64)], 0
+    waiting: deque[Future[tuple[Ids, Offsets, list[bytes]]]] = deque()
+
+    def take() -> None:
+        batch_ids, offsets, words = waiting.popleft().result()
         numbers = np.array([index.setdefault(word, len(index)) for word in words], np.int32)
         ids.append(numbers[batch_ids])
         lengths.append(np.diff(offsets))
-    return np.concatenate(ids), np.cumsum(np.concatenate(lengths)), [word.decode() for word in index]
 
-
-def _encoded(texts: Iterable[str], tokenizer: Tokenizer, threads: int) -> Iterator[tuple[Ids, Offsets, list[bytes]]]:
-    """Encode texts batch by batch, in order, on several threads; only a few batches are in memory at a time."""
-    n_replaced = 0
     with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[Future[tuple[Ids, Offsets, list[bytes]]]] = deque()
         for batch in in_batches(texts):
             data, documents, rule, replaced = lay_out(batch, tokenizer)
             n_replaced += replaced
             waiting.append(pool.submit(encode_new, data, documents, rule))
             if len(waiting) > threads:
-                yield waiting.popleft().result()
+                take()
         while waiting:
-            yield waiting.popleft().result()
+            take()
     if n_replaced:
         had = "had characters that are not valid Unicode (lone surrogates); these were replaced."
-        warnings.warn(f"{n_replaced:,} texts {had}", WGCNWarning, stacklevel=2)
+        warnings.warn(f"{n_replaced:,} texts {had}", WGCNWarning, stacklevel=3)
+    return np.concatenate(ids), np.cumsum(np.concatenate(lengths)), [word.decode() for word in index]
 
 
 def number_ngrams(
