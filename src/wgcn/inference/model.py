@@ -94,7 +94,6 @@ class TextModel(TextTerms):
 
     def save(self, path: str | Path) -> str:
         """Write the model to a folder, completely or not at all; return its digest."""
-        terms = self._term_config()
         if self.classes.dtype.kind not in "Uiu":
             raise InputError(f"Labels must be strings or integers to be saved, got {self.classes.dtype}. Convert them.")
         tensors = {
@@ -106,7 +105,7 @@ class TextModel(TextTerms):
         if self.scorer.class_weights is not None:
             tensors["class_weights"] = self.scorer.class_weights
         config = {
-            **terms,
+            **self._term_config(),
             "classes": self.classes.tolist(),
             "sharpness": self.scorer.sharpness,
             "multilabel": self.scorer.multilabel,

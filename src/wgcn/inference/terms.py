@@ -182,13 +182,10 @@ def load_terms(folder: store.Folder) -> dict[str, Any]:
         raise StoreError(UNSOUND.format(folder.path))
     idf = folder.tensor("idf", len(folder.vocabulary))
     return {
-        "tokenizer": config["tokenizer"],
-        "ngram_range": tuple(config["ngram_range"]),
+        **{name: config[name] for name in ("tokenizer", "settings", "report")},
+        **{name: tuple(config[name]) for name in ("ngram_range", "stop_words")},
         "vocabulary": folder.vocabulary,
         "weighting": TermWeighting(idf, config["sublinear"], config["norm"]),
-        "stop_words": tuple(config["stop_words"]),
-        "settings": config["settings"],
-        "report": config["report"],
     }
 
 

@@ -53,14 +53,13 @@ class NgramTable:
         self.is_kept[stopped] = False
         firsts, n_nodes = _sums(lengths)[:-1], len(self.index)
         numbers, nodes = np.arange(len(entries)), ids[firsts]
-        levels, ends = [np.empty(0, np.int64)], np.full(len(entries), -1)
-        for n in range(1, ngram_range[1] + 1):
-            if n > 1:
-                longer = lengths[numbers] >= n
-                numbers, nodes = numbers[longer], nodes[longer]
-                keys, places = np.unique(nodes * len(self.index) + ids[firsts[numbers] + n - 1], return_inverse=True)
-                levels.append(keys)
-                nodes, n_nodes = n_nodes + places, n_nodes + len(keys)
+        levels, ends = [np.empty(0, np.int64)], np.where(lengths == 1, nodes, -1)
+        for n in range(2, ngram_range[1] + 1):
+            longer = lengths[numbers] >= n
+            numbers, nodes = numbers[longer], nodes[longer]
+            keys, places = np.unique(nodes * len(self.index) + ids[firsts[numbers] + n - 1], return_inverse=True)
+            levels.append(keys)
+            nodes, n_nodes = n_nodes + places, n_nodes + len(keys)
             whole = lengths[numbers] == n
             ends[numbers[whole]] = nodes[whole]
         self.keys = np.concatenate(levels)
