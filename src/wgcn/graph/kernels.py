@@ -7,7 +7,7 @@ threads run in parallel.
 
 import numpy as np
 
-from wgcn.jit import compiled
+from wgcn.cores import compiled
 from wgcn.text.kernels import sort_words
 
 PMI, NPMI, COUNT = 0, 1, 2

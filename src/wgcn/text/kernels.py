@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.jit import compiled
+from wgcn.cores import compiled
 from wgcn.text.ngrams import Ids, NgramTable, Offsets
 from wgcn.text.tokenize import word_marks
 
