@@ -1,17 +1,18 @@
-"""How many threads to use, and the device that torch computes on."""
+"""How many threads to use, loops that are compiled for them, and the device that torch computes on."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from numbers import Integral
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wgcn.errors import InputError, needs
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["available_cores", "find_device", "n_threads"]
+__all__ = ["available_cores", "compiled", "find_device", "n_threads"]
 
 
 def available_cores() -> int:
@@ -20,11 +21,7 @@ def available_cores() -> int:
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Return the number of threads that `n_jobs` stands for, at least 1.
-
-    As in joblib, a negative number counts back from the number of cores: -1 is all of them, -2 all but one. None is
-    all of them too.
-    """
+    """Return the number of threads that `n_jobs` stands for, as in joblib: -1 or None is all cores, -2 all but one."""
     if n_jobs is None:
         return available_cores()
     if not isinstance(n_jobs, Integral) or n_jobs == 0:
@@ -32,6 +29,16 @@ def n_threads(n_jobs: int | None) -> int:
             f"n_jobs must be a number of threads, -1 or None for all cores, or -2 for all but one, got {n_jobs!r}."
         )
     return int(n_jobs) if n_jobs > 0 else max(available_cores() + 1 + int(n_jobs), 1)
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a function at its first call, without the interpreter lock, and keep the result where numba can."""
+    from numba import njit
+
+    try:
+        return njit(function, cache=True, nogil=True)
+    except RuntimeError:  # what numba raises if it finds no folder to write to
+        return njit(function, nogil=True)
 
 
 def find_device(name: str) -> torch.device:

@@ -18,18 +18,6 @@ from typing import BinaryIO
 
 from wgcn.errors import InputError
 
-__all__ = [
-    "check_writable",
-    "create_file",
-    "file_target",
-    "locked_folder",
-    "made_folder",
-    "open_whole",
-    "sync_folder",
-    "write_file",
-    "writing",
-]
-
 
 def write_file(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
     """Write a file, whole or not at all, as `open_whole` does; `write` is given a file that it may seek in."""

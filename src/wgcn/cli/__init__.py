@@ -22,7 +22,9 @@ def main() -> None:
 def run(module: str) -> None:
     """Run the app of a module; an error that the user can correct is one message and exit status 2, Ctrl-C is 130."""
     try:
-        with needs("The command line", _extra(sys.argv[1:])):
+        # What the command needs beside the command line itself, so that all is installed at once.
+        needs_no_graph = {*sys.argv[1:2]} <= {"predict", "info", "--help", "-h", "--version"}
+        with needs("The command line", "cli" if needs_no_graph or find_spec("scipy") is not None else "graph"):
             app = import_module(module).app
         with warnings.catch_warnings(), needs("This command"):
             warnings.simplefilter("always", WGCNWarning)  # one for each file, not only the first
@@ -36,9 +38,3 @@ def run(module: str) -> None:
     except BrokenPipeError:  # who reads the labels has had enough; nothing more must be flushed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-
-
-def _extra(arguments: list[str]) -> str:
-    """Return what a command needs beside the command line itself, so that all is installed at once."""
-    needs_no_graph = not arguments or arguments[0] in ("predict", "info", "--help", "-h", "--version")
-    return "cli" if needs_no_graph or find_spec("scipy") is not None else "graph"

@@ -8,8 +8,6 @@ import typer
 
 from wgcn import __version__
 
-__all__ = ["app"]
-
 _OF_A_MODEL = ("predict", "evaluate", "extend", "info")
 _COMMANDS = ("fit", *_OF_A_MODEL, "embed", "demo", "graph")  # in the order of the help
 

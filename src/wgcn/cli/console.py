@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from wgcn.network.settings import EpochRecord
 
-__all__ = ["EpochBar", "say", "show", "stages", "steps", "warn"]
-
 
 def _err() -> Console:
     from rich.console import Console

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from wgcn.estimators.preparation import Prepared
     from wgcn.text.docs_corpus import DocsCorpus
 
-__all__ = ["demo"]
-
 WORDS = ("filter", "distribution", "distance", "sparse", "eigenvalues")
 SENTENCE = "Filter a signal with a Butterworth low-pass filter."
 MIN_COUNT = 20  # of the neighbours that are shown: rarer words are mostly names of functions

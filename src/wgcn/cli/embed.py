@@ -10,8 +10,6 @@ from wgcn.cli.console import say, show, stages
 from wgcn.errors import InputError
 from wgcn.progress import stage
 
-__all__ = ["embed"]
-
 _FITTING = ("save", "components", "tokenizer", "stop_words", "ngrams", "min_count", "window", "graph_weight")
 
 

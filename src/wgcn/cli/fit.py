@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from wgcn.inference.model import TextModel
     from wgcn.linear.tuning import Trial
 
-__all__ = ["fit", "read_labelled"]
-
 Rows = Iterator[tuple[str, Any]]  # texts with their labels
 _model = partial(typer.Option, rich_help_panel="Model")
 _network = partial(typer.Option, rich_help_panel="The paper's network")
@@ -150,9 +148,7 @@ def read_labelled(path: Path, text_column: str | None, label_column: str, header
     from wgcn.text.read import read_rows
 
     for label, text in read_rows(path, [label_column, text_column or "text"], header=header):
-        if not label or not label.strip():
-            yield text or "", None
-        elif separator is not None:
-            yield text or "", [part.strip() for part in label.split(separator) if part.strip()]
-        else:
-            yield text or "", label
+        given: Any = label if label and label.strip() else None
+        if given is not None and separator is not None:
+            given = [part.strip() for part in given.split(separator) if part.strip()]
+        yield text or "", given

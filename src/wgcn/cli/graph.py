@@ -9,8 +9,6 @@ from wgcn.cli import options
 from wgcn.cli.console import say, show, stages
 from wgcn.progress import stage
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Build a graph of words from text, and look at it.", no_args_is_help=True)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a graph that 'wgcn graph build' wrote.")]

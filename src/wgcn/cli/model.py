@@ -13,8 +13,6 @@ from wgcn.cli.predict import predict_texts
 from wgcn.errors import InputError
 from wgcn.progress import stage
 
-__all__ = ["evaluate", "extend", "info", "predict"]
-
 
 def predict(
     folder: ModelFolder,

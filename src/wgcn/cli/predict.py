@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from wgcn.inference.model import TextModel
 
-__all__ = ["app", "predict_texts"]
-
 
 def app() -> None:
     """Run `wgcn predict DIR [FILE|-]`."""

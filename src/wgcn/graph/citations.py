@@ -107,7 +107,16 @@ def attach_citations(
             "same columns."
         )
     terms = csr_array(vstack([terms, known.astype(terms.dtype)], format="csr"))
-    step = normalize_documents(_all_links(document_graph, n_new, known.shape[0]))
+    graph, n_known, n_all = csr_array(document_graph), known.shape[0], n_new + known.shape[0]
+    if graph.shape not in ((n_all, n_all), (n_new, n_known)):
+        shape = " by ".join(map(str, graph.shape))
+        raise InputError(
+            f"document_graph is {shape} but there are {n_new} new documents and {n_known} in `documents` that they may "
+            f"cite: it must be {n_new} by {n_known or n_new} or {n_all} by {n_all}."
+        )
+    if graph.shape != (n_all, n_all):
+        graph = block_array([[csr_array((n_new, n_new)), graph], [None, csr_array((n_known, n_known))]])
+    step = normalize_documents(graph)
     # The documents within 0, 1, ... hops of the new ones: the rows that each step needs.
     reached = [np.arange(n_new)]
     for _ in range(hops):
@@ -117,17 +126,3 @@ def attach_citations(
         terms = csr_array(step[inner][:, outer] @ terms)
     terms.sort_indices()
     return terms
-
-
-def _all_links(document_graph: csr_array, n_new: int, n_known: int) -> csr_array:
-    """Return a square graph of the new documents and the known ones."""
-    graph, n_all = csr_array(document_graph), n_new + n_known
-    if graph.shape == (n_all, n_all):
-        return graph
-    if graph.shape == (n_new, n_known):
-        return csr_array(block_array([[csr_array((n_new, n_new)), graph], [None, csr_array((n_known, n_known))]]))
-    shape = " by ".join(map(str, graph.shape))
-    raise InputError(
-        f"document_graph is {shape} but there are {n_new} new documents and {n_known} in `documents` that they may "
-        f"cite: it must be {n_new} by {n_known or n_new} or {n_all} by {n_all}."
-    )

@@ -2,8 +2,7 @@
 
 A window of w tokens slides over each document by one token at a time; a document of at most w tokens is one window, an
 empty one none. #W is the number of windows, #W(i) of those that hold word i, #W(i, j) of those that hold both i and j.
-A pair counts once per window, however often its words occur in it. The loop is compiled (`wgcn.graph.kernels`), because
-it is 209 times as fast on r8 as a dictionary of pairs in plain Python (docs/benchmarks.md).
+A pair counts once per window, however often its words occur in it.
 """
 
 from __future__ import annotations

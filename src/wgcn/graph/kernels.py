@@ -7,10 +7,8 @@ threads run in parallel.
 
 import numpy as np
 
-from wgcn.jit import compiled
+from wgcn.cores import compiled
 from wgcn.text.kernels import sort_words
-
-__all__ = ["count_rows", "mirror", "scale_edges", "strongest", "weigh_pairs"]
 
 PMI, NPMI, COUNT = 0, 1, 2
 
@@ -106,10 +104,7 @@ def weigh_pairs(  # type: ignore[no-untyped-def]
 
 @compiled
 def mirror(indptr, columns, weights, diagonal):  # type: ignore[no-untyped-def]
-    """Make a symmetric CSR matrix of its strict upper triangle and its diagonal, without zeros and with sorted rows.
-
-    The sum of the triangle and its transpose, as scipy forms it, takes several times the memory.
-    """
+    """Make a symmetric matrix of its upper triangle and diagonal, without zeros, in a fraction of scipy's memory."""
     n_words = len(diagonal)
     sizes = np.zeros(n_words + 1, np.int64)  # of the rows, then where they begin
     for row in range(n_words):

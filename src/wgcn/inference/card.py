@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wgcn.inference.embedding import EmbeddingModel
@@ -59,7 +59,13 @@ def model_rows(model: TextModel) -> dict[str, str]:
     report = model.report
     n_ngrams, n_background = int(model.vocabulary.are_ngrams.sum()), report.get("n_background", 0)
     accuracy, several = report.get("held_out_accuracy"), " (a document may have several)" * model.scorer.multilabel
+    measured = "not measured" if accuracy is None else f"{accuracy:.2%} of {report['n_held_out']:,}"
     added = (f"{more['words']:,} from {more['texts']:,} texts (by {more['how']})" for more in model.extensions)
+    chosen, tuned = "", report.get("tuned") or {}
+    if tuned.get("accuracy") is not None:
+        chosen = ", ".join(f"{name} {value:g}" for name, value in sorted(tuned["settings"].items()))
+        chosen += f": {tuned['accuracy']:.2%} in cross-validation, with the initial values "
+        chosen += f"{tuned['default_accuracy']:.2%}, {tuned['n_trials']} trials"
     rows = {
         "documents in training": f"{report.get('n_documents', 0):,}",
         "of these with labels": f"{report.get('n_labelled', 0):,}",
@@ -68,10 +74,8 @@ def model_rows(model: TextModel) -> dict[str, str]:
         "words": f"{len(model.vocabulary) - n_ngrams:,}",
         "n-grams": f"{n_ngrams:,}" if n_ngrams else "",
         "words added without training": ", ".join(added),
-        "accuracy on held-out training documents": "not measured"
-        if accuracy is None
-        else f"{accuracy:.2%} of {report['n_held_out']:,}",
-        "settings chosen": _tuned(report.get("tuned")),
+        "accuracy on held-out training documents": measured,
+        "settings chosen": chosen,
     }
     return {name: value for name, value in rows.items() if value}
 
@@ -104,13 +108,3 @@ def _card(template: str, model: TextTerms, rows: dict[str, str], **parts: str) -
     table = "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())])
     settings = "\n".join(f"- `{name}`: `{json.dumps(value)}`" for name, value in sorted(model.settings.items()))
     return template.format(table=table, settings=settings, **parts)
-
-
-def _tuned(tuned: dict[str, Any] | None) -> str:
-    if tuned is None or tuned["accuracy"] is None:
-        return ""
-    chosen = ", ".join(f"{name} {value:g}" for name, value in sorted(tuned["settings"].items()))
-    return (
-        f"{chosen}: {tuned['accuracy']:.2%} in cross-validation, with the initial values "
-        f"{tuned['default_accuracy']:.2%}, {tuned['n_trials']} trials"
-    )

@@ -169,7 +169,20 @@ def load_folder(path: str | Path, kind: str, schema: Schema) -> Folder:
 
 
 def _load(path: Path, kind: str, schema: Schema, content: bytes) -> Folder:
-    document = _parse_config(path, kind, content)
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{path / CONFIG} is not valid JSON ({error}). Save or fetch the folder again.") from error
+    if not isinstance(document, dict) or not str(document.get("format", "")).startswith("wgcn-"):
+        raise StoreError(f"{path} was not written by wgcn: its {CONFIG} names no wgcn format.")
+    if document["format"] != f"wgcn-{kind}":
+        raise StoreError(f"{path} holds {document['format']!r:.60}, but 'wgcn-{kind}' is expected here.")
+    version = document.get("version")
+    if not isinstance(version, int) or version != VERSION:
+        raise StoreError(f"{path} has format version {version!r:.60}, but this wgcn reads {VERSION}. Update wgcn.")
+    _check_keys(path, CONFIG, document, _DOCUMENT)
+    if document["digest"] != _digest(document):
+        raise StoreError(f"{path} is damaged: {CONFIG} does not match its digest. Save or fetch it again.")
     _check_keys(path, "config", document["config"], schema)
     tensor_file = f"{kind}.safetensors"
     names = {VOCABULARY, tensor_file, *({README} & document["files"].keys())}
@@ -210,14 +223,9 @@ def _folder_target(path: Path, kind: str) -> tuple[Path, frozenset[str]]:
     if not path.is_dir():
         raise InputError(f"{path} exists and is not a folder. Choose another place.")
     folder = path.resolve()
-    empty = all(entry.name.startswith(_NEW) for entry in folder.iterdir())
-    old = frozenset[str]() if empty else _saved_files(folder, path, kind)
-    check_writable(folder)
-    return folder, old
-
-
-def _saved_files(folder: Path, path: Path, kind: str) -> frozenset[str]:
-    """Return the names of the files that were saved in a folder; raise an InputError if it must not be replaced."""
+    if all(entry.name.startswith(_NEW) for entry in folder.iterdir()):
+        check_writable(folder)
+        return folder, frozenset()
     try:
         document = json.loads(_read(folder, CONFIG, _MAX_CONFIG_BYTES))
         held = str(document["format"])
@@ -230,7 +238,8 @@ def _saved_files(folder: Path, path: Path, kind: str) -> frozenset[str]:
     version, files = document.get("version"), document.get("files")
     if isinstance(version, int) and version > VERSION:
         raise InputError(f"{path} was saved by a newer wgcn and is not replaced. Update wgcn, or choose another place.")
-    return frozenset(files) if isinstance(files, dict) else frozenset()
+    check_writable(folder)
+    return folder, frozenset(files) if isinstance(files, dict) else frozenset()
 
 
 def _put(folder: Path, contents: Mapping[str, bytes]) -> None:
@@ -266,24 +275,6 @@ def _move_pending(folder: Path) -> None:
         file.replace(folder / file.name)
     sync_folder(folder)
     pending.rmdir()
-
-
-def _parse_config(path: Path, kind: str, content: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise StoreError(f"{path / CONFIG} is not valid JSON ({error}). Save or fetch the folder again.") from error
-    if not isinstance(document, dict) or not str(document.get("format", "")).startswith("wgcn-"):
-        raise StoreError(f"{path} was not written by wgcn: its {CONFIG} names no wgcn format.")
-    if document["format"] != f"wgcn-{kind}":
-        raise StoreError(f"{path} holds {document['format']!r:.60}, but 'wgcn-{kind}' is expected here.")
-    version = document.get("version")
-    if not isinstance(version, int) or version != VERSION:
-        raise StoreError(f"{path} has format version {version!r:.60}, but this wgcn reads {VERSION}. Update wgcn.")
-    _check_keys(path, CONFIG, document, _DOCUMENT)
-    if document["digest"] != _digest(document):
-        raise StoreError(f"{path} is damaged: {CONFIG} does not match its digest. Save or fetch it again.")
-    return document
 
 
 def _check_keys(path: Path, where: str, given: Mapping[str, Any], schema: Schema) -> None:

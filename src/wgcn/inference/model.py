@@ -94,7 +94,6 @@ class TextModel(TextTerms):
 
     def save(self, path: str | Path) -> str:
         """Write the model to a folder, completely or not at all; return its digest."""
-        terms = self._term_config()
         if self.classes.dtype.kind not in "Uiu":
             raise InputError(f"Labels must be strings or integers to be saved, got {self.classes.dtype}. Convert them.")
         tensors = {
@@ -106,7 +105,7 @@ class TextModel(TextTerms):
         if self.scorer.class_weights is not None:
             tensors["class_weights"] = self.scorer.class_weights
         config = {
-            **terms,
+            **self._term_config(),
             "classes": self.classes.tolist(),
             "sharpness": self.scorer.sharpness,
             "multilabel": self.scorer.multilabel,
@@ -117,8 +116,21 @@ class TextModel(TextTerms):
     def load(cls, path: str | Path) -> TextModel:
         """Read a model that `save` wrote. Nothing in it is executed."""
         folder = store.load_folder(path, "model", _SCHEMA)
-        config, terms, classes = folder.config, load_terms(folder), _checked_classes(folder)
-        n_classes = len(classes)
+        config, terms = folder.config, load_terms(folder)
+        classes, added = config["classes"], config["report"].get("extended", [])
+        types, n_classes = {"how": str, "words": int, "texts": int}, len(classes)
+        sound = (
+            np.isfinite(config["sharpness"])
+            and config["sharpness"] > 0
+            and (all(type(c) is str for c in classes) or all(type(c) is int and abs(c) < 2**63 for c in classes))
+            and len(set(classes)) == n_classes >= 1
+            and isinstance(added, list)
+            and all(isinstance(entry, dict) and {key: type(entry[key]) for key in entry} == types for entry in added)
+            and all(entry["words"] > 0 for entry in added)
+            and sum(entry["words"] for entry in added) < len(folder.vocabulary)
+        )
+        if not sound:
+            raise StoreError(UNSOUND.format(folder.path))
         table = folder.tensor("word_embeddings", len(folder.vocabulary), None)
         hidden = table.shape[1]
         head = folder.tensor("class_weights", hidden, n_classes) if "class_weights" in folder.tensors else None
@@ -126,30 +138,4 @@ class TextModel(TextTerms):
             raise StoreError(f"{folder.path}: a linear model of {n_classes} classes has a table {hidden} wide.")
         bias, prior = (folder.tensor(name, n_classes) for name in ("bias", "prior"))
         scorer = Scorer(table, head, bias, prior, config["sharpness"], config["multilabel"])
-        return cls(**terms, scorer=scorer, classes=classes)
-
-
-def _are_extensions(given: Any, n_words: int) -> bool:
-    """Whether the list of extensions in a report is one that `extend` can have written."""
-    types = {"how": str, "words": int, "texts": int}
-    return (
-        isinstance(given, list)
-        and all(isinstance(entry, dict) and {key: type(entry[key]) for key in entry} == types for entry in given)
-        and all(entry["words"] > 0 for entry in given)
-        and sum(entry["words"] for entry in given) < n_words
-    )
-
-
-def _checked_classes(folder: store.Folder) -> npt.NDArray[Any]:
-    config = folder.config
-    classes = config["classes"]
-    sound = (
-        np.isfinite(config["sharpness"])
-        and config["sharpness"] > 0
-        and (all(type(c) is str for c in classes) or all(type(c) is int and abs(c) < 2**63 for c in classes))
-        and len(set(classes)) == len(classes) >= 1
-        and _are_extensions(config["report"].get("extended", []), len(folder.vocabulary))
-    )
-    if not sound:
-        raise StoreError(UNSOUND.format(folder.path))
-    return np.array(classes)
+        return cls(**terms, scorer=scorer, classes=np.array(classes))

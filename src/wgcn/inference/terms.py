@@ -24,7 +24,7 @@ from wgcn.cores import n_threads
 from wgcn.errors import InputError, StoreError
 from wgcn.inference import folder as store
 from wgcn.text.encode import checked_texts, in_batches, lay_out
-from wgcn.text.ngrams import NgramTable, ngrams
+from wgcn.text.ngrams import Ids, NgramTable, Offsets, ngrams
 from wgcn.text.tokenize import TOKENIZERS, Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import Norm, TermWeighting, count_terms
@@ -32,7 +32,6 @@ from wgcn.text.weighting import Norm, TermWeighting, count_terms
 __all__ = ["TERM_SCHEMA", "UNSOUND", "Floats", "TextTerms", "add_up", "load_compiled", "load_terms", "row_blocks"]
 
 Floats = npt.NDArray[Any]  # single precision, or double where a model was fitted in it
-Offsets = npt.NDArray[np.int64]
 
 # Values of gathered embeddings, and characters of text, that are processed at a time: small enough for the caches.
 _BLOCK_VALUES = 1 << 20
@@ -122,13 +121,13 @@ class TextTerms:
         vars(self)["_n_read"] = n_read
         return chain(ahead, batches)
 
-    def _encode(self, texts: list[str]) -> tuple[npt.NDArray[np.int32], Offsets]:
+    def _encode(self, texts: list[str]) -> tuple[Ids, Offsets]:
         """Return ids of words or n-grams, -1 for unknown ones, and where each text begins."""
         function, single = resolve_tokenizer(self.tokenizer), self.ngram_range == (1, 1)
         # The tokens of another function may have spaces in them, so its n-grams cannot be split into tokens.
         if single or function in TOKENIZERS.values():
             if _is_compiled():
-                encoded: tuple[npt.NDArray[np.int32], Offsets] = self._table.encode(*lay_out(texts, function)[:3])
+                encoded: tuple[Ids, Offsets] = self._table.encode(*lay_out(texts, function)[:3])
                 return encoded
             if not single and sum(map(len, texts)) > _WORTH_A_TABLE:
                 return self._ngrams.look_up(*_plain_ids(map(function, texts), self._ngrams.index))
@@ -183,13 +182,10 @@ def load_terms(folder: store.Folder) -> dict[str, Any]:
         raise StoreError(UNSOUND.format(folder.path))
     idf = folder.tensor("idf", len(folder.vocabulary))
     return {
-        "tokenizer": config["tokenizer"],
-        "ngram_range": tuple(config["ngram_range"]),
+        **{name: config[name] for name in ("tokenizer", "settings", "report")},
+        **{name: tuple(config[name]) for name in ("ngram_range", "stop_words")},
         "vocabulary": folder.vocabulary,
         "weighting": TermWeighting(idf, config["sublinear"], config["norm"]),
-        "stop_words": tuple(config["stop_words"]),
-        "settings": config["settings"],
-        "report": config["report"],
     }
 
 
@@ -220,7 +216,7 @@ def _plain_ids(
     index: dict[str, int],
     ngram_range: tuple[int, int] = (1, 1),
     stop_words: frozenset[str] = frozenset(),
-) -> tuple[npt.NDArray[np.int32], Offsets]:
+) -> tuple[Ids, Offsets]:
     """Return the id of each n-gram, -1 for unknown ones and for stop words, and where each document begins."""
     ids: list[int] = []
     offsets = [0]

@@ -12,9 +12,8 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse import csr_array
 
-from wgcn.cores import available_cores
+from wgcn.cores import available_cores, compiled
 from wgcn.inference.terms import Floats
-from wgcn.jit import compiled
 
 __all__ = ["multiply", "product_lengths"]
 

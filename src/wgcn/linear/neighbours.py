@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from wgcn.cores import compiled
 from wgcn.inference.terms import Floats
-from wgcn.jit import compiled
 
 __all__ = ["Nearest", "nearest_documents"]
 

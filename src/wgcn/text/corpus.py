@@ -5,7 +5,7 @@ Texts are read once, tokenised in batches on all cores and never held: what stay
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from numbers import Integral
@@ -18,14 +18,11 @@ from wgcn.cores import n_threads
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.text.encode import checked_texts, in_batches, lay_out
 from wgcn.text.kernels import SECRET, count_words, encode_new, n_slots, number_keys
+from wgcn.text.ngrams import Ids, Offsets
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
 
 __all__ = ["Corpus", "check_ngram_range"]
-
-Ids = npt.NDArray[np.int32]
-Offsets = npt.NDArray[np.int64]
-Progress = Callable[[int], Any]
 
 
 def check_ngram_range(given: Any) -> tuple[int, int]:
@@ -75,7 +72,6 @@ class Corpus:
         rules: VocabularyRules | None = None,
         vocabulary: Vocabulary | None = None,
         n_jobs: int | None = None,
-        progress: Progress | None = None,
     ) -> "Corpus":
         """Tokenise texts.
 
@@ -94,15 +90,13 @@ class Corpus:
             Use these words and no others, instead of `rules`. The corpus has them with its own frequencies.
         n_jobs : int, optional
             Threads; by default, and for -1, as many as there are cores, for -2 one less.
-        progress : callable, optional
-            Called with the number of documents after each batch.
         """
         texts = checked_texts(texts)
         if vocabulary is not None and rules is not None:
             raise InputError("Give either rules, to choose a vocabulary, or a vocabulary, not both.")
         ngram_range = check_ngram_range(ngram_range)
         rules = rules or VocabularyRules()
-        ids, offsets, words = _tokenised(texts, tokenizer, n_jobs, progress)
+        ids, offsets, words = _tokenised(texts, resolve_tokenizer(tokenizer), n_threads(n_jobs))
         if ngram_range[1] > 1 and rules.stop_words:
             stop_words = frozenset(rules.stop_words)
             is_kept = np.array([word not in stop_words for word in words], bool)
@@ -155,40 +149,34 @@ class Corpus:
         return f"Corpus({len(self):,} documents, {self.n_tokens:,} tokens, {len(self.vocabulary):,} words)"
 
 
-def _tokenised(
-    texts: Iterable[str], tokenizer: str | Tokenizer, n_jobs: int | None, progress: Progress | None
-) -> tuple[Ids, Offsets, list[str]]:
-    """Return ids and offsets of all texts, and every distinct word by first occurrence."""
+def _tokenised(texts: Iterable[str], tokenizer: Tokenizer, threads: int) -> tuple[Ids, Offsets, list[str]]:
+    """Return ids and offsets of all texts, and every distinct word by first occurrence.
+
+    Batches are encoded on several threads and taken in order; only a few are in memory at a time.
+    """
     index: dict[bytes, int] = {}
-    ids, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
-    for batch_ids, offsets, words in _encoded(texts, resolve_tokenizer(tokenizer), n_threads(n_jobs)):
+    ids, lengths, n_replaced = [np.empty(0, np.int32)], [np.zeros(1, np.int64)], 0
+    waiting: deque[Future[tuple[Ids, Offsets, list[bytes]]]] = deque()
+
+    def take() -> None:
+        batch_ids, offsets, words = waiting.popleft().result()
         numbers = np.array([index.setdefault(word, len(index)) for word in words], np.int32)
         ids.append(numbers[batch_ids])
         lengths.append(np.diff(offsets))
-        if progress is not None:
-            progress(len(offsets) - 1)
-    return np.concatenate(ids), np.cumsum(np.concatenate(lengths)), [word.decode() for word in index]
 
-
-def _encoded(texts: Iterable[str], tokenizer: Tokenizer, threads: int) -> Iterator[tuple[Ids, Offsets, list[bytes]]]:
-    """Encode texts batch by batch, in order, on several threads; only a few batches are in memory at a time."""
-    n_replaced = 0
     with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[Future[tuple[Ids, Offsets, list[bytes]]]] = deque()
         for batch in in_batches(texts):
             data, documents, rule, replaced = lay_out(batch, tokenizer)
             n_replaced += replaced
             waiting.append(pool.submit(encode_new, data, documents, rule))
             if len(waiting) > threads:
-                yield waiting.popleft().result()
+                take()
         while waiting:
-            yield waiting.popleft().result()
+            take()
     if n_replaced:
-        warnings.warn(
-            f"{n_replaced:,} texts had characters that are not valid Unicode (lone surrogates); these were replaced.",
-            WGCNWarning,
-            stacklevel=2,
-        )
+        had = "had characters that are not valid Unicode (lone surrogates); these were replaced."
+        warnings.warn(f"{n_replaced:,} texts {had}", WGCNWarning, stacklevel=3)
+    return np.concatenate(ids), np.cumsum(np.concatenate(lengths)), [word.decode() for word in index]
 
 
 def number_ngrams(
@@ -196,9 +184,8 @@ def number_ngrams(
 ) -> tuple[Ids, list[str], int]:
     """Find the n-grams of documents of word ids; those of several words count if they occur `min_count` times.
 
-    Return the numbers of the n-grams that begin at each token, -1 for none, of shape (tokens, lengths); the n-gram of
-    each number, those of one length by code point; and how many were too rare, which are never made as text. Those
-    that begin with a rare one are not counted.
+    Return the numbers of those that begin at each token, -1 for none, of shape (tokens, lengths); the n-gram of each
+    number, those of one length by code point; and how many were too rare. What begins with a rare one is not counted.
     """
     shortest, longest = ngram_range
     order = sorted(range(len(words)), key=words.__getitem__)

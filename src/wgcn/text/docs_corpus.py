@@ -1,7 +1,4 @@
-"""The docs corpus: the docstrings of the installed numpy, scipy and scikit-learn, labelled by sub-package.
-
-Real text that needs no download.
-"""
+"""The docs corpus: the docstrings of the installed numpy, scipy and scikit-learn: real text that needs no download."""
 
 import hashlib
 import importlib.metadata
@@ -10,7 +7,7 @@ import pkgutil
 import re
 import sys
 import warnings
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -134,16 +131,14 @@ def _build() -> list[tuple[str, str]]:
 
 def docstrings(roots: Iterable[str] = ROOTS) -> dict[str, str]:
     """Return the docstring of every public object of some packages by its name."""
-    objects: dict[int, Any] = {}
-    exports: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
+    objects: dict[int, tuple[Any, list[tuple[str, str]]]] = {}  # with those that export them
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for module in (module for root in roots for module in _public_modules(root)):
             for attribute, item in _public_objects(module):
-                objects[id(item)] = item
-                exports[id(item)].append((module.__name__, attribute))
+                objects.setdefault(id(item), (item, []))[1].append((module.__name__, attribute))
     # Read from the object itself: inspect.getdoc would give a subclass the text of its parent.
-    documented = {public_name(item, exports[key]): item.__doc__ for key, item in objects.items()}
+    documented = {public_name(item, exports): item.__doc__ for item, exports in objects.values()}
     return {name: inspect.cleandoc(text) for name, text in documented.items() if name and isinstance(text, str)}
 
 

@@ -16,26 +16,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.jit import compiled
-from wgcn.text.ngrams import NgramTable
+from wgcn.cores import compiled
+from wgcn.text.ngrams import Ids, NgramTable, Offsets
 from wgcn.text.tokenize import word_marks
 
-__all__ = [
-    "SECRET",
-    "LookUpTable",
-    "add_rows",
-    "count_terms",
-    "count_words",
-    "encode_new",
-    "n_slots",
-    "number_keys",
-    "sort_words",
-]
-
 Bytes = npt.NDArray[np.uint8]
-Hashes = npt.NDArray[np.uint32]
-Ids = npt.NDArray[np.int32]
-Offsets = npt.NDArray[np.int64]
 
 _SEPARATOR, _START, _INSIDE, _APOSTROPHE = 0, 1, 2, 3
 _PRIME = np.uint64(2**31 - 1)
@@ -108,10 +93,7 @@ def _scan_words(data, documents, classes):  # type: ignore[no-untyped-def]
 
 @compiled
 def _hashes(data, begins, ends, secret):  # type: ignore[no-untyped-def]
-    """Hash each token: a polynomial in the secret modulo 2^31 - 1, spread over 64 bits.
-
-    Two given words of n bytes collide with probability at most n / 2^31.
-    """
+    """Hash tokens: a polynomial in the secret modulo 2^31 - 1; two words of n bytes collide with chance n / 2^31."""
     hashes = np.empty(len(begins), np.uint32)
     for token in range(len(begins)):
         h = np.uint64(ends[token] - begins[token])
@@ -137,52 +119,21 @@ def _filled_slots(hashes, n_slots):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _number(data, begins, ends, hashes):  # type: ignore[no-untyped-def]
-    """Give ids to tokens by first occurrence; return these, and for each id the token where it was first met."""
+def _match(data, begins, ends, hashes, known, firsts, lasts, known_hashes, slots, adds):  # type: ignore[no-untyped-def]
+    """Return the id of each token among the words known[firsts:lasts], and how many were added.
+
+    A token that is not among them gets -1 or, if `adds`, becomes the next word; then `known` is the same data.
+    """
     ids = np.empty(len(begins), np.int32)
-    firsts = np.empty(len(begins), np.int32)
-    slots = np.full(1 << 12, -1, np.int32)
     mask = np.uint32(len(slots) - 1)
-    n_words = 0
+    n_added = 0
     for token in range(len(begins)):
         begin, size = begins[token], ends[token] - begins[token]
         slot = hashes[token] & mask
         word = slots[slot]
         while word >= 0:
-            other = firsts[word]
-            first = begins[other]
-            if hashes[other] == hashes[token] and ends[other] - first == size:
-                i = 0
-                while i < size and data[first + i] == data[begin + i]:
-                    i += 1
-                if i == size:
-                    break
-            slot = (slot + np.uint32(1)) & mask
-            word = slots[slot]
-        if word < 0:
-            word = n_words
-            n_words += 1
-            firsts[word] = token
-            slots[slot] = word
-            if 2 * n_words > len(slots):
-                slots = _filled_slots(hashes[firsts[:n_words]], 2 * len(slots))
-                mask = np.uint32(len(slots) - 1)
-        ids[token] = word
-    return ids, firsts[:n_words].copy()
-
-
-@compiled
-def _look_up(data, begins, ends, hashes, slots, known, starts, known_hashes):  # type: ignore[no-untyped-def]
-    """Return the id of each token among known words, which lie one after another in `known`, or -1."""
-    ids = np.empty(len(begins), np.int32)
-    mask = np.uint32(len(slots) - 1)
-    for token in range(len(begins)):
-        begin, size = begins[token], ends[token] - begins[token]
-        slot = hashes[token] & mask
-        word = slots[slot]
-        while word >= 0:
-            first = starts[word]
-            if known_hashes[word] == hashes[token] and starts[word + 1] - first == size:
+            first = firsts[word]
+            if known_hashes[word] == hashes[token] and lasts[word] - first == size:
                 i = 0
                 while i < size and known[first + i] == data[begin + i]:
                     i += 1
@@ -190,8 +141,15 @@ def _look_up(data, begins, ends, hashes, slots, known, starts, known_hashes):  #
                     break
             slot = (slot + np.uint32(1)) & mask
             word = slots[slot]
+        if adds and word < 0:
+            word = slots[slot] = n_added
+            firsts[word], lasts[word], known_hashes[word] = begin, ends[token], hashes[token]
+            n_added += 1
+            if 2 * n_added > len(slots):
+                slots = _filled_slots(known_hashes[:n_added], 2 * len(slots))
+                mask = np.uint32(len(slots) - 1)
         ids[token] = word
-    return ids
+    return ids, n_added
 
 
 @compiled
@@ -204,10 +162,7 @@ def _hash_key(key, secret):  # type: ignore[no-untyped-def]
 
 @compiled
 def number_keys(keys, n_slots, secret):  # type: ignore[no-untyped-def]
-    """Give numbers to keys, whole numbers below 2^62, by first occurrence, and -1 to negative ones.
-
-    Return also the distinct keys, and for each slot of the table its number and its key, or -1.
-    """
+    """Give numbers to keys below 2^62, -1 to negative ones; return also the keys, and each slot's number and key."""
     numbers, distinct = np.empty(len(keys), np.int32), np.empty(len(keys), np.int64)
     slots, slot_keys = np.full(n_slots, -1, np.int32), np.full(n_slots, -1, np.int64)
     mask, n = np.uint64(n_slots - 1), 0
@@ -336,7 +291,7 @@ def add_rows(table, rows, weights, offsets, sums):  # type: ignore[no-untyped-de
         sums[group] = total
 
 
-def _tokens(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Ids, Hashes, Offsets]:
+def _tokens(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Ids, npt.NDArray[np.uint32], Offsets]:
     """Return where each token of a batch begins and ends, its hash, and the first token of each document."""
     if rule == "words":
         begins, ends, offsets = _scan_words(data, documents, character_classes())
@@ -348,15 +303,12 @@ def _tokens(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Ids, Hashe
 
 
 def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets, list[bytes]]:
-    """Tokenise a batch that `wgcn.text.encode.lay_out` laid out, in fewer than 2^31 bytes.
-
-    Return the word ids of all documents, by first occurrence; where each document begins; and the distinct words.
-    """
+    """Tokenise what `lay_out` gives: the ids of words by first occurrence, where each text begins, and these words."""
     begins, ends, hashes, offsets = _tokens(data, documents, rule)
-    ids, firsts = _number(data, begins, ends, hashes)
+    firsts, lasts, slots = np.empty_like(begins), np.empty_like(ends), np.full(1 << 12, -1, np.int32)
+    ids, n = _match(data, begins, ends, hashes, data, firsts, lasts, np.empty_like(hashes), slots, True)
     text = data.tobytes()
-    spans = zip(begins[firsts].tolist(), ends[firsts].tolist(), strict=True)
-    return ids, offsets, [text[begin:end] for begin, end in spans]
+    return ids, offsets, [text[i:j] for i, j in zip(firsts[:n].tolist(), lasts[:n].tolist(), strict=True)]
 
 
 def n_slots(n_words: int) -> int:
@@ -369,10 +321,10 @@ class LookUpTable:
 
     def __init__(self, words: Iterable[str], ngrams: NgramTable | None = None) -> None:
         encoded = [word.encode() for word in words]
-        self._known = np.frombuffer(b"".join(encoded), np.uint8)
-        self._starts = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-        self._hashes = _hashes(self._known, self._starts[:-1], self._starts[1:], SECRET)
-        self._slots = _filled_slots(self._hashes, n_slots(len(encoded)))
+        starts = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+        words_at = np.frombuffer(b"".join(encoded), np.uint8), starts[:-1], starts[1:]
+        hashes = _hashes(*words_at, SECRET)
+        self._known = *words_at, hashes, _filled_slots(hashes, n_slots(len(encoded)))
         self._ngrams = ngrams
         if ngrams is not None:
             self._key_slots = number_keys(ngrams.keys, n_slots(len(ngrams.keys)), SECRET)[2:]
@@ -380,7 +332,7 @@ class LookUpTable:
     def encode(self, data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets]:
         """Tokenise a batch as `encode_new` does, into ids, -1 for what is not known, and where each text begins."""
         begins, ends, hashes, offsets = _tokens(data, documents, rule)
-        ids = _look_up(data, begins, ends, hashes, self._slots, self._known, self._starts, self._hashes)
+        ids = _match(data, begins, ends, hashes, *self._known, False)[0]
         if (table := self._ngrams) is not None:
             parts = (table.is_kept, *self._key_slots, table.entry_of, table.ngram_range, SECRET)
             ids, offsets = _look_up_ngrams(ids, offsets, *parts)

@@ -53,14 +53,13 @@ class NgramTable:
         self.is_kept[stopped] = False
         firsts, n_nodes = _sums(lengths)[:-1], len(self.index)
         numbers, nodes = np.arange(len(entries)), ids[firsts]
-        levels, ends = [np.empty(0, np.int64)], np.full(len(entries), -1)
-        for n in range(1, ngram_range[1] + 1):
-            if n > 1:
-                longer = lengths[numbers] >= n
-                numbers, nodes = numbers[longer], nodes[longer]
-                keys, places = np.unique(nodes * len(self.index) + ids[firsts[numbers] + n - 1], return_inverse=True)
-                levels.append(keys)
-                nodes, n_nodes = n_nodes + places, n_nodes + len(keys)
+        levels, ends = [np.empty(0, np.int64)], np.where(lengths == 1, nodes, -1)
+        for n in range(2, ngram_range[1] + 1):
+            longer = lengths[numbers] >= n
+            numbers, nodes = numbers[longer], nodes[longer]
+            keys, places = np.unique(nodes * len(self.index) + ids[firsts[numbers] + n - 1], return_inverse=True)
+            levels.append(keys)
+            nodes, n_nodes = n_nodes + places, n_nodes + len(keys)
             whole = lengths[numbers] == n
             ends[numbers[whole]] = nodes[whole]
         self.keys = np.concatenate(levels)
@@ -74,7 +73,8 @@ class NgramTable:
         """
         shortest, longest = self.ngram_range
         kept = slice(None) if self.is_kept.all() else self.is_kept[ids]
-        left = _left(offsets if isinstance(kept, slice) else _sums(kept)[offsets])
+        ends = offsets if isinstance(kept, slice) else _sums(kept)[offsets]
+        left = np.repeat(ends[1:], np.diff(ends)) - np.arange(ends[-1])  # tokens to the end of the document
         counts = np.full(len(ids), shortest == 1, np.int64)
         counts[kept] = np.clip(left - shortest + 1, 0, longest - shortest + 1)
         all_places = _sums(counts)
@@ -95,11 +95,6 @@ class NgramTable:
             if n >= shortest:
                 found[places[begins] + n - shortest] = self.entry_of[nodes]
         return found, all_places[offsets]
-
-
-def _left(offsets: Offsets) -> Offsets:
-    """Return, for each token, the number of tokens from it to the end of its document."""
-    return np.repeat(offsets[1:], np.diff(offsets)) - np.arange(offsets[-1])
 
 
 def _sums(numbers: npt.NDArray[Any]) -> Offsets:

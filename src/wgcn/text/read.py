@@ -112,7 +112,7 @@ def _texts(source: _Source) -> Generator[str, None, None]:
 
 def _rows(source: _Source) -> Generator[Row, None, None]:
     with _explained(source.path), _opened(source) as stream:
-        rows = _READERS[source.kind](stream, source)
+        rows = _READERS.get(source.kind, _read_table)(stream, source)
         if (first := next(rows, None)) is None:
             also = "; in .csv and .tsv, below a header line, if you do not say header=False"
             raise InputError(f"{source.path} has no rows. Expected at least one{also}.")
@@ -258,11 +258,6 @@ def _repaired(text: str, source: _Source) -> str:
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
-def _read_txt(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
-    copies = len(source.positions(["text"]))
-    return ((line.rstrip("\r\n"),) * copies for line in _lines(stream, source))
-
-
 def _csv_records(stream: io.BufferedReader, source: _Source) -> Iterator[list[str]]:
     # This limit holds for the whole process, and its 128 KiB are less than real documents have. It is only ever raised,
     # so that nobody else's reader breaks; what bounds memory here is _lines.
@@ -283,14 +278,15 @@ def _read_table(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
     if source.kind == ".csv":
         records = _csv_records(stream, source)
     else:
-        records = (line.rstrip("\r\n").split("\t") for line in _lines(stream, source))
+        separator = "\t" if source.kind == ".tsv" else "\n"  # which no line of a .txt file has in it
+        records = (line.rstrip("\r\n").split(separator) for line in _lines(stream, source))
     if (first := next(records, None)) is None:
         return
-    width = len(first)
-    names = first if source.header else [str(position) for position in range(width)]
+    width, header = len(first), source.header and source.kind != ".txt"
+    names = first if header else ["text"] if source.kind == ".txt" else list(map(str, range(width)))
     positions = source.positions(names)
     last = max(positions)
-    for fields in records if source.header else chain([first], records):
+    for fields in records if header else chain([first], records):
         if len(fields) != width:
             if fields == [""]:
                 continue
@@ -371,10 +367,4 @@ def _read_parquet(stream: io.BufferedReader, source: _Source) -> Iterator[Row]:
         ) from error
 
 
-_READERS = {
-    ".txt": _read_txt,
-    ".csv": _read_table,
-    ".tsv": _read_table,
-    ".jsonl": _read_jsonl,
-    ".parquet": _read_parquet,
-}
+_READERS = {".jsonl": _read_jsonl, ".parquet": _read_parquet}  # and _read_table for the others

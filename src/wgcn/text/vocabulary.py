@@ -137,12 +137,9 @@ def choose_words(
     document_counts: npt.NDArray[np.int64],
     n_documents: int,
     rules: VocabularyRules,
-    n_rare: int = 0,
+    n_rare: int = 0,  # further n-grams that occur fewer than `min_ngram_count` times
 ) -> npt.NDArray[np.int64]:
-    """Return the places of the words of a corpus that the rules keep, in the order that a vocabulary has.
-
-    `n_rare` further n-grams occur fewer than `min_ngram_count` times and are not among the words.
-    """
+    """Return the places of the words of a corpus that the rules keep, in the order that a vocabulary has."""
     if not len(words) + n_rare:
         raise NoWordError(f"There is no word in the {n_documents:,} documents: they are empty or have no letters.")
     stop_words = frozenset(rules.stop_words)
