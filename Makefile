@@ -20,7 +20,7 @@ $(READY): requirements.lock pyproject.toml paper/pyproject.toml
 	@touch $@
 
 demo: $(READY)  ## Train on the documentation of numpy, scipy and scikit-learn, beside a linear SVM, and show what comes of it
-	@$(BIN)/wgcn demo
+	@$(BIN)/wgcn-paper demo
 
 test: $(READY)  ## Run the tests; those on the benchmark data need WGCN_DATA, and are skipped without
 	@$(BIN)/python -m pytest $(TESTS)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from wgcn.text.docs_corpus import DocsCorpus, docs_corpus
+from wgcn_paper.datasets.docstrings import DocsCorpus, docs_corpus
 
 # Compiling a kernel takes seconds once, so no example has a deadline; the same examples on every run.
 settings.register_profile("wgcn", deadline=None, derandomize=True, max_examples=60)

@@ -34,7 +34,7 @@ def files(name: str) -> list[Path]:
 def texts(name: str) -> Iterator[str]:
     """Yield the raw texts of a set, those for training first."""
     if name == DOCS:
-        from wgcn.text.docs_corpus import docs_corpus
+        from wgcn_paper.datasets.docstrings import docs_corpus
 
         return iter(docs_corpus().texts or ())
     from wgcn.text.read import read_texts
@@ -45,7 +45,7 @@ def texts(name: str) -> Iterator[str]:
 def split(name: str) -> tuple[list[str], list[str], list[str]]:
     """Return the training texts, their labels, and the test texts."""
     if name == DOCS:
-        from wgcn.text.docs_corpus import docs_corpus
+        from wgcn_paper.datasets.docstrings import docs_corpus
 
         docs = docs_corpus()
         assert docs.texts is not None

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from wgcn import TextModel, WGCNTextClassifier
-from wgcn.text.docs_corpus import docs_corpus
+from wgcn_paper.datasets.docstrings import docs_corpus
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ The docs corpus (2,683 docstrings with numpy 2.4, scipy 1.17 and scikit-learn 1.
 """
 
 from wgcn import Corpus, EdgeRules, VocabularyRules, WindowCounts, WordGraph
-from wgcn.text.docs_corpus import docs_corpus
+from wgcn_paper.datasets.docstrings import docs_corpus
 
 
 def main() -> None:

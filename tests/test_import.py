@@ -112,4 +112,4 @@ def test_prediction_without_options_needs_no_typer_and_no_rich(texts: list[str])
 def test_the_command_line_loads_only_the_command_that_is_asked_for() -> None:
     loaded = loaded_by("predict", "nowhere", "--proba")
     assert {"typer", "wgcn.cli.model"} <= loaded
-    assert not loaded & {"rich", "scipy", "wgcn.cli.demo", "wgcn.cli.graph", "wgcn.text.read"}
+    assert not loaded & {"rich", "scipy", "wgcn.cli.embed", "wgcn.cli.graph", "wgcn.text.read"}

@@ -163,7 +163,6 @@ def test_help_has_an_example_for_every_command(run: Run) -> None:
         "predict",
         "evaluate",
         "info",
-        "demo",
     ]
     for command in map(str.split, commands):
         code, out, _ = run(*command, "--help")

@@ -36,7 +36,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(Scorer, "scores", too_late)
     monkeypatch.setattr(TextModel, "extend", too_late)
     monkeypatch.setattr(Corpus, "from_texts", too_late)
-    monkeypatch.setattr("wgcn.text.docs_corpus.docs_corpus", too_late)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -80,7 +79,6 @@ NETWORK = [*FIT, "--model", "new", "--network"]
         (["evaluate", "model", "train.csv", "--picture", "file/c.png"], "file/c.png cannot be written"),
         (["predict", "model", "train.csv", "-o", "others"], "others is a folder"),
         (["predict", "model", "train.csv", "-o", "file/labels.txt"], "file/labels.txt cannot be written"),
-        (["demo", "-o", "file"], "cannot be written"),
     ],
 )
 def test_what_cannot_be_used_is_told_before_any_work(

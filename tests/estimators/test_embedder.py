@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from wgcn import WGCNEmbedder
 from wgcn.errors import InputError
 from wgcn.estimators.preparation import Preparation
-from wgcn.text.docs_corpus import DocsCorpus
+from wgcn_paper.datasets.docstrings import DocsCorpus
 
 TEXTS = ["red wine", "white wine", "fast car", "slow car"]
 

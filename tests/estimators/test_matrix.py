@@ -12,8 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from wgcn import Corpus, VocabularyRules, WGCNClassifier, WGCNNetworkClassifier, WordGraph
 from wgcn.errors import InputError
-from wgcn.text.docs_corpus import DocsCorpus
 from wgcn.text.weighting import document_terms
+from wgcn_paper.datasets.docstrings import DocsCorpus
 
 
 @parametrize_with_checks([WGCNClassifier()])

@@ -18,8 +18,8 @@ from wgcn import Corpus, TextModel, WGCNClassifier, WGCNEmbedder, WGCNTextClassi
 from wgcn.errors import InputError
 from wgcn.estimators.preparation import Preparation
 from wgcn.graph.citations import attach_citations
-from wgcn.text.docs_corpus import DocsCorpus
 from wgcn.text.vocabulary import Vocabulary
+from wgcn_paper.datasets.docstrings import DocsCorpus
 
 TEXTS = ["red wine", "white wine", "fast car", "slow car"]
 LABELS = ["drink", "drink", "drive", "drive"]

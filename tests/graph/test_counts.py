@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from wgcn.errors import InputError, StoreError
 from wgcn.graph.counts import WindowCounts, _count_type
 from wgcn.text.corpus import Corpus
-from wgcn.text.docs_corpus import DocsCorpus
 from wgcn.text.read import read_texts
 from wgcn.text.vocabulary import Vocabulary
+from wgcn_paper.datasets.docstrings import DocsCorpus
 
 Sequences = list[list[int]]
 corpora = st.lists(st.lists(st.integers(0, 6), max_size=25), min_size=1, max_size=8)

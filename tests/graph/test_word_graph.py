@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 
 from wgcn import Corpus, EdgeRules, VocabularyRules, WordGraph
 from wgcn.errors import InputError
-from wgcn.text.docs_corpus import DocsCorpus
 from wgcn.text.vocabulary import Vocabulary
+from wgcn_paper.datasets.docstrings import DocsCorpus
 
 TEXTS = ["red wine and bread", "white wine and bread", "red rose", "white rose", "lonely"] * 3
 

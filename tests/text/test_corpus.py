@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.text import corpus, encode, kernels
 from wgcn.text.corpus import Corpus
-from wgcn.text.docs_corpus import DocsCorpus
 from wgcn.text.ngrams import ngrams
 from wgcn.text.read import read_texts
 from wgcn.text.tokenize import text_gcn, words
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
+from wgcn_paper.datasets.docstrings import DocsCorpus
 
 texts = st.lists(st.text(alphabet="ab c'Éß", max_size=30), min_size=1).filter(lambda t: any(map(words, t)))
 

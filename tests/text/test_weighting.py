@@ -7,8 +7,8 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, T
 from wgcn.errors import InputError
 from wgcn.text import kernels
 from wgcn.text.corpus import Corpus
-from wgcn.text.docs_corpus import DocsCorpus
 from wgcn.text.weighting import Norm, TermWeighting, count_terms, document_terms
+from wgcn_paper.datasets.docstrings import DocsCorpus
 
 
 @pytest.mark.parametrize(("weighting", "vectorizer"), [("count", CountVectorizer), ("tfidf", TfidfVectorizer)])

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from wgcn import Corpus, WGCNTextClassifier, WordGraph
-from wgcn.text import docs_corpus as source
-from wgcn.text.docs_corpus import DocsCorpus
 from wgcn.text.vocabulary import VocabularyRules
 from wgcn.text.weighting import document_terms
+from wgcn_paper.datasets import docstrings as source
 from wgcn_paper.datasets.docs import docs_corpus, resolve, see_also
+from wgcn_paper.datasets.docstrings import DocsCorpus
 
 
 @pytest.fixture(scope="module")

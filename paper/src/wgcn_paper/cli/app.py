@@ -3,6 +3,7 @@
 import typer
 
 from wgcn_paper.cli import data
+from wgcn_paper.cli.demo import demo
 from wgcn_paper.cli.reproduce import reproduce
 
 __all__ = ["app"]
@@ -16,5 +17,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(demo)
 app.command()(reproduce)
 app.add_typer(data.app, name="data")

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from wgcn.cache import read_cached, write_cached
-from wgcn.text import docs_corpus as source
+from wgcn_paper.cache import read_cached, write_cached
+from wgcn_paper.datasets import docstrings as source
 from wgcn_paper.datasets.dataset import Dataset
 
 __all__ = ["docs_corpus"]
@@ -18,7 +18,7 @@ CITATION_LINE = re.compile(rf"^({CITED}(?: *, *{CITED})*) *,? *(?::|$)", re.MULT
 
 
 def docs_corpus(*, cache: bool = True) -> Dataset:
-    """Return `wgcn.text.docs_corpus` as a data set; a document cites what its "See Also" section lists."""
+    """Return `wgcn_paper.datasets.docstrings` as a data set; a document cites what its "See Also" section lists."""
     from scipy.sparse import csr_array
 
     docs = source.docs_corpus(cache=cache)

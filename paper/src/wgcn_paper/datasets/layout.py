@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.cache import cache_folder
 from wgcn.errors import InputError
 from wgcn.files import write_file
 from wgcn.inference.folder import check_csr
 from wgcn.text.read import read_rows
+from wgcn_paper.cache import cache_folder
 from wgcn_paper.datasets.dataset import Dataset
 from wgcn_paper.datasets.docs import docs_corpus
 from wgcn_paper.datasets.registry import (
@@ -83,7 +83,7 @@ def load_dataset(name: str) -> Dataset:
     """Return a benchmark set.
 
     It is looked for in the folder that the environment variable ``WGCN_DATA`` names, then in ``data`` in
-    :func:`wgcn.cache.cache_folder`, where ``wgcn-paper data prepare`` puts it. Its content is not verified: only
+    :func:`wgcn_paper.cache.cache_folder`, where ``wgcn-paper data prepare`` puts it. Its content is not verified: only
     ``wgcn-paper data prepare`` compares it with the published content.
 
     Parameters

@@ -24,7 +24,7 @@ __all__ = [
     "known_set",
 ]
 
-DOCS = "docs"  # made from what is installed; see wgcn.text.docs_corpus
+DOCS = "docs"  # made from what is installed; see wgcn_paper.datasets.docstrings
 STOP_WORDS = "stopwords"  # what 'wgcn-paper data prepare' calls the list of English stop words
 STOP_WORDS_COUNT = 179
 STOP_WORDS_DIGEST = "649e2341238138974f7fc014ba2c3655dc334605136791a9d1918a41fca86143"

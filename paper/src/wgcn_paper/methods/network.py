@@ -51,7 +51,7 @@ class NetworkBaseline(Baseline):
     classes: npt.NDArray[Any]
     network: nn.Module
     # Whether an epoch without batches can become a CUDA graph: it has no shapes that change, never waits for the GPU,
-    # and takes rows from `_on_device`.
+    # and takes rows from `_rows_on_device`.
     recordable: ClassVar[bool] = False
     _sent: Sequence[tuple[npt.NDArray[np.int64], Tensor]] = ()
 
@@ -109,7 +109,7 @@ class NetworkBaseline(Baseline):
         return [{"params": list(self.network.parameters()), "weight_decay": self.settings["weight_decay"]}]
 
     def _loss(self, logits: Tensor, rows: npt.NDArray[np.int64]) -> Tensor:
-        return F.cross_entropy(logits, self.targets[self._on_device(rows)])
+        return F.cross_entropy(logits, self.targets[self._rows_on_device(rows)])
 
     def _optimizer(self) -> torch.optim.Adam:
         # On a GPU one kernel for all weights, whose state is where a recording can read it.
@@ -119,7 +119,7 @@ class NetworkBaseline(Baseline):
     def _keep_on_device(self, *parts: npt.NDArray[np.int64]) -> None:
         self._sent = [(part, torch.from_numpy(part).to(self.torch_device)) for part in parts]
 
-    def _on_device(self, rows: npt.NDArray[np.int64]) -> Tensor:
+    def _rows_on_device(self, rows: npt.NDArray[np.int64]) -> Tensor:
         """Return places on the device; those of all documents to train on, or to validate with, are there already."""
         for known, tensor in self._sent:
             if known is rows:
@@ -220,7 +220,7 @@ class NetworkBaseline(Baseline):
         self.network.eval()
         size = self.settings["batch_size"]
         logits = torch.cat([self._logits(batch) for batch in _batches(rows, size)])
-        targets = self.targets[self._on_device(rows)]
+        targets = self.targets[self._rows_on_device(rows)]
         return torch.stack([F.cross_entropy(logits, targets), (logits.argmax(1) == targets).float().mean()])
 
 

@@ -87,7 +87,7 @@ class TextGCNMethod(NetworkBaseline):
 
     def _logits(self, rows: npt.NDArray[np.int64]) -> Tensor:
         logits: Tensor = self.network(self._adjacency)
-        return logits[self._on_device(rows)]
+        return logits[self._rows_on_device(rows)]
 
     def _query_logits(self, query: Query) -> Tensor:
         return self._logits(self._places(query))

@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load, save
 
-from wgcn.cache import cache_folder
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.files import write_file
+from wgcn_paper.cache import cache_folder
 from wgcn_paper.packages import packages_for
 from wgcn_paper.vectors.word_vectors import file_digest
 

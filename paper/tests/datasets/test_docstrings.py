@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import wgcn.errors
-from wgcn.cache import cache_folder
 from wgcn.errors import MissingDependencyError
-from wgcn.text import docs_corpus as docs_module
-from wgcn.text.docs_corpus import DocsCorpus, docs_corpus
+from wgcn_paper.cache import cache_folder
+from wgcn_paper.datasets import docstrings as docs_module
+from wgcn_paper.datasets.docstrings import DocsCorpus, docs_corpus
 
 SOURCE = str(Path(wgcn.errors.__file__).parents[1])
 
@@ -118,7 +118,7 @@ def test_split_of_a_document_does_not_depend_on_the_others(corpus, monkeypatch):
 def test_corpus_cached_by_another_process_equals_the_built_one(corpus, monkeypatch, tmp_path):
     # Experimental estimators are no documents, whether they are enabled or not.
     code = (
-        "import sys, wgcn.text.docs_corpus as docs\n"
+        "import sys, wgcn_paper.datasets.docstrings as docs\n"
         "from sklearn.experimental import enable_halving_search_cv, enable_iterative_imputer\n"
         "docs.docs_corpus(); print('torch' in sys.modules)"
     )
@@ -383,16 +383,17 @@ def test_cache_folder_follows_the_environment(monkeypatch, tmp_path):
 
 def test_import_loads_neither_scipy_nor_scikit_learn():
     code = (
-        "import sys, wgcn; old = set(sys.modules); import wgcn.text.docs_corpus; print(sorted(set(sys.modules) - old))"
+        "import sys, wgcn; old = set(sys.modules); import wgcn_paper.datasets.docstrings\n"
+        "print(sorted(set(sys.modules) - old))"
     )
     loaded = run_python(code)
-    assert "wgcn.text.docs_corpus" in loaded
+    assert "wgcn_paper.datasets.docstrings" in loaded
     assert not re.search(r"'(?:scipy|sklearn|torch)\b", loaded)
 
 
 def test_stripped_docstrings_are_one_clear_error():
     code = (
-        "from wgcn.text.docs_corpus import docs_corpus\nfrom wgcn.errors import InputError\n"
+        "from wgcn_paper.datasets.docstrings import docs_corpus\nfrom wgcn.errors import InputError\n"
         "try:\n    docs_corpus(cache=False)\nexcept InputError as error:\n    print(error)"
     )
     assert "without -OO" in run_python(code, "-OO")

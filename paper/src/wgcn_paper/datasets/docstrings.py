@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.cache import read_cached, write_cached
 from wgcn.errors import InputError, MissingDependencyError, needs
+from wgcn_paper.cache import read_cached, write_cached
 
 __all__ = ["DocsCorpus", "cache_name", "docs_corpus", "docstrings", "sections"]
 
@@ -79,7 +79,7 @@ def docs_corpus(*, cache: bool = True) -> DocsCorpus:
     A document is a public function or class; its label is its sub-package, such as ``scipy.stats``. Qualified names
     and imports, which would give the label away, are taken out of the text. The documents, in the order of their names,
     depend on the installed versions; whether one is for training depends on its name alone. With `cache`, the corpus is
-    kept in :func:`wgcn.cache.cache_folder`, because importing every module takes seconds.
+    kept in :func:`wgcn_paper.cache.cache_folder`, because importing every module takes seconds.
     """
     file_name = cache_name("docs")
     documents = read_cached(file_name) if cache else None

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from wgcn import TextModel, WordGraph
-from wgcn.cli.demo import SENTENCE, WORDS
-from wgcn.text.docs_corpus import DocsCorpus
 from wgcn.text.tokenize import resolve_tokenizer
+from wgcn_paper.cli.demo import SENTENCE, WORDS
+from wgcn_paper.datasets.docstrings import DocsCorpus
 
 
 def small_docs() -> DocsCorpus:
@@ -25,7 +25,7 @@ def small_docs() -> DocsCorpus:
 def test_demo_trains_compares_and_says_where_things_are(
     run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("wgcn.text.docs_corpus.docs_corpus", small_docs)
+    monkeypatch.setattr("wgcn_paper.datasets.docstrings.docs_corpus", small_docs)
     folder = tmp_path / "demo"
     code, out, err = run("demo", "--output", folder)
     assert code == 0
@@ -50,3 +50,13 @@ def test_the_sentence_and_the_words_of_the_demo_are_in_the_docs_corpus(docs: Doc
     known = {token for text in docs.texts for token in tokens(text)}
     assert set(tokens(SENTENCE)) <= known
     assert set(WORDS) <= known
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_any_work(
+    run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("wgcn_paper.datasets.docstrings.docs_corpus", lambda: pytest.fail("the work was begun"))
+    (tmp_path / "file").write_text("mine")
+    code, _, err = run("demo", "-o", tmp_path / "file")
+    assert code == 2
+    assert "cannot be written" in err

@@ -1,4 +1,4 @@
-"""wgcn demo: train on text that every installation has, and show what the model can do."""
+"""wgcn-paper demo: train on text that every installation has, and show what the model can do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wgcn.progress import stage
 if TYPE_CHECKING:
     from wgcn.estimators.matrix import WGCNClassifier
     from wgcn.estimators.preparation import Prepared
-    from wgcn.text.docs_corpus import DocsCorpus
+    from wgcn_paper.datasets.docstrings import DocsCorpus
 
 WORDS = ("filter", "distribution", "distance", "sparse", "eigenvalues")
 SENTENCE = "Filter a signal with a Butterworth low-pass filter."
@@ -29,11 +29,12 @@ def demo(
 ) -> None:
     """Train on the documentation of numpy, scipy and scikit-learn, and show what comes of it.
 
-    Real text, no download: a document is a docstring, its class the sub-package. Example: wgcn demo "Sort an array."
+    Real text, no download: a document is a docstring, its class the sub-package.
+    Example: wgcn-paper demo "Sort an array."
     """
     from wgcn.graph.pictures import check_picture, plot_confusion, plot_neighbourhood
     from wgcn.inference.folder import check_target
-    from wgcn.text import docs_corpus
+    from wgcn_paper.datasets import docstrings
 
     model_folder, graph_folder = output / "model", output / "graph"
     picture, confusion = output / f"{WORDS[0]}.png", output / "errors.png"
@@ -42,7 +43,7 @@ def demo(
     check_picture(picture)
     check_picture(confusion)
     say("Collecting the documentation of numpy, scipy and scikit-learn (a few seconds the first time) ...")
-    docs = docs_corpus.docs_corpus()
+    docs = docstrings.docs_corpus()
     parts = f"{len(docs.train):,} to train on, {len(docs.test):,} to test on"
     say(f"{len(docs):,} documents in {len(docs.classes)} classes: {parts}.\n")
     prepared, classifier = _compare(docs)
@@ -67,7 +68,7 @@ def demo(
     print(
         f"\nPictures: {picture} (the neighbours of '{WORDS[0]}') and {confusion} (what is taken for what).\n\n"
         "Try next:\n"
-        f'  wgcn demo "Draw random samples from a normal distribution."\n'
+        f'  wgcn-paper demo "Draw random samples from a normal distribution."\n'
         f'  echo "Sort an array." | wgcn predict {model_folder} --proba\n'
         f"  wgcn graph neighbours {graph_folder} variance\n"
         f"  wgcn fit YOUR.csv --text-column TEXT --label-column LABEL --model my-model",
