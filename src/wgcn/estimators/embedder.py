@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from wgcn.text.tokenize import Tokenizer
 __all__ = ["WGCNEmbedder"]
 
 
+@dataclass(eq=False, repr=False)
 class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
     """Turn texts into vectors, without labels.
 
@@ -67,28 +69,16 @@ class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = 200,
-        *,
-        tokenizer: str | Tokenizer = "words",
-        ngram_range: tuple[int, int] = (1, 1),
-        min_count: int | None = None,
-        stop_words: Collection[str] | None = None,
-        window: int = 20,
-        graph_weight: float = 2.0,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.tokenizer = tokenizer
-        self.ngram_range = ngram_range
-        self.min_count = min_count
-        self.stop_words = stop_words
-        self.window = window
-        self.graph_weight = graph_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_components: int = 200
+    _: KW_ONLY
+    tokenizer: str | Tokenizer = "words"
+    ngram_range: tuple[int, int] = (1, 1)
+    min_count: int | None = None
+    stop_words: Collection[str] | None = None
+    window: int = 20
+    graph_weight: float = 2.0
+    n_jobs: int | None = None
+    random_state: int = 0
 
     def fit(self, X: Iterable[str], y: Any = None, *, verbose: bool = False) -> WGCNEmbedder:
         """Learn the vectors of the words from texts, without labels: `y` is ignored. `verbose` prints the stages."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -201,6 +201,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         return tags
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class WGCNClassifier(MatrixClassifier):
     """Word grounded graph convolutional network for document-term matrices, made linear.
 
@@ -263,32 +264,17 @@ class WGCNClassifier(MatrixClassifier):
     ['drink', 'drive']
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.5,
-        naive_bayes: float = 0.5,
-        C: float = 0.5,
-        teacher: float = 2.0,
-        self_training: float = 0.3,
-        top_k: int | None = 100,
-        class_weight: dict[Any, float] | str | None = None,
-        class_prior: dict[Any, float] | Literal["uniform"] | None = None,
-        tune: bool | Tuning = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.naive_bayes = naive_bayes
-        self.C = C
-        self.teacher = teacher
-        self.self_training = self_training
-        self.top_k = top_k
-        self.class_weight = class_weight
-        self.class_prior = class_prior
-        self.tune = tune
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    alpha: float = 0.5
+    naive_bayes: float = 0.5
+    C: float = 0.5
+    teacher: float = 2.0
+    self_training: float = 0.3
+    top_k: int | None = 100
+    class_weight: dict[Any, float] | str | None = None
+    class_prior: dict[Any, float] | Literal["uniform"] | None = None
+    tune: bool | Tuning = False
+    n_jobs: int | None = None
+    random_state: Any = 0
 
     def fit(
         self,

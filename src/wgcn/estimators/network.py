@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from wgcn.network.settings import Callback, NetworkSettings, TrainedNetwork, Tra
 __all__ = ["WGCNNetworkClassifier"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class WGCNNetworkClassifier(MatrixClassifier):
     """The paper's word grounded graph convolutional network (eq. 5 to 7). Needs torch.
 
@@ -90,56 +91,29 @@ class WGCNNetworkClassifier(MatrixClassifier):
     ['drink']
     """
 
-    def __init__(
-        self,
-        *,
-        hidden: int = 250,
-        order: int = 1,
-        word_activation: bool = False,
-        residual: float = 0.0,
-        word_dropout: float = 0.6,
-        document_dropout: float = 0.6,
-        centred: bool = False,
-        learning_rate: float = 0.018,
-        weight_decay: float = 0.0,
-        max_epochs: int = 800,
-        patience: int = 10,
-        stopping: Literal["best", "mean"] = "best",
-        label_smoothing: float = 0.0,
-        validation_fraction: float = 0.1,
-        refit: bool = False,
-        n_models: int = 1,
-        top_k: int | None = 100,
-        class_weight: dict[Any, float] | str | None = None,
-        class_prior: dict[Any, float] | Literal["uniform"] | None = None,
-        checkpoint: str | Path | None = None,
-        resume: bool = False,
-        device: str = "auto",
-        random_state: int = 0,
-    ) -> None:
-        self.hidden = hidden
-        self.order = order
-        self.word_activation = word_activation
-        self.residual = residual
-        self.word_dropout = word_dropout
-        self.document_dropout = document_dropout
-        self.centred = centred
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.max_epochs = max_epochs
-        self.patience = patience
-        self.stopping = stopping
-        self.label_smoothing = label_smoothing
-        self.validation_fraction = validation_fraction
-        self.refit = refit
-        self.n_models = n_models
-        self.top_k = top_k
-        self.class_weight = class_weight
-        self.class_prior = class_prior
-        self.checkpoint = checkpoint
-        self.resume = resume
-        self.device = device
-        self.random_state = random_state
+    hidden: int = 250
+    order: int = 1
+    word_activation: bool = False
+    residual: float = 0.0
+    word_dropout: float = 0.6
+    document_dropout: float = 0.6
+    centred: bool = False
+    learning_rate: float = 0.018
+    weight_decay: float = 0.0
+    max_epochs: int = 800
+    patience: int = 10
+    stopping: Literal["best", "mean"] = "best"
+    label_smoothing: float = 0.0
+    validation_fraction: float = 0.1
+    refit: bool = False
+    n_models: int = 1
+    top_k: int | None = 100
+    class_weight: dict[Any, float] | str | None = None
+    class_prior: dict[Any, float] | Literal["uniform"] | None = None
+    checkpoint: str | Path | None = None
+    resume: bool = False
+    device: str = "auto"
+    random_state: int = 0
 
     def fit(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sized
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
@@ -29,6 +30,7 @@ __all__ = ["WGCNTextClassifier"]
 _CLASSIFIER = ("alpha", "naive_bayes", "C", "class_weight", "class_prior", "tune", "n_jobs")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     """Classify texts through a graph of their words.
 
@@ -85,34 +87,18 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     ['drink']
     """
 
-    def __init__(
-        self,
-        *,
-        tokenizer: str | Tokenizer = "words",
-        ngram_range: tuple[int, int] = (1, 2),
-        min_count: int | None = None,
-        stop_words: Collection[str] | None = None,
-        window: int = 20,
-        alpha: float = 0.5,
-        naive_bayes: float = 0.5,
-        C: float = 0.5,
-        class_weight: dict[Any, float] | str | None = None,
-        class_prior: dict[Any, float] | Literal["uniform"] | None = None,
-        tune: bool | Tuning = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.tokenizer = tokenizer
-        self.ngram_range = ngram_range
-        self.min_count = min_count
-        self.stop_words = stop_words
-        self.window = window
-        self.alpha = alpha
-        self.naive_bayes = naive_bayes
-        self.C = C
-        self.class_weight = class_weight
-        self.class_prior = class_prior
-        self.tune = tune
-        self.n_jobs = n_jobs
+    tokenizer: str | Tokenizer = "words"
+    ngram_range: tuple[int, int] = (1, 2)
+    min_count: int | None = None
+    stop_words: Collection[str] | None = None
+    window: int = 20
+    alpha: float = 0.5
+    naive_bayes: float = 0.5
+    C: float = 0.5
+    class_weight: dict[Any, float] | str | None = None
+    class_prior: dict[Any, float] | Literal["uniform"] | None = None
+    tune: bool | Tuning = False
+    n_jobs: int | None = None
 
     def fit(
         self,
