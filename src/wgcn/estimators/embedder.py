@@ -35,19 +35,10 @@ class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
     n_components : int, default=200
         Columns, an even number: half of them for the words, half for their neighbours. There are fewer if there are
         fewer texts or words than half of it.
-    tokenizer : {"words", "text_gcn"} or callable, default="words"
-    ngram_range : (int, int), default=(1, 1)
-        Shortest and longest word n-gram. Those of two words and more have no edges in the word graph, unless there are
-        no single words.
-    min_count : int or None, default=None
-        Keep words and n-grams that occur at least this often; None as in `WGCNTextClassifier`.
-    stop_words : collection of str or None, default=None
-    window : int, default=20
-        Tokens in a window of the word graph.
+    tokenizer, ngram_range, min_count, stop_words, window, n_jobs
+        As in `WGCNTextClassifier`, but by default there are no n-grams of two words and more.
     graph_weight : float, default=2.0
         g, how much the neighbours count beside the words themselves.
-    n_jobs : int or None, default=None
-        Number of threads; None or -1 for one per core.
     random_state : int, default=0
         Where the search for singular vectors begins.
 

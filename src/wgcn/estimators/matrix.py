@@ -211,12 +211,8 @@ class WGCNClassifier(MatrixClassifier):
 
     Parameters
     ----------
-    alpha : float, default=0.5
-        Weight of the word graph beside the words themselves; 0 leaves the graph out.
-    naive_bayes : float, default=0.5
-        How much less words are penalised that the classes use differently, from 0 to 1.
-    C : float, default=0.5
-        Weight of the loss beside the L2 penalty: larger fits the training documents closer.
+    alpha, naive_bayes, C, class_weight, class_prior, tune, n_jobs
+        As in `WGCNTextClassifier`.
     teacher : float, default=2.0
         Weight of what unlabelled documents teach, times their share of all documents; 0 for no teacher. Multi-label
         models have none.
@@ -225,32 +221,16 @@ class WGCNClassifier(MatrixClassifier):
         gave and does without the teacher; 0 leaves it out. Not for multi-label models.
     top_k : int or None, default=100
         For a graph that is made from X: number of edges that a word keeps.
-    class_weight : dict, "balanced" or None, default=None
-    class_prior : dict, "uniform" or None, default=None
-        Shares of the classes among the documents to be predicted and the unlabelled ones, if they are other than among
-        the labels. Scores are shifted by the logarithms of the shares. Not for multi-label models.
-    tune : bool or Tuning, default=False
-        Whether to choose alpha, naive_bayes, C and, with unlabelled documents, teacher by cross-validation, beginning
-        with the values given. A `wgcn.linear.tuning.Tuning` says how long.
-    n_jobs : int or None, default=None
-        Number of threads; None or -1 for one per core, -2 for one less, and so on.
     random_state : int, RandomState or None, default=0
         Chooses the held-out documents and the folds of `tune`.
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,)
-    word_graph_ : WordGraph
-        A_vv.
-    word_embeddings_ : array of shape (n_features, n_classes)
-        H_vm of eq. 5.
-    history_ : list of dict
-        Objective after each iteration of the final fit.
+    classes_, word_graph_, word_embeddings_, history_, tuned_
+        As in `WGCNTextClassifier`.
     held_out_accuracy_ : float or None
         Share of held-out documents that a first fit, or with few labels the teacher, got right (multi-label: wholly
         right).
-    tuned_ : Tuned or None
-        What `tune` chose, and why.
     n_iter_ : int
     n_features_in_ : int
 
@@ -311,10 +291,6 @@ class WGCNClassifier(MatrixClassifier):
             documents are unlabelled.
         verbose : bool, default=False
             Whether to print the stages of the work with the seconds that each took.
-
-        Returns
-        -------
-        self
         """
         with shown(verbose):
             return self._fit(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors)

@@ -53,10 +53,7 @@ class WGCNNetworkClassifier(MatrixClassifier):
         Whether to train once more on all documents.
     n_models : int, default=1
         Networks whose logits are averaged.
-    top_k : int or None, default=100
-        For a graph that is made from X: number of edges that a word keeps.
-    class_weight : dict, "balanced" or None, default=None
-    class_prior : dict, "uniform" or None, default=None
+    top_k, class_weight, class_prior
         As in `WGCNClassifier`.
     checkpoint : path or None, default=None
         File in which the state of the training is kept.
@@ -68,9 +65,8 @@ class WGCNNetworkClassifier(MatrixClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,)
-    word_graph_ : WordGraph
-        A_vv.
+    classes_, word_graph_, n_iter_, n_features_in_
+        As in `WGCNClassifier`.
     word_embeddings_ : array of shape (n_features, hidden)
         H_vm of eq. 5.
     history_ : list of dict
@@ -79,8 +75,6 @@ class WGCNNetworkClassifier(MatrixClassifier):
         Share of the validation documents that the weights which were kept got right.
     interrupted_ : bool
         Whether Ctrl-C ended the training; what was learnt until then is kept.
-    n_iter_ : int
-    n_features_in_ : int
 
     Examples
     --------

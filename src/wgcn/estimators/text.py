@@ -27,6 +27,8 @@ from wgcn.text.tokenize import Tokenizer
 
 __all__ = ["WGCNTextClassifier"]
 
+Texts = Iterable[str]
+
 _CLASSIFIER = ("alpha", "naive_bayes", "C", "class_weight", "class_prior", "tune", "n_jobs")
 
 
@@ -58,10 +60,10 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     class_weight : dict, "balanced" or None, default=None
     class_prior : dict, "uniform" or None, default=None
         Shares of the classes among the texts to be predicted and the unlabelled ones, if they are other than among the
-        labels.
+        labels. Scores are shifted by the logarithms of the shares. Not for multi-label models.
     tune : bool or Tuning, default=False
-        Whether to choose alpha, naive_bayes, C and the weight of the teacher by cross-validation, beginning with the
-        values given: see `WGCNClassifier`.
+        Whether to choose alpha, naive_bayes, C and, with unlabelled texts, the weight of the teacher by
+        cross-validation, beginning with the values given. A `wgcn.linear.tuning.Tuning` says how long.
     n_jobs : int or None, default=None
         Number of threads; None or -1 for one per core, -2 for one less, and so on.
 
@@ -69,7 +71,9 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     ----------
     classes_ : array of shape (n_classes,)
     word_graph_ : WordGraph
+        A_vv.
     word_embeddings_ : array of shape (n_words, n_classes)
+        H_vm of eq. 5.
     classifier_ : WGCNClassifier
         The fitted model.
     model_ : TextModel
@@ -102,12 +106,12 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
 
     def fit(
         self,
-        X: Iterable[str],
+        X: Texts,
         y: Any,
         sample_weight: npt.ArrayLike | None = None,
         *,
-        unlabeled: Iterable[str] = (),
-        background: Iterable[str] = (),
+        unlabeled: Texts = (),
+        background: Texts = (),
         document_graph: csr_array | None = None,
         vectors: Mapping[str, npt.ArrayLike] | None = None,
         verbose: bool = False,
@@ -133,10 +137,6 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             Prediction needs none.
         verbose : bool, default=False
             Whether to print the stages of the work with the seconds that each took.
-
-        Returns
-        -------
-        self
         """
         labels = read_labels(y)
         n_labels = len(labels.labelled)
@@ -183,12 +183,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         return WGCNClassifier(**{name: getattr(self, name) for name in _CLASSIFIER})
 
     def predict(
-        self,
-        X: Iterable[str],
-        *,
-        document_graph: csr_array | None = None,
-        documents: Iterable[str] | None = None,
-        hops: int = 1,
+        self, X: Texts, *, document_graph: csr_array | None = None, documents: Texts | None = None, hops: int = 1
     ) -> npt.NDArray[Any]:
         """Return one label per text; for a multi-label model a 0/1 matrix of shape (n_texts, n_classes).
 
@@ -209,30 +204,21 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         return self._fitted.scorer.labels(self._scores(X, document_graph, documents, hops), self.classes_)
 
     def predict_proba(
-        self,
-        X: Iterable[str],
-        *,
-        document_graph: csr_array | None = None,
-        documents: Iterable[str] | None = None,
-        hops: int = 1,
+        self, X: Texts, *, document_graph: csr_array | None = None, documents: Texts | None = None, hops: int = 1
     ) -> npt.NDArray[np.float64]:
         """Return probabilities of shape (n_texts, n_classes); for citations see `predict`."""
         return self._fitted.scorer.probabilities(self._scores(X, document_graph, documents, hops))
 
-    def decision_function(self, X: Iterable[str]) -> npt.NDArray[Any]:
+    def decision_function(self, X: Texts) -> npt.NDArray[Any]:
         """Return scores of shape (n_texts, n_classes), or (n_texts,) for two classes."""
-        return self._fitted.scorer.margins(self._scores(X))
+        return self._fitted.scorer.margins(self._fitted.scores(checked_texts(X, "X")))
 
-    def transform(self, X: Iterable[str]) -> npt.NDArray[Any]:
+    def transform(self, X: Texts) -> npt.NDArray[Any]:
         """Return document embeddings H_dm (eq. 5) of shape (n_texts, n_classes)."""
         return self._fitted.transform(checked_texts(X, "X"))
 
     def _scores(
-        self,
-        X: Iterable[str],
-        document_graph: csr_array | None = None,
-        documents: Iterable[str] | None = None,
-        hops: int = 1,
+        self, X: Texts, document_graph: csr_array | None, documents: Texts | None, hops: int
     ) -> npt.NDArray[Any]:
         if document_graph is None:
             if documents is not None:
@@ -242,13 +228,13 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         rows = attach_citations(self._rows(checked_texts(X, "X")), document_graph, known, hops=hops)
         return self._fitted.scorer.scores_of(rows)
 
-    def _rows(self, texts: Iterable[str]) -> csr_array:
+    def _rows(self, texts: Texts) -> csr_array:
         """Return the rows of texts in X_dv."""
         terms = self._fitted.terms(texts)
         shape = (len(terms.offsets) - 1, len(self._fitted.vocabulary))
         return csr_array((terms.weights, terms.words, terms.offsets), shape=shape)
 
-    def extend(self, texts: Iterable[str], min_count: int = 2) -> WGCNTextClassifier:
+    def extend(self, texts: Texts, min_count: int = 2) -> WGCNTextClassifier:
         """Return a fitted estimator that has rows for words which training did not see: see `TextModel.extend`.
 
         This estimator stays as it is. In the new one, `model_`, `word_embeddings_` and `word_graph_` have the words of
@@ -259,7 +245,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         extended: WGCNTextClassifier = clone(self)
         return extended._keep(self.classifier_, self.word_graph_.among(model.vocabulary), model)
 
-    def score(self, X: Iterable[str], y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+    def score(self, X: Texts, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the accuracy on the labelled texts: see `WGCNClassifier.score`."""
         return labelled_accuracy(y, self.predict(X), self.classes_, sample_weight)
 
