@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,6 @@ from wgcn.checks import check_numbers
 from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.estimators.labels import (
-    Labels,
     check_class_weight,
     checked_weights,
     class_weighted,
@@ -35,19 +34,9 @@ from wgcn.network.settings import Callback
 from wgcn.progress import shown
 from wgcn.text.vocabulary import Vocabulary
 
-__all__ = ["MatrixClassifier", "TrainingData", "WGCNClassifier"]
+__all__ = ["Doubles", "MatrixClassifier", "WGCNClassifier"]
 
-
-class TrainingData(NamedTuple):
-    """What a classifier is trained on, checked."""
-
-    terms: csr_array  # (labelled documents, features)
-    labels: Labels
-    weight: npt.NDArray[np.float64]  # (labelled documents,)
-    unlabelled: csr_array  # (unlabelled documents, features)
-    class_prior: npt.NDArray[np.float64] | None  # (classes,)
-    word_vectors: npt.NDArray[Any] | None  # (features, values)
-    callbacks: Sequence[Callback]
+Doubles = npt.NDArray[np.float64]
 
 
 class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
@@ -82,8 +71,8 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         """Raise an InputError if a parameter of the model itself cannot be used."""
 
     @abstractmethod
-    def _train(self, data: TrainingData) -> None:
-        """Train on checked data and the word graph."""
+    def _train(self, task: LinearTask, class_prior: Doubles | None, callbacks: Sequence[Callback]) -> None:
+        """Train on checked data."""
 
     def _fit(
         self,
@@ -111,8 +100,9 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         if unlabeled is not None:
             others = csr_array(vstack([others, csr_array(unlabeled).astype(terms.dtype, copy=False)]))
         self.tuned_ = None
-        own = terms[labels.labelled]
-        self._train(TrainingData(own, labels, own_weight, others, class_prior, vectors, callbacks))
+        own, graph = terms[labels.labelled], self.word_graph_.adjacency
+        task = LinearTask(own, labels.targets, labels.multilabel, own_weight, others, graph, vectors)
+        self._train(task, class_prior, callbacks)
         self.n_iter_ = max(len(self.history_), 1)
         self.classes_ = labels.classes
         self.n_labelled_ = int(labels.labelled.sum())
@@ -121,7 +111,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def _graph(
         self,
         terms: csr_array,
-        weight: npt.NDArray[np.float64],
+        weight: Doubles,
         word_graph: WordGraph | None,
         document_graph: csr_array | None,
     ) -> WordGraph:
@@ -315,11 +305,8 @@ class WGCNClassifier(MatrixClassifier):
             n_jobs=self.n_jobs,
         )
 
-    def _train(self, data: TrainingData) -> None:
-        targets, multilabel = data.labels.targets, data.labels.multilabel
-        graph, vectors = self.word_graph_.adjacency, data.word_vectors
-        task = LinearTask(data.terms, targets, multilabel, data.weight, data.unlabelled, graph, vectors)
-        trained = train_linear(task, replace(self._training(), class_prior=data.class_prior))
+    def _train(self, task: LinearTask, class_prior: Doubles | None, callbacks: Sequence[Callback]) -> None:
+        trained = train_linear(task, replace(self._training(), class_prior=class_prior))
         self.scorer_, self.history_, self.tuned_ = trained.scorer, trained.history, trained.tuned
         self.held_out_accuracy_, self.n_held_out_ = trained.held_out_accuracy, trained.n_held_out
 

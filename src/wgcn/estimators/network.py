@@ -14,11 +14,12 @@ from scipy.sparse import csr_array
 
 from wgcn.cores import find_device
 from wgcn.errors import InputError, InterruptWarning, needs
-from wgcn.estimators.matrix import MatrixClassifier, TrainingData
+from wgcn.estimators.matrix import Doubles, MatrixClassifier
 from wgcn.graph import WordGraph
 from wgcn.inference.folder import check_target
 from wgcn.inference.scorer import Scorer
-from wgcn.network.settings import Callback, NetworkSettings, TrainedNetwork, TrainingSettings
+from wgcn.linear.training import LinearTask
+from wgcn.network.settings import Callback, NetworkSettings, TrainingSettings
 
 __all__ = ["WGCNNetworkClassifier"]
 
@@ -141,31 +142,26 @@ class WGCNNetworkClassifier(MatrixClassifier):
         )
         return NetworkSettings(**network), TrainingSettings(**training)
 
-    def _train(self, data: TrainingData) -> None:
+    def _train(self, task: LinearTask, class_prior: Doubles | None, callbacks: Sequence[Callback]) -> None:
         with needs("The network"):
             from wgcn.network.training import train
         network, training = self._settings()
-        targets = data.labels.targets
         trained = train(
-            self.word_graph_.adjacency,
-            data.terms,
-            targets if data.labels.multilabel else targets.argmax(axis=1),
+            task.adjacency,
+            task.terms,
+            task.targets if task.multilabel else task.codes,
             network=network,
             settings=training,
-            sample_weight=data.weight,
-            callbacks=data.callbacks,
+            sample_weight=task.weight,
+            callbacks=callbacks,
             checkpoint=self.checkpoint,
             resume=self.resume,
         )
-        prior = np.average(targets, axis=0, weights=data.weight).astype(np.float32)
+        prior = np.average(task.targets, axis=0, weights=task.weight).astype(np.float32)
         weights = (trained.word_table, trained.class_weights, trained.bias)
-        scorer = Scorer(*weights, prior, multilabel=data.labels.multilabel)
-        self.scorer_ = scorer if data.class_prior is None else scorer.with_prior(data.class_prior)
-        self._keep_history(trained)
-
-    def _keep_history(self, trained: TrainedNetwork) -> None:
-        self.history_ = [record._asdict() for record in trained.records]
-        self.interrupted_ = trained.interrupted
+        scorer = Scorer(*weights, prior, multilabel=task.multilabel)
+        self.scorer_ = scorer if class_prior is None else scorer.with_prior(class_prior)
+        self.history_, self.interrupted_ = [record._asdict() for record in trained.records], trained.interrupted
         if self.interrupted_:
             advice = "Give a checkpoint, and later resume=True, to be able to go on from there."
             if self.checkpoint is not None:
@@ -174,7 +170,7 @@ class WGCNNetworkClassifier(MatrixClassifier):
                 f"The training of the network was interrupted after {len(self.history_):,} epochs; the best network so "
                 f"far is kept. {advice}",
                 InterruptWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         validated = [record for record in self.history_ if record["validation_loss"] is not None]
         if self.stopping == "mean":
