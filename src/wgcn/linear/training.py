@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array, vstack
-from sklearn.utils import check_random_state
 
 from wgcn.checks import check_least, check_share
 from wgcn.inference.scorer import Scorer
@@ -108,7 +107,8 @@ def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
     if training.tuning is not None:
         with stage("Choosing settings"):
             tuned = trainer.tune(training.tuning)
-    if trainer.calibrates_by_teacher:
+    calibrates, few = training.validation_fraction > 0, len(task.targets) < _MIN_BESIDE_TEACHER
+    if calibrates and few and trainer.teacher is not None and trainer.teacher_weight > 0:
         scorer, fits = trainer.train(trainer.rows)
         with stage("Calibrating by the teacher"):
             calibration = trainer.calibrate_by_teacher(scorer)
@@ -149,7 +149,8 @@ class _Trainer:
         if self.teacher is not None:
             defaults["teacher"] = self.teacher_weight
         default = {name: float(value) for name, value in defaults.items()}
-        tuned = tune(self._are_right, self._folds(), self.task.weight, default, tuning)
+        parts = cross_validation_parts(self.task.codes, self.task.targets, self.training.random_state)
+        tuned = tune(self._are_right, parts, self.task.weight, default, tuning)
         self._use(tuned.settings)
         self._taught.clear()
         return tuned
@@ -160,10 +161,6 @@ class _Trainer:
         rest = np.setdiff1d(self.rows, part)
         scorer = self._scorer(self._first_fit(rest), rest)
         return scorer.are_right(scorer.scores_of(self.task.terms[part]), self.task.targets[part])
-
-    def _folds(self) -> list[Rows]:
-        random = check_random_state(self.training.random_state)
-        return cross_validation_parts(self.task.codes, self.task.targets, random)
 
     def _use(self, values: Settings) -> None:
         values = dict(values)
@@ -192,7 +189,7 @@ class _Trainer:
         task, fraction = self.task, self.training.validation_fraction
         if len(task.targets) < _MIN_TO_HOLD_OUT:
             fraction = 0
-        held_out = held_out_mask(task.codes, fraction, check_random_state(self.training.random_state))
+        held_out = held_out_mask(task.codes, fraction, self.training.random_state)
         if not held_out.any():
             return Calibration(), []
         rows, settings = np.flatnonzero(~held_out), self.settings
@@ -200,29 +197,14 @@ class _Trainer:
         scorer, fits = self.train(rows)
         self.settings = settings
         calibration = calibrate(scorer, scorer.scores_of(task.terms[held_out]), task.targets[held_out])
-        return calibration, [self._with_zeros(fit.dual, rows) for fit in fits]
-
-    def _with_zeros(self, dual: Floats, rows: Rows) -> Floats:
-        """Return the dual of a fit to some of the labelled documents, and all others, as one to all documents."""
-        n_more = len(self.rows) - len(rows)
-        full = np.zeros((len(dual) + n_more, dual.shape[1]), dual.dtype)
-        full[rows], full[len(self.rows) :] = dual[: len(rows)], dual[len(rows) :]
-        return full
-
-    @property
-    def calibrates_by_teacher(self) -> bool:
-        """Whether there is a teacher, and labels are few."""
-        few = len(self.task.targets) < _MIN_BESIDE_TEACHER
-        return few and self.training.validation_fraction > 0 and self.teacher is not None and self.teacher_weight > 0
+        left_out = np.flatnonzero(held_out)  # their dual is 0
+        return calibration, [np.insert(fit.dual, left_out - np.arange(len(left_out)), 0, axis=0) for fit in fits]
 
     def calibrate_by_teacher(self, scorer: Scorer) -> Calibration:
-        """Cross-validate the teacher alone, which learns in a fraction of a second.
-
-        Its scores are of another size than those of the scorer: the ratio is that of their standard deviations around
-        the mean of a document, over the unlabelled documents.
-        """
+        """Cross-validate the teacher alone, whose scores are brought to the scorer's size on unlabelled documents."""
         assert self.teacher is not None
-        targets, parts, scores = self.task.targets, self._folds(), []
+        targets, scores = self.task.targets, []
+        parts = cross_validation_parts(self.task.codes, targets, self.training.random_state)
         if not parts:
             return Calibration()
         for part in parts:
@@ -292,8 +274,8 @@ class _Trainer:
 def calibrate(scorer: Scorer, scores: Floats, targets: Floats, n_documents: int | None = None) -> Calibration:
     """Find the factor of scores that makes held-out documents, and the factor itself, as likely as possible.
 
-    `scorer` turns scores into probabilities; its own factor is the centre of the prior. `scores` and `targets` are of
-    shape (documents, classes). `n_documents` is the number of different documents, if some occur several times.
+    The factor of `scorer` is the centre of the prior. `scores` and `targets` are of shape (documents, classes).
+    `n_documents` is the number of different documents, if some occur several times.
     """
     n_documents = len(scores) if n_documents is None else n_documents
     centre = float(np.log(scorer.sharpness))
