@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -34,16 +34,13 @@ from wgcn.network.settings import Callback
 from wgcn.progress import shown
 from wgcn.text.vocabulary import Vocabulary
 
-__all__ = ["Doubles", "MatrixClassifier", "WGCNClassifier"]
-
-Doubles = npt.NDArray[np.float64]
+__all__ = ["MatrixClassifier", "WGCNClassifier"]
 
 
 class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
     """What the estimators for document-term matrices have in common: input, word graph, prediction.
 
-    A subclass has the parameters `top_k`, `class_weight` and `class_prior`, and sets `scorer_`, `history_`, `tuned_`,
-    `held_out_accuracy_` and `n_held_out_` in `_train`.
+    A subclass has the parameters below, and sets the attributes below, but for `tuned_`, in `_train`.
     """
 
     scorer_: Scorer
@@ -71,7 +68,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         """Raise an InputError if a parameter of the model itself cannot be used."""
 
     @abstractmethod
-    def _train(self, task: LinearTask, class_prior: Doubles | None, callbacks: Sequence[Callback]) -> None:
+    def _train(self, task: LinearTask, callbacks: Sequence[Callback]) -> None:
         """Train on checked data."""
 
     def _fit(
@@ -92,8 +89,10 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         weight = checked_weights(sample_weight, terms.shape[0])
         if unlabeled is not None and unlabeled.shape[1] != terms.shape[1]:
             raise InputError(f"unlabeled has {unlabeled.shape[1]:,} columns, but X has {terms.shape[1]:,}.")
-        vectors = None if word_vectors is None else _checked_vectors(word_vectors, terms.shape[1])
-        class_prior = read_class_prior(self.class_prior, labels)
+        if word_vectors is not None:
+            word_vectors = np.asarray(word_vectors)
+            _check_vectors(word_vectors, terms.shape[1])
+        prior = read_class_prior(self.class_prior, labels)
         own_weight = class_weighted(weight[labels.labelled], self.class_weight, labels)
         self.word_graph_ = self._graph(terms, weight, word_graph, document_graph)
         others = terms[~labels.labelled]
@@ -101,8 +100,8 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
             others = csr_array(vstack([others, csr_array(unlabeled).astype(terms.dtype, copy=False)]))
         self.tuned_ = None
         own, graph = terms[labels.labelled], self.word_graph_.adjacency
-        task = LinearTask(own, labels.targets, labels.multilabel, own_weight, others, graph, vectors)
-        self._train(task, class_prior, callbacks)
+        task = LinearTask(own, labels.targets, labels.multilabel, own_weight, others, graph, word_vectors, prior)
+        self._train(task, callbacks)
         self.n_iter_ = max(len(self.history_), 1)
         self.classes_ = labels.classes
         self.n_labelled_ = int(labels.labelled.sum())
@@ -111,7 +110,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def _graph(
         self,
         terms: csr_array,
-        weight: Doubles,
+        weight: npt.NDArray[np.float64],
         word_graph: WordGraph | None,
         document_graph: csr_array | None,
     ) -> WordGraph:
@@ -305,14 +304,13 @@ class WGCNClassifier(MatrixClassifier):
             n_jobs=self.n_jobs,
         )
 
-    def _train(self, task: LinearTask, class_prior: Doubles | None, callbacks: Sequence[Callback]) -> None:
-        trained = train_linear(task, replace(self._training(), class_prior=class_prior))
+    def _train(self, task: LinearTask, callbacks: Sequence[Callback]) -> None:
+        trained = train_linear(task, self._training())
         self.scorer_, self.history_, self.tuned_ = trained.scorer, trained.history, trained.tuned
         self.held_out_accuracy_, self.n_held_out_ = trained.held_out_accuracy, trained.n_held_out
 
 
-def _checked_vectors(given: Any, n_words: int) -> npt.NDArray[Any]:
-    vectors: npt.NDArray[Any] = np.asarray(given)
+def _check_vectors(vectors: npt.NDArray[Any], n_words: int) -> None:
     if vectors.ndim != 2 or len(vectors) != n_words or vectors.dtype.kind != "f":
         raise InputError(
             f"word_vectors must have a row of numbers for each of the {n_words:,} columns of X, got {vectors.dtype} of "
@@ -320,4 +318,3 @@ def _checked_vectors(given: Any, n_words: int) -> npt.NDArray[Any]:
         )
     if not np.isfinite(vectors).all():
         raise InputError("word_vectors has values that are not finite.")
-    return vectors

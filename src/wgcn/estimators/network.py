@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from wgcn.cores import find_device
 from wgcn.errors import InputError, InterruptWarning, needs
-from wgcn.estimators.matrix import Doubles, MatrixClassifier
+from wgcn.estimators.matrix import MatrixClassifier
 from wgcn.graph import WordGraph
 from wgcn.inference.folder import check_target
 from wgcn.inference.scorer import Scorer
@@ -30,30 +30,12 @@ class WGCNNetworkClassifier(MatrixClassifier):
 
     Parameters
     ----------
-    hidden : int, default=250
-        Hidden size.
-    order : int, default=1
-        n, how often the graph is applied.
-    word_activation : bool, default=False
-        Whether there is a ReLU on the words too, as in eq. 5; the paper's published code has none.
-    residual : float, default=0.0
-        Weight of the words themselves beside the graph.
-    word_dropout, document_dropout : float, default=0.6
-    centred : bool, default=False
-        Whether to take away what the graph gives to all documents alike: see `wgcn.network.settings`.
-    learning_rate : float, default=0.018
-    weight_decay : float, default=0.0
-    max_epochs : int, default=800
-    patience : int, default=10
-    stopping : {"best", "mean"}, default="best"
-        When training ends, and which weights are kept: see `wgcn.network.settings`.
-    label_smoothing : float, default=0.0
-    validation_fraction : float, default=0.1
-        Share of the labelled documents that decide when to stop.
-    refit : bool, default=False
-        Whether to train once more on all documents.
-    n_models : int, default=1
-        Networks whose logits are averaged.
+    hidden, order, word_activation, residual, word_dropout, document_dropout
+        Options of the network: see `wgcn.network.module.WGCN`.
+    centred
+        See `wgcn.network.settings.NetworkSettings`.
+    learning_rate, weight_decay, max_epochs, patience, stopping, label_smoothing, validation_fraction, refit, n_models
+        Options of the training: see `wgcn.network.settings.TrainingSettings`.
     top_k, class_weight, class_prior
         As in `WGCNClassifier`.
     checkpoint : path or None, default=None
@@ -63,6 +45,7 @@ class WGCNNetworkClassifier(MatrixClassifier):
     device : str, default="auto"
         "cpu", "cuda", or "auto" for a GPU where there is one.
     random_state : int, default=0
+        Decides the split, the first weights and the dropout.
 
     Attributes
     ----------
@@ -142,7 +125,7 @@ class WGCNNetworkClassifier(MatrixClassifier):
         )
         return NetworkSettings(**network), TrainingSettings(**training)
 
-    def _train(self, task: LinearTask, class_prior: Doubles | None, callbacks: Sequence[Callback]) -> None:
+    def _train(self, task: LinearTask, callbacks: Sequence[Callback]) -> None:
         with needs("The network"):
             from wgcn.network.training import train
         network, training = self._settings()
@@ -160,7 +143,7 @@ class WGCNNetworkClassifier(MatrixClassifier):
         prior = np.average(task.targets, axis=0, weights=task.weight).astype(np.float32)
         weights = (trained.word_table, trained.class_weights, trained.bias)
         scorer = Scorer(*weights, prior, multilabel=task.multilabel)
-        self.scorer_ = scorer if class_prior is None else scorer.with_prior(class_prior)
+        self.scorer_ = scorer if task.class_prior is None else scorer.with_prior(task.class_prior)
         self.history_, self.interrupted_ = [record._asdict() for record in trained.records], trained.interrupted
         if self.interrupted_:
             advice = "Give a checkpoint, and later resume=True, to be able to go on from there."

@@ -149,9 +149,8 @@ class Prepared:
 
     def word_vectors(self, given: Mapping[str, npt.ArrayLike]) -> npt.NDArray[np.float32]:
         """Return vectors as a matrix of words by values; a word that has none, and an n-gram, has zeros."""
-        found = {
-            i: np.asarray(given[word], np.float32) for i, word in enumerate(self.vocabulary.words) if word in given
-        }
+        words = enumerate(self.vocabulary.words)
+        found = {i: np.asarray(given[word], np.float32) for i, word in words if word in given}
         shapes = {vector.shape for vector in found.values()}
         if len(shapes) != 1 or len(next(iter(shapes))) != 1:
             raise InputError(
@@ -159,8 +158,7 @@ class Prepared:
                 f"{'none of these words' if not found else f'the shapes {sorted(shapes)[:3]}'}."
             )
         matrix = np.zeros((len(self.vocabulary), *shapes.pop()), np.float32)
-        for i, vector in found.items():
-            matrix[i] = vector
+        matrix[list(found)] = list(found.values())
         return matrix
 
     def citation_graph(self, document_graph: csr_array) -> WordGraph:

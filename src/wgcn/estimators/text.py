@@ -124,7 +124,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             Texts.
         y : sequence
             One label per text, None (or -1, NaN, pd.NA) for an unlabelled one; or a list of labels per text.
-        sample_weight : array of shape (n_texts,), optional
+        sample_weight, verbose
+            As in `WGCNClassifier.fit`.
         unlabeled : iterable of str, optional
             More unlabelled texts: for vocabulary and graph, the teacher and self-training.
         background : iterable of str, optional
@@ -135,8 +136,6 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         vectors : mapping from str to array, optional
             Vectors of words from elsewhere, such as GloVe's, for the teacher: they help where few texts are labelled.
             Prediction needs none.
-        verbose : bool, default=False
-            Whether to print the stages of the work with the seconds that each took.
         """
         labels = read_labels(y)
         n_labels = len(labels.labelled)
@@ -192,10 +191,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         X : iterable of str
             Texts.
         document_graph : csr_array, optional
-            What the texts cite: their rows of X_dv are then averaged with the rows of those, and nothing is fitted
-            again. Of shape (n_texts, n_others), entry [i, j] positive if text i cites `documents[j]`; or square, with
-            the links among all, the texts of X first. It helps most where the texts themselves are short: see
-            `wgcn.graph.citations.attach_citations`.
+            What the texts cite, of shape (n_texts, n_others), entry [i, j] positive if text i cites `documents[j]`; or
+            square, with the links among all, the texts of X first: see `wgcn.graph.citations.attach_citations`.
         documents : iterable of str, optional
             Texts that those of X may cite.
         hops : int, default=1

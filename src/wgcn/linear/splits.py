@@ -24,10 +24,7 @@ _FEW_DOCUMENTS, _REPEATS = 100, 3  # with fewer than 100, the folds are drawn th
 
 
 def held_out_mask(codes: Rows, fraction: float, random_state: Any) -> npt.NDArray[np.bool_]:
-    """Return which documents to hold out: about a share of them, but never the only document of a class.
-
-    `codes` has the class of each document; all 0 for a split that is not stratified.
-    """
+    """Return which documents to hold out: about a share of them, but never the only document of a class."""
     random, mask, counts = check_random_state(random_state), np.zeros(len(codes), bool), np.bincount(codes)
     size = min(round(fraction * len(codes)), int(np.maximum(counts - 1, 0).sum()))
     if size < max(int(np.sum(counts > 1)), 1):  # too few for one of each class that has several

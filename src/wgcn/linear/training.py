@@ -54,8 +54,6 @@ class LinearTraining:
     tuning: Tuning | None = None  # None: the settings are used as they are
     random_state: Any = 0
     n_jobs: int | None = None
-    # Shares of the classes among the unlabelled documents and those to be predicted, if not those among the labels.
-    class_prior: npt.NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         check_least(self, 0, "teacher", "self_training")
@@ -73,6 +71,8 @@ class LinearTask:
     unlabelled: csr_array  # (unlabelled documents, words)
     adjacency: csr_array  # A_vv, (words, words)
     word_vectors: Floats | None = None  # (words, values), for the teacher
+    # Shares of the classes among the unlabelled documents and those to be predicted, if not those among the labels.
+    class_prior: npt.NDArray[np.float64] | None = None  # (classes,)
 
     @property
     def codes(self) -> Rows:
@@ -118,8 +118,8 @@ def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
             calibrating.detail = f"{calibration.n_documents:,} documents held out"
         scorer, fits = trainer.train(trainer.rows, start)
     scorer = replace(scorer, sharpness=calibration.sharpness)
-    if training.class_prior is not None:
-        scorer = scorer.with_prior(training.class_prior)
+    if task.class_prior is not None:
+        scorer = scorer.with_prior(task.class_prior)
     return LinearTrained(scorer, fits[-1].history, tuned, calibration.accuracy, calibration.n_documents)
 
 
@@ -176,7 +176,7 @@ class _Trainer:
             second, shares = self._second_fit(rows, scorer, next(starts, None))
             fits.append(second)
             scorer = self._scorer(second, rows)
-            if self.training.class_prior is not None:
+            if self.task.class_prior is not None:
                 scorer = replace(scorer, prior=shares)
         return scorer, fits
 
@@ -224,8 +224,8 @@ class _Trainer:
     def _second_fit(self, rows: Rows, scorer: Scorer, start: Floats | None) -> tuple[LinearFit, Floats]:
         """Return the fit to all documents, with the scorer's labels, and the shares of the classes in it."""
         known, weight = self.task.targets[rows], self.task.weight[rows]
-        if self.training.class_prior is not None:
-            scorer = scorer.with_prior(self.training.class_prior)
+        if self.task.class_prior is not None:
+            scorer = scorer.with_prior(self.task.class_prior)
         codes = scorer.scores_of(self.unlabelled).argmax(axis=1)
         targets = np.vstack([known, np.eye(known.shape[1], dtype=known.dtype)[codes]])
         # An unlabelled document weighs as much as the labelled ones of its class do on average, times self_training.
@@ -241,7 +241,7 @@ class _Trainer:
             return None
         key = rows.tobytes()
         if key not in self._taught:
-            self._taught[key] = self.teacher.teach(self.task.targets[rows], rows, self.training.class_prior)
+            self._taught[key] = self.teacher.teach(self.task.targets[rows], rows, self.task.class_prior)
         weight = np.float32(self.teacher_weight * self.unlabelled_share)
         words, bias = (weight * part for part in self._taught[key])
         return Taught(words[:, 1:], bias[1:]) if self.binary else Taught(words, bias)

@@ -19,9 +19,10 @@ __all__ = ["Callback", "EpochRecord", "NetworkSettings", "TrainedNetwork", "Trai
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """The options of :class:`~wgcn.network.module.WGCN`, which describes them, and `centred`: see `Centring` there.
+    """The options of :class:`~wgcn.network.module.WGCN`, which describes them, and `centred`.
 
-    `centred` needs a normalised graph without negative edges, as all graphs here are by default.
+    `centred` takes away what the graph gives to all documents alike: see `Centring` there. It needs a normalised graph
+    without negative edges, as all graphs here are by default.
     """
 
     hidden: int = 250
