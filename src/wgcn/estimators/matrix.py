@@ -89,39 +89,31 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         weight = checked_weights(sample_weight, terms.shape[0])
         if unlabeled is not None and unlabeled.shape[1] != terms.shape[1]:
             raise InputError(f"unlabeled has {unlabeled.shape[1]:,} columns, but X has {terms.shape[1]:,}.")
-        if word_vectors is not None:
-            word_vectors = np.asarray(word_vectors)
-            _check_vectors(word_vectors, terms.shape[1])
+        vectors = None if word_vectors is None else _checked_vectors(word_vectors, terms.shape[1])
         prior = read_class_prior(self.class_prior, labels)
         own_weight = class_weighted(weight[labels.labelled], self.class_weight, labels)
-        self.word_graph_ = self._graph(terms, weight, word_graph, document_graph)
+        if word_graph is not None and word_graph.adjacency.shape[0] != terms.shape[1]:
+            raise InputError(
+                f"X has {terms.shape[1]:,} features but the word graph has {word_graph.adjacency.shape[0]:,} words: "
+                "the columns of X must be the words of the graph, in its order."
+            )
+        self.word_graph_ = self._made_graph(terms, weight, document_graph) if word_graph is None else word_graph
         others = terms[~labels.labelled]
         if unlabeled is not None:
             others = csr_array(vstack([others, csr_array(unlabeled).astype(terms.dtype, copy=False)]))
         self.tuned_ = None
         own, graph = terms[labels.labelled], self.word_graph_.adjacency
-        task = LinearTask(own, labels.targets, labels.multilabel, own_weight, others, graph, word_vectors, prior)
+        task = LinearTask(own, labels.targets, labels.multilabel, own_weight, others, graph, vectors, prior)
         self._train(task, callbacks)
         self.n_iter_ = max(len(self.history_), 1)
         self.classes_ = labels.classes
         self.n_labelled_ = int(labels.labelled.sum())
         return self
 
-    def _graph(
-        self,
-        terms: csr_array,
-        weight: npt.NDArray[np.float64],
-        word_graph: WordGraph | None,
-        document_graph: csr_array | None,
+    def _made_graph(
+        self, terms: csr_array, weight: npt.NDArray[np.float64], document_graph: csr_array | None
     ) -> WordGraph:
         n_words = terms.shape[1]
-        if word_graph is not None:
-            if word_graph.adjacency.shape[0] != n_words:
-                raise InputError(
-                    f"X has {n_words:,} features but the word graph has {word_graph.adjacency.shape[0]:,} words: the "
-                    "columns of X must be the words of the graph, in its order."
-                )
-            return word_graph
         names = getattr(self, "feature_names_in_", None)
         vocabulary = Vocabulary([f"x{i}" for i in range(n_words)] if names is None else names.tolist())
         rules = EdgeRules(top_k=self.top_k)
@@ -310,7 +302,8 @@ class WGCNClassifier(MatrixClassifier):
         self.held_out_accuracy_, self.n_held_out_ = trained.held_out_accuracy, trained.n_held_out
 
 
-def _check_vectors(vectors: npt.NDArray[Any], n_words: int) -> None:
+def _checked_vectors(given: Any, n_words: int) -> npt.NDArray[Any]:
+    vectors: npt.NDArray[Any] = np.asarray(given)
     if vectors.ndim != 2 or len(vectors) != n_words or vectors.dtype.kind != "f":
         raise InputError(
             f"word_vectors must have a row of numbers for each of the {n_words:,} columns of X, got {vectors.dtype} of "
@@ -318,3 +311,4 @@ def _check_vectors(vectors: npt.NDArray[Any], n_words: int) -> None:
         )
     if not np.isfinite(vectors).all():
         raise InputError("word_vectors has values that are not finite.")
+    return vectors

@@ -127,7 +127,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         sample_weight, verbose
             As in `WGCNClassifier.fit`.
         unlabeled : iterable of str, optional
-            More unlabelled texts: for vocabulary and graph, the teacher and self-training.
+            More unlabelled texts.
         background : iterable of str, optional
             Texts from elsewhere, such as a larger collection, for vocabulary, idf and word graph alone: unlike
             `unlabeled` they need not be of the classes.

@@ -159,7 +159,7 @@ class _Trainer:
         """Fit with some settings without some documents, and return for which of these the model is right."""
         self._use(values)
         rest = np.setdiff1d(self.rows, part)
-        scorer = self._scorer(self._first_fit(rest), rest)
+        scorer = self._scorer(self._first_fit(rest), self.task.targets[rest], self.task.weight[rest])
         return scorer.are_right(scorer.scores_of(self.task.terms[part]), self.task.targets[part])
 
     def _use(self, values: Settings) -> None:
@@ -169,16 +169,23 @@ class _Trainer:
 
     def train(self, rows: Rows, start: Sequence[Floats] = ()) -> tuple[Scorer, list[LinearFit]]:
         """Fit to labelled documents, and then to the unlabelled ones too; `start` has a warm start for each fit."""
-        starts = iter(start)
+        starts, prior = iter(start), self.task.class_prior
+        known, weight = self.task.targets[rows], self.task.weight[rows]
         fits = [self._first_fit(rows, next(starts, None))]
-        scorer = self._scorer(fits[0], rows)
-        if self.training.self_training > 0 and self.unlabelled.shape[0]:
-            second, shares = self._second_fit(rows, scorer, next(starts, None))
-            fits.append(second)
-            scorer = self._scorer(second, rows)
-            if self.task.class_prior is not None:
-                scorer = replace(scorer, prior=shares)
-        return scorer, fits
+        scorer = self._scorer(fits[0], known, weight)
+        if self.training.self_training == 0 or not self.unlabelled.shape[0]:
+            return scorer, fits
+        labelling = scorer if prior is None else scorer.with_prior(prior)
+        codes = labelling.scores_of(self.unlabelled).argmax(axis=1)
+        targets = np.vstack([known, np.eye(known.shape[1], dtype=known.dtype)[codes]])
+        # An unlabelled document weighs as much as the labelled ones of its class do on average, times self_training.
+        class_weight = (weight @ known) / np.maximum(known.sum(axis=0), 1)
+        weights = np.concatenate([weight, self.training.self_training * class_weight[codes]])
+        terms = csr_array(vstack([self.task.terms[rows], self.unlabelled]))
+        fits.append(self._fit(terms, targets, weights, None, next(starts, None)))
+        # Scores can be shifted to a prior only from the shares that the fit has seen.
+        shares = (known, weight) if prior is None else (targets, weights)
+        return self._scorer(fits[1], *shares), fits
 
     def calibrate_by_holding_out(self) -> tuple[Calibration, list[Floats]]:
         """Train without a part of the labelled documents; return warm starts of the final fits too.
@@ -221,20 +228,6 @@ class _Trainer:
         task = self.task
         return self._fit(task.terms[rows], task.targets[rows], task.weight[rows], self._teach(rows), start)
 
-    def _second_fit(self, rows: Rows, scorer: Scorer, start: Floats | None) -> tuple[LinearFit, Floats]:
-        """Return the fit to all documents, with the scorer's labels, and the shares of the classes in it."""
-        known, weight = self.task.targets[rows], self.task.weight[rows]
-        if self.task.class_prior is not None:
-            scorer = scorer.with_prior(self.task.class_prior)
-        codes = scorer.scores_of(self.unlabelled).argmax(axis=1)
-        targets = np.vstack([known, np.eye(known.shape[1], dtype=known.dtype)[codes]])
-        # An unlabelled document weighs as much as the labelled ones of its class do on average, times self_training.
-        class_weight = (weight @ known) / np.maximum(known.sum(axis=0), 1)
-        weight = np.concatenate([weight, self.training.self_training * class_weight[codes]])
-        shares = np.average(targets, axis=0, weights=weight).astype(self.task.terms.dtype)
-        terms = csr_array(vstack([self.task.terms[rows], self.unlabelled]))
-        return self._fit(terms, targets, weight, None, start), shares
-
     def _teach(self, rows: Rows) -> Taught | None:
         """Return the weighted scores of the teacher, with as many columns as are fitted."""
         if self.teacher is None or self.teacher_weight == 0:
@@ -263,11 +256,11 @@ class _Trainer:
                 n_jobs=self.training.n_jobs,
             )
 
-    def _scorer(self, fitted: LinearFit, rows: Rows) -> Scorer:
+    def _scorer(self, fitted: LinearFit, targets: Floats, weight: Floats) -> Scorer:
         table, bias = fitted.word_embeddings, fitted.bias
         if self.binary:
             table, bias = np.hstack([-table, table]), np.concatenate([-bias, bias])
-        prior = np.average(self.task.targets[rows], axis=0, weights=self.task.weight[rows])
+        prior = np.average(targets, axis=0, weights=weight)
         return Scorer(table, None, bias, prior.astype(self.task.terms.dtype), _SHARPNESS, self.task.multilabel)
 
 
