@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +29,6 @@ from wgcn.inference.scorer import Scorer
 from wgcn.linear.model import LinearSettings
 from wgcn.linear.training import LinearTask, LinearTraining, train_linear
 from wgcn.linear.tuning import Tuned, Tuning
-from wgcn.network.settings import Callback
 from wgcn.progress import shown
 from wgcn.text.vocabulary import Vocabulary
 
@@ -40,7 +38,7 @@ __all__ = ["MatrixClassifier", "WGCNClassifier"]
 class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
     """What the estimators for document-term matrices have in common: input, word graph, prediction.
 
-    A subclass has the parameters below, and sets the attributes below, but for `tuned_`, in `_train`.
+    A subclass has the parameters below, and its `fit` sets the attributes below.
     """
 
     scorer_: Scorer
@@ -67,11 +65,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def _check_settings(self) -> None:
         """Raise an InputError if a parameter of the model itself cannot be used."""
 
-    @abstractmethod
-    def _train(self, task: LinearTask, callbacks: Sequence[Callback]) -> None:
-        """Train on checked data."""
-
-    def _fit(
+    def _task(
         self,
         X: Any,
         y: Any,
@@ -80,8 +74,8 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         document_graph: csr_array | None,
         unlabeled: csr_array | None = None,
         word_vectors: npt.NDArray[Any] | None = None,
-        callbacks: Sequence[Callback] = (),
-    ) -> Self:
+    ) -> LinearTask:
+        """Return what to train on, checked, with the word graph."""
         terms = self._rows(X, reset=True)
         self.check_parameters()
         labels = read_labels(y)
@@ -101,14 +95,9 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         others = terms[~labels.labelled]
         if unlabeled is not None:
             others = csr_array(vstack([others, csr_array(unlabeled).astype(terms.dtype, copy=False)]))
-        self.tuned_ = None
+        self.classes_, self.n_labelled_, self.tuned_ = labels.classes, int(labels.labelled.sum()), None
         own, graph = terms[labels.labelled], self.word_graph_.adjacency
-        task = LinearTask(own, labels.targets, labels.multilabel, own_weight, others, graph, vectors, prior)
-        self._train(task, callbacks)
-        self.n_iter_ = max(len(self.history_), 1)
-        self.classes_ = labels.classes
-        self.n_labelled_ = int(labels.labelled.sum())
-        return self
+        return LinearTask(own, labels.targets, labels.multilabel, own_weight, others, graph, vectors, prior)
 
     def _made_graph(
         self, terms: csr_array, weight: npt.NDArray[np.float64], document_graph: csr_array | None
@@ -127,6 +116,11 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def word_embeddings_(self) -> npt.NDArray[Any]:
         """H_vm of eq. 5, one row per word."""
         return self.scorer_.word_embeddings
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of iterations or epochs."""
+        return max(len(self.history_), 1)
 
     def _rows(self, X: Any, reset: bool = False) -> csr_array:
         types = [np.float32, np.float64]
@@ -274,7 +268,11 @@ class WGCNClassifier(MatrixClassifier):
             Whether to print the stages of the work with the seconds that each took.
         """
         with shown(verbose):
-            return self._fit(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors)
+            task = self._task(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors)
+            trained = train_linear(task, self._training())
+        self.scorer_, self.history_, self.tuned_ = trained.scorer, trained.history, trained.tuned
+        self.held_out_accuracy_, self.n_held_out_ = trained.held_out_accuracy, trained.n_held_out
+        return self
 
     def _check_settings(self) -> None:
         check_numbers(self, real=["alpha", "naive_bayes", "C", "teacher", "self_training"])
@@ -295,11 +293,6 @@ class WGCNClassifier(MatrixClassifier):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-
-    def _train(self, task: LinearTask, callbacks: Sequence[Callback]) -> None:
-        trained = train_linear(task, self._training())
-        self.scorer_, self.history_, self.tuned_ = trained.scorer, trained.history, trained.tuned
-        self.held_out_accuracy_, self.n_held_out_ = trained.held_out_accuracy, trained.n_held_out
 
 
 def _checked_vectors(given: Any, n_words: int) -> npt.NDArray[Any]:

@@ -18,7 +18,6 @@ from wgcn.estimators.matrix import MatrixClassifier
 from wgcn.graph import WordGraph
 from wgcn.inference.folder import check_target
 from wgcn.inference.scorer import Scorer
-from wgcn.linear.training import LinearTask
 from wgcn.network.settings import Callback, NetworkSettings, TrainingSettings
 
 __all__ = ["WGCNNetworkClassifier"]
@@ -107,25 +106,7 @@ class WGCNNetworkClassifier(MatrixClassifier):
 
         Unlabelled documents only shape a graph that is made from X.
         """
-        return self._fit(X, y, sample_weight, word_graph, document_graph, callbacks=callbacks)
-
-    def _check_settings(self) -> None:
-        _, training = self._settings()
-        find_device(training.device)
-        if self.checkpoint is not None:
-            check_target(self.checkpoint)
-        elif self.resume:
-            raise InputError("resume needs a checkpoint: give the file to go on from.")
-
-    def _settings(self) -> tuple[NetworkSettings, TrainingSettings]:
-        own = {**self.get_params(deep=False), "seed": self.random_state}
-        network, training = (
-            {field.name: own[field.name] for field in fields(kind) if field.name in own}
-            for kind in (NetworkSettings, TrainingSettings)
-        )
-        return NetworkSettings(**network), TrainingSettings(**training)
-
-    def _train(self, task: LinearTask, callbacks: Sequence[Callback]) -> None:
+        task = self._task(X, y, sample_weight, word_graph, document_graph)
         with needs("The network"):
             from wgcn.network.training import train
         network, training = self._settings()
@@ -153,7 +134,7 @@ class WGCNNetworkClassifier(MatrixClassifier):
                 f"The training of the network was interrupted after {len(self.history_):,} epochs; the best network so "
                 f"far is kept. {advice}",
                 InterruptWarning,
-                stacklevel=4,
+                stacklevel=2,
             )
         validated = [record for record in self.history_ if record["validation_loss"] is not None]
         if self.stopping == "mean":
@@ -161,3 +142,20 @@ class WGCNNetworkClassifier(MatrixClassifier):
         best = min(validated, key=lambda record: float(record["validation_loss"]), default=None)
         self.held_out_accuracy_ = None if best is None else best["validation_accuracy"]
         self.n_held_out_ = trained.n_held_out
+        return self
+
+    def _check_settings(self) -> None:
+        _, training = self._settings()
+        find_device(training.device)
+        if self.checkpoint is not None:
+            check_target(self.checkpoint)
+        elif self.resume:
+            raise InputError("resume needs a checkpoint: give the file to go on from.")
+
+    def _settings(self) -> tuple[NetworkSettings, TrainingSettings]:
+        own = {**self.get_params(deep=False), "seed": self.random_state}
+        network, training = (
+            {field.name: own[field.name] for field in fields(kind) if field.name in own}
+            for kind in (NetworkSettings, TrainingSettings)
+        )
+        return NetworkSettings(**network), TrainingSettings(**training)
