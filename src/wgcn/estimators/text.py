@@ -186,17 +186,10 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     ) -> npt.NDArray[Any]:
         """Return one label per text; for a multi-label model a 0/1 matrix of shape (n_texts, n_classes).
 
-        Parameters
-        ----------
-        X : iterable of str
-            Texts.
-        document_graph : csr_array, optional
-            What the texts cite, of shape (n_texts, n_others), entry [i, j] positive if text i cites `documents[j]`; or
-            square, with the links among all, the texts of X first: see `wgcn.graph.citations.attach_citations`.
-        documents : iterable of str, optional
-            Texts that those of X may cite.
-        hops : int, default=1
-            Length of citation paths.
+        With `document_graph`, the rows of the texts in X_dv are averaged with the rows of what they cite, up to `hops`
+        links away; nothing is fitted again. It is of shape (n_texts, n_others), entry [i, j] positive if text i cites
+        `documents[j]`; or square, with the links among all, the texts of X first. It helps most where the texts
+        themselves are short: see `wgcn.graph.citations.attach_citations`.
         """
         return self._fitted.scorer.labels(self._scores(X, document_graph, documents, hops), self.classes_)
 

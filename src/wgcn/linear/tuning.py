@@ -158,9 +158,8 @@ def _candidates(race: _Race) -> Iterator[Settings]:
     default = race.default.settings
     factors = {"C": [default["C"] * factor for factor in _C_FACTORS]} if "C" in default else {}
     grid = {name: sorted({*(_GRID | factors)[name], value}) for name, value in default.items()}
-    tried = [default]
-    yield default
-    for settings in _moved(default, grid, 2):
+    tried: list[Settings] = []
+    for settings in (default, *_moved(default, grid, 2)):
         tried.append(settings)
         yield settings
     while new := [settings for settings in _moved(race.best.settings, grid, 1) if settings not in tried]:
