@@ -1,7 +1,7 @@
 """Training learns, repeats itself to the byte, stops at the best epoch, and goes on where it was interrupted."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 from wgcn.errors import InputError, StoreError
 from wgcn.network.centring import can_fold, find_centring
 from wgcn.network.module import WGCN, sparse_matrix
-from wgcn.network.settings import EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
-from wgcn.network.training import _held_out, train
+from wgcn.network.settings import Callback, EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
+from wgcn.network.training import Training, _held_out
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 DEVICES = ["cpu", pytest.param("cuda", marks=needs_cuda)]
@@ -56,6 +56,12 @@ def _one_thread() -> Iterator[None]:
 
 def logits(trained: TrainedNetwork, x: csr_array) -> np.ndarray:
     return np.maximum(x @ trained.word_table, 0) @ trained.class_weights + trained.bias
+
+
+def train(
+    *data: Any, callbacks: Sequence[Callback] = (), checkpoint: Path | None = None, resume: bool = False, **options: Any
+) -> TrainedNetwork:
+    return Training(*data, **options).train(callbacks, checkpoint, resume)
 
 
 def fit(*, network: NetworkSettings = NETWORK, settings: TrainingSettings = SETTINGS, **options: Any) -> TrainedNetwork:

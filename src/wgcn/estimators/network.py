@@ -108,19 +108,10 @@ class WGCNNetworkClassifier(MatrixClassifier):
         """
         task = self._task(X, y, sample_weight, word_graph, document_graph)
         with needs("The network"):
-            from wgcn.network.training import train
-        network, training = self._settings()
-        trained = train(
-            task.adjacency,
-            task.terms,
-            task.targets if task.multilabel else task.codes,
-            network=network,
-            settings=training,
-            sample_weight=task.weight,
-            callbacks=callbacks,
-            checkpoint=self.checkpoint,
-            resume=self.resume,
-        )
+            from wgcn.network.training import Training
+        targets = task.targets if task.multilabel else task.codes
+        training = Training(task.adjacency, task.terms, targets, task.weight, *self._settings())
+        trained = training.train(callbacks, self.checkpoint, self.resume)
         prior = np.average(task.targets, axis=0, weights=task.weight).astype(np.float32)
         weights = (trained.word_table, trained.class_weights, trained.bias)
         scorer = Scorer(*weights, prior, multilabel=task.multilabel)

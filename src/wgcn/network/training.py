@@ -27,7 +27,7 @@ from wgcn.network.cuda import Recorded
 from wgcn.network.module import WGCN, sparse_matrix
 from wgcn.network.settings import Callback, EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
 
-__all__ = ["Progress", "Run", "Training", "train"]
+__all__ = ["Progress", "Run", "Training"]
 
 Rows = npt.NDArray[np.int64]
 Network = tuple[npt.NDArray[np.float32], ...]  # word table, class weights and bias
@@ -35,51 +35,6 @@ Network = tuple[npt.NDArray[np.float32], ...]  # word table, class weights and b
 MIN_DOCUMENTS_TO_SPLIT = 10
 EPOCHS_WITHOUT_VALIDATION = 100
 _CHECKPOINT_EVERY = 25  # epochs
-
-
-def train(
-    adjacency: csr_array,
-    document_terms: csr_array,
-    targets: npt.NDArray[Any],
-    *,
-    network: NetworkSettings | None = None,
-    settings: TrainingSettings | None = None,
-    sample_weight: npt.ArrayLike | None = None,
-    callbacks: Sequence[Callback] = (),
-    checkpoint: str | Path | None = None,
-    resume: bool = False,
-) -> TrainedNetwork:
-    """Train a WGCN on labelled documents, which `wgcn.estimators` has checked.
-
-    adjacency : (words, words), A_vv, symmetric; document_terms : (documents, words); targets : (documents,) with the
-    class of each (softmax, eq. 7), or (documents, classes) with all its labels as 0 and 1 (one sigmoid each).
-    A document of weight 0 is left out. `checkpoint` is the file that keeps the state; with `resume` the training
-    continues from it, if it is there, to the same bytes as without a break.
-
-    Ctrl-C ends the training after the epoch in progress and keeps the best network so far; a second one raises
-    KeyboardInterrupt at once.
-    """
-    network, settings = network or NetworkSettings(), settings or TrainingSettings()
-    training = Training(adjacency, document_terms, targets, sample_weight, network, settings)
-    file = None if checkpoint is None else Checkpoint(Path(checkpoint), training.fingerprint())
-    if file is not None and resume:
-        file.restore(training)
-    interrupted = False
-    with _deferred_interrupt() as interrupt:
-        while not interrupted and (run := training.current_run()) is not None:
-            while not interrupted and not run.progress.finished:
-                training.records.append(run.train_epoch())
-                try:
-                    for callback in callbacks:
-                        callback.on_epoch(training.records[-1], run.model)
-                except KeyboardInterrupt:
-                    interrupt.set()
-                interrupted = interrupt.is_set()
-                if file is not None and (interrupted or run.progress.epoch % _CHECKPOINT_EVERY == 0):
-                    file.save(training, run)
-            if run.progress.finished:
-                training.finish_run(run)
-    return training.outcome(interrupted)
 
 
 class _Documents:
@@ -243,18 +198,25 @@ class Run:
 
 
 class Training:
-    """What is to be learnt, with the graph on the device, and all runs: each trained again on all with `refit`."""
+    """A WGCN to be trained on labelled documents, which `wgcn.estimators` has checked, and all runs of it.
+
+    adjacency : (words, words), A_vv, symmetric; document_terms : (documents, words); targets : (documents,) with the
+    class of each (softmax, eq. 7), or (documents, classes) with all its labels as 0 and 1 (one sigmoid each).
+    A document of weight 0 is left out.
+    """
 
     def __init__(
         self,
         adjacency: csr_array,
         document_terms: csr_array,
         targets: npt.NDArray[Any],
-        sample_weight: npt.ArrayLike | None,
-        network: NetworkSettings,
-        settings: TrainingSettings,
+        sample_weight: npt.ArrayLike | None = None,
+        network: NetworkSettings | None = None,
+        settings: TrainingSettings | None = None,
     ) -> None:
-        self.network, self.settings, self.device = network, settings, find_device(settings.device)
+        self.network = network = network or NetworkSettings()
+        self.settings = settings = settings or TrainingSettings()
+        self.device = find_device(settings.device)
         weights = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight, np.float64)
         used = weights > 0
         self.n_classes = targets.shape[1] if targets.ndim == 2 else int(targets.max()) + 1
@@ -273,6 +235,46 @@ class Training:
         self.networks: list[Network] = []
         self.records: list[EpochRecord] = []
         self.run: Run | None = None
+
+    def train(
+        self, callbacks: Sequence[Callback] = (), checkpoint: str | Path | None = None, resume: bool = False
+    ) -> TrainedNetwork:
+        """Train to the end. `checkpoint` is the file that keeps the state; with `resume` the training continues there.
+
+        Ctrl-C ends the training after the epoch in progress and keeps the best network so far; a second one raises
+        KeyboardInterrupt at once.
+        """
+        file = None if checkpoint is None else Checkpoint(Path(checkpoint), self.fingerprint())
+        if file is not None and resume:
+            file.restore(self)
+        interrupted = False
+        with _deferred_interrupt() as interrupt:
+            while not interrupted and (run := self.current_run()) is not None:
+                while not interrupted and not run.progress.finished:
+                    self.records.append(run.train_epoch())
+                    try:
+                        for callback in callbacks:
+                            callback.on_epoch(self.records[-1], run.model)
+                    except KeyboardInterrupt:
+                        interrupt.set()
+                    interrupted = interrupt.is_set()
+                    if file is not None and (interrupted or run.progress.epoch % _CHECKPOINT_EVERY == 0):
+                        file.save(self, run)
+                if run.progress.finished:
+                    self.finish_run(run)
+        unfinished = self.run is not None or self.next_progress() is not None
+        if self.run is not None and not self.run.progress.refit:
+            self.finish_run(self.run)
+        tables, class_weights, biases = zip(*self.networks, strict=True)
+        return TrainedNetwork(  # the networks side by side, as one whose logits are the mean of theirs
+            np.hstack(tables),
+            np.vstack(class_weights, dtype=np.float32) / np.float32(len(self.networks)),
+            np.mean(biases, axis=0, dtype=np.float32),
+            tuple({progress.number: progress.best_epoch for progress in self.finished}.values()),
+            tuple(self.records),
+            self.n_held_out,
+            interrupted and unfinished,
+        )
 
     def fingerprint(self) -> str:
         """Digest of all that decides the result, so that no checkpoint is taken for one of another training."""
@@ -314,22 +316,6 @@ class Training:
         self.finished.append(run.progress)
         self.run = None
 
-    def outcome(self, interrupted: bool) -> TrainedNetwork:
-        """Return the networks side by side, as one whose logits are the mean of theirs."""
-        unfinished = self.run is not None or self.next_progress() is not None
-        if self.run is not None and not self.run.progress.refit:
-            self.finish_run(self.run)
-        tables, class_weights, biases = zip(*self.networks, strict=True)
-        return TrainedNetwork(
-            np.hstack(tables),
-            np.vstack(class_weights, dtype=np.float32) / np.float32(len(self.networks)),
-            np.mean(biases, axis=0, dtype=np.float32),
-            tuple({progress.number: progress.best_epoch for progress in self.finished}.values()),
-            tuple(self.records),
-            self.n_held_out,
-            interrupted and unfinished,
-        )
-
 
 def _held_out(targets: npt.NDArray[Any], fraction: float, seed: int) -> Rows:
     """Choose the documents for validation: of each class its share, but never its last document."""
@@ -353,16 +339,16 @@ def _deferred_interrupt() -> Iterator[threading.Event]:
     """Turn the first Ctrl-C into an event, so that no epoch is left half done; the second one acts as usual."""
     event = threading.Event()
     usual = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or usual is not signal.default_int_handler:
-        yield event
-        return
+    defers = threading.current_thread() is threading.main_thread() and usual is signal.default_int_handler
 
     def note(*_: object) -> None:
         event.set()
         signal.signal(signal.SIGINT, usual)
 
-    signal.signal(signal.SIGINT, note)
+    if defers:
+        signal.signal(signal.SIGINT, note)
     try:
         yield event
     finally:
-        signal.signal(signal.SIGINT, usual)
+        if defers:
+            signal.signal(signal.SIGINT, usual)
