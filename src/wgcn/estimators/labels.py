@@ -51,18 +51,15 @@ class Labels(NamedTuple):
 def read_labels(y: Any) -> Labels:
     """Read labels in any of scikit-learn's forms, from lists, tuples, numpy arrays or pandas objects.
 
+    `y` has one label per document. Or several: it is a 0/1 matrix of shape (documents, classes), where a row of -1 or
+    of missing values is an unlabelled document; or one list of labels per document, with a missing value or -1, alone
+    or in a list, for an unlabelled one. An empty list is a document that is known to have no class. Labels that were
+    read before are returned as they are.
+
     A missing value (None, NaN, NaT, pandas.NA) marks an unlabelled document, and so does the number -1, among strings
     too. Where, apart from missing values, -1 and 1 are the only labels, both are classes. The strings "-1" and "nan"
     are classes. Strings and numbers cannot be mixed. Floats stay floats, as in scikit-learn, but whole numbers become
     integers beside an unlabelled document: pandas turns integers beside a missing value into floats.
-
-    Parameters
-    ----------
-    y : sequence
-        One label per document. Or several per document: a 0/1 matrix of shape (documents, classes), where a row of -1
-        or of missing values is an unlabelled document; or one list of labels per document, with a missing value or -1,
-        alone or in a list, for an unlabelled one. An empty list is a document that is known to have no class. Labels
-        that were read before are returned as they are.
     """
     if isinstance(y, Labels):
         return y

@@ -86,31 +86,26 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         vectors = None if word_vectors is None else _checked_vectors(word_vectors, terms.shape[1])
         prior = read_class_prior(self.class_prior, labels)
         own_weight = class_weighted(weight[labels.labelled], self.class_weight, labels)
-        if word_graph is not None and word_graph.adjacency.shape[0] != terms.shape[1]:
+        if word_graph is None:
+            names, rules = getattr(self, "feature_names_in_", None), EdgeRules(top_k=self.top_k)
+            vocabulary = Vocabulary([f"x{i}" for i in range(terms.shape[1])] if names is None else names.tolist())
+            if document_graph is not None:
+                word_graph = WordGraph.from_citations(terms, document_graph, vocabulary, rules=rules)
+            else:  # a document of weight 2 counts as if it were there twice
+                weighted = csr_array(diags_array(np.sqrt(weight).astype(terms.dtype)) @ terms)
+                word_graph = WordGraph.from_documents(weighted, vocabulary, weight="cosine", rules=rules)
+        elif word_graph.adjacency.shape[0] != terms.shape[1]:
             raise InputError(
                 f"X has {terms.shape[1]:,} features but the word graph has {word_graph.adjacency.shape[0]:,} words: "
                 "the columns of X must be the words of the graph, in its order."
             )
-        self.word_graph_ = self._made_graph(terms, weight, document_graph) if word_graph is None else word_graph
+        self.word_graph_ = word_graph
         others = terms[~labels.labelled]
         if unlabeled is not None:
             others = csr_array(vstack([others, csr_array(unlabeled).astype(terms.dtype, copy=False)]))
         self.classes_, self.n_labelled_, self.tuned_ = labels.classes, int(labels.labelled.sum()), None
         own, graph = terms[labels.labelled], self.word_graph_.adjacency
         return LinearTask(own, labels.targets, labels.multilabel, own_weight, others, graph, vectors, prior)
-
-    def _made_graph(
-        self, terms: csr_array, weight: npt.NDArray[np.float64], document_graph: csr_array | None
-    ) -> WordGraph:
-        n_words = terms.shape[1]
-        names = getattr(self, "feature_names_in_", None)
-        vocabulary = Vocabulary([f"x{i}" for i in range(n_words)] if names is None else names.tolist())
-        rules = EdgeRules(top_k=self.top_k)
-        if document_graph is not None:
-            return WordGraph.from_citations(terms, document_graph, vocabulary, rules=rules)
-        # A document of weight 2 counts as if it were there twice.
-        weighted = csr_array(diags_array(np.sqrt(weight).astype(terms.dtype)) @ terms)
-        return WordGraph.from_documents(weighted, vocabulary, weight="cosine", rules=rules)
 
     @property
     def word_embeddings_(self) -> npt.NDArray[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any, Literal
 
@@ -28,8 +28,6 @@ from wgcn.text.tokenize import Tokenizer
 __all__ = ["WGCNTextClassifier"]
 
 Texts = Iterable[str]
-
-_CLASSIFIER = ("alpha", "naive_bayes", "C", "class_weight", "class_prior", "tune", "n_jobs")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -179,7 +177,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         self._classifier().check_parameters(y)
 
     def _classifier(self) -> WGCNClassifier:
-        return WGCNClassifier(**{name: getattr(self, name) for name in _CLASSIFIER})
+        names = [field.name for field in fields(WGCNClassifier) if hasattr(self, field.name)]
+        return WGCNClassifier(**{name: getattr(self, name) for name in names})
 
     def predict(
         self, X: Texts, *, document_graph: csr_array | None = None, documents: Texts | None = None, hops: int = 1
