@@ -1,7 +1,4 @@
-"""WGCNEmbedder: vectors of words and texts, from texts without labels and the graph of their words.
-
-`wgcn.linear.space` finds the vectors of words, E; a text is the weighted sum of those of its words, scaled to length 1.
-"""
+"""WGCNEmbedder: vectors of words and texts, from texts without labels and the graph of their words."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ __all__ = ["WGCNEmbedder"]
 
 @dataclass(eq=False, repr=False)
 class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
-    """Turn texts into vectors, without labels.
+    """Turn texts into vectors without labels: weighted sums of those of the words, of length 1 (`wgcn.linear.space`).
 
     Parameters
     ----------

@@ -36,10 +36,7 @@ __all__ = ["MatrixClassifier", "WGCNClassifier"]
 
 
 class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
-    """What the estimators for document-term matrices have in common: input, word graph, prediction.
-
-    A subclass has the parameters below, and its `fit` sets the attributes below.
-    """
+    """What the estimators for document-term matrices have in common; their `fit` sets the attributes below."""
 
     scorer_: Scorer
     history_: list[dict[str, Any]]

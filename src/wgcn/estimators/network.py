@@ -29,10 +29,8 @@ class WGCNNetworkClassifier(MatrixClassifier):
 
     Parameters
     ----------
-    hidden, order, word_activation, residual, word_dropout, document_dropout
-        Options of the network: see `wgcn.network.module.WGCN`.
-    centred
-        See `wgcn.network.settings.NetworkSettings`.
+    hidden, order, word_activation, residual, word_dropout, document_dropout, centred
+        Options of the network: see `wgcn.network.module.WGCN`, and `NetworkSettings` in `wgcn.network.settings`.
     learning_rate, weight_decay, max_epochs, patience, stopping, label_smoothing, validation_fraction, refit, n_models
         Options of the training: see `wgcn.network.settings.TrainingSettings`.
     top_k, class_weight, class_prior
@@ -136,8 +134,8 @@ class WGCNNetworkClassifier(MatrixClassifier):
         return self
 
     def _check_settings(self) -> None:
-        _, training = self._settings()
-        find_device(training.device)
+        self._settings()
+        find_device(self.device)
         if self.checkpoint is not None:
             check_target(self.checkpoint)
         elif self.resume:

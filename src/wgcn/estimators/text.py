@@ -119,7 +119,6 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         Parameters
         ----------
         X : iterable of str
-            Texts.
         y : sequence
             One label per text, None (or -1, NaN, pd.NA) for an unlabelled one; or a list of labels per text.
         sample_weight, verbose

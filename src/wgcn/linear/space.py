@@ -90,10 +90,8 @@ def find_space(
 
 
 def _singular_vectors(terms: csr_array, rank: int, random_state: int, pool: ThreadPoolExecutor) -> Floats:
-    """Return the first right singular vectors of X, (words, rank), by subspace iteration (Halko et al. 2011).
-
-    Written by hand because scikit-learn's runs on one thread, and takes twice the CPU time.
-    """
+    """Return the first right singular vectors of X, (words, rank), by subspace iteration (Halko et al. 2011)."""
+    # Written by hand because scikit-learn's runs on one thread, and takes twice the CPU time.
     transposed, n_columns = csr_array(terms.T), min(rank + _MORE_COLUMNS, *terms.shape)
     rows = check_random_state(random_state).normal(size=(terms.shape[0], n_columns)).astype(np.float32)
     for _ in range(_ITERATIONS):

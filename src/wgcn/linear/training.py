@@ -159,7 +159,8 @@ class _Trainer:
         """Fit with some settings without some documents, and return for which of these the model is right."""
         self._use(values)
         rest = np.setdiff1d(self.rows, part)
-        scorer = self._scorer(self._first_fit(rest), self.task.targets[rest], self.task.weight[rest])
+        known, weight = self.task.targets[rest], self.task.weight[rest]
+        scorer = self._scorer(self._fit(self.task.terms[rest], known, weight, self._teach(rest)), known, weight)
         return scorer.are_right(scorer.scores_of(self.task.terms[part]), self.task.targets[part])
 
     def _use(self, values: Settings) -> None:
@@ -171,7 +172,7 @@ class _Trainer:
         """Fit to labelled documents, and then to the unlabelled ones too; `start` has a warm start for each fit."""
         starts, prior = iter(start), self.task.class_prior
         known, weight = self.task.targets[rows], self.task.weight[rows]
-        fits = [self._first_fit(rows, next(starts, None))]
+        fits = [self._fit(self.task.terms[rows], known, weight, self._teach(rows), next(starts, None))]
         scorer = self._scorer(fits[0], known, weight)
         if self.training.self_training == 0 or not self.unlabelled.shape[0]:
             return scorer, fits
@@ -224,10 +225,6 @@ class _Trainer:
         ratio = taught / own if own > 0 and taught > 0 else 1.0
         return found._replace(sharpness=found.sharpness * ratio)
 
-    def _first_fit(self, rows: Rows, start: Floats | None = None) -> LinearFit:
-        task = self.task
-        return self._fit(task.terms[rows], task.targets[rows], task.weight[rows], self._teach(rows), start)
-
     def _teach(self, rows: Rows) -> Taught | None:
         """Return the weighted scores of the teacher, with as many columns as are fitted."""
         if self.teacher is None or self.teacher_weight == 0:
@@ -240,7 +237,7 @@ class _Trainer:
         return Taught(words[:, 1:], bias[1:]) if self.binary else Taught(words, bias)
 
     def _fit(
-        self, terms: csr_array, targets: Floats, weight: Floats, taught: Taught | None, start: Floats | None
+        self, terms: csr_array, targets: Floats, weight: Floats, taught: Taught | None, start: Floats | None = None
     ) -> LinearFit:
         n, n_unlabelled = terms.shape[0], max(terms.shape[0] - len(self.rows), 0)
         with stage("Self-training" if n_unlabelled else "Fitting", f"{n:,} documents"):

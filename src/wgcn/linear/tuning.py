@@ -88,7 +88,7 @@ def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings,
         if judged is None:
             break
         n_done += 1
-        trial = Trial(n_done, tuning.trials, settings, race.accuracy(judged), race.accuracy(race.best))
+        trial = Trial(n_done, tuning.trials, settings, race.gain(judged)[0], race.gain(race.best)[0])
         for callback in tuning.callbacks:
             callback(trial)
     if n_done < min(tuning.trials, 2):
@@ -100,7 +100,7 @@ def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings,
         return Tuned(default, None, None, 0, time.perf_counter() - started)
     ahead, error = race.gain(race.best, race.default)
     chosen = race.best if ahead > _REPLACE_DEFAULT * error else race.default
-    accuracies = race.accuracy(chosen), race.accuracy(race.default)
+    accuracies = race.gain(chosen)[0], race.gain(race.default)[0]
     return Tuned(chosen.settings, *accuracies, n_done, time.perf_counter() - started)
 
 
@@ -147,10 +147,6 @@ class _Race:
         mean, weight = total / np.maximum(times, 1), np.where(times > 0, self._weight, 0.0)
         whole = max(float(weight.sum()), 1e-12)
         return float(weight @ mean) / whole, float(np.linalg.norm(weight * mean)) / whole
-
-    def accuracy(self, judged: _Judged) -> float:
-        """Return the weighted share of documents the settings were right about."""
-        return self.gain(judged)[0]
 
 
 def _candidates(race: _Race) -> Iterator[Settings]:

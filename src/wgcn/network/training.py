@@ -106,9 +106,7 @@ class Run:
     def __init__(self, training: Training, progress: Progress) -> None:
         settings, seed = training.settings, training.settings.seed + progress.number
         self.training, self.progress = training, progress
-        held_out = np.empty(0, np.int64)
-        if progress.validates:
-            held_out = _held_out(training.targets, settings.validation_fraction, seed)
+        held_out = _held_out(training.targets, settings.validation_fraction if progress.validates else 0, seed)
         self.documents = _Documents(training, np.setdiff1d(np.arange(len(training.targets)), held_out))
         self.validation = _Documents(training, held_out) if len(held_out) else None
         start = torch.Generator().manual_seed(seed)
