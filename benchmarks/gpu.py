@@ -165,10 +165,9 @@ def wgcn_epoch(method: NetworkMethod, task: Task, validated: bool) -> Epoch:
     classifier, prepared, _ = begin(method, task)
     labelled = np.flatnonzero([label is not None for label in task.labels])
     codes = np.unique(task.labels[labelled].astype(str), return_inverse=True)[1]
-    made = training._prepare(
+    run = training.Training(
         prepared.word_graph.adjacency, prepared.document_terms[labelled], codes, None, *classifier._settings()
-    )
-    run = training.Training(made).current_run()
+    ).current_run()
     assert run is not None
     return run.train_epoch if validated else partial(run.recorded, run._step)
 

@@ -83,7 +83,7 @@ def reference(
     terms: csr_array, adjacency: csr_array | None, targets: np.ndarray, labelled: np.ndarray, k: int
 ) -> Taught:
     found = find_space(terms, adjacency, graph_weight=1.5)
-    shares = spread_labels(nearest(found.documents(terms).astype(float), k), targets, labelled)
+    shares = spread_labels(nearest(found.place(terms @ found.words).astype(float), k), targets, labelled)
     reached = shares.sum(axis=1) > 0
     words = found.words.astype(float)
     weights, bias = ridge((terms @ words)[reached], 2 * shares[reached] - 1)

@@ -49,7 +49,8 @@ def task(
 
 def trained(n_classes: int = 3, n: int = 12, weight: np.ndarray | None = None, **changes: Any) -> LinearTrained:
     x, classes = documents(n + 90, n_classes, 0)
-    return train_linear(task(x[:n], classes[:n], x[n:], graph(x), weight), training(**changes))
+    own = replace(task(x[:n], classes[:n], x[n:], graph(x), weight), class_prior=changes.pop("class_prior", None))
+    return train_linear(own, training(**changes))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

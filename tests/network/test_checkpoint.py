@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from wgcn.errors import StoreError
 from wgcn.network.checkpoint import digest
 from wgcn.network.settings import EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
-from wgcn.network.training import train
+from wgcn.network.training import Training
 
 Arrays = dict[str, npt.NDArray[Any]]
 State = dict[str, Any]
@@ -48,8 +48,7 @@ class Stop:
 
 
 def fit(file: Path, settings: TrainingSettings, **options: Any) -> TrainedNetwork:
-    network = NetworkSettings(hidden=3)
-    return train(A, X, Y, network=network, settings=settings, checkpoint=file, **options)
+    return Training(A, X, Y, network=NetworkSettings(hidden=3), settings=settings).train(checkpoint=file, **options)
 
 
 # In the search, with the best weights so far; in the refit; and without validation.

@@ -1,7 +1,7 @@
 """Training learns, repeats itself to the byte, stops at the best epoch, and goes on where it was interrupted."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 from wgcn.errors import InputError, StoreError
 from wgcn.network.centring import can_fold, find_centring
 from wgcn.network.module import WGCN, sparse_matrix
-from wgcn.network.settings import EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
-from wgcn.network.training import _held_out, train
+from wgcn.network.settings import Callback, EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
+from wgcn.network.training import Training, _held_out
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 DEVICES = ["cpu", pytest.param("cuda", marks=needs_cuda)]
@@ -56,6 +56,12 @@ def _one_thread() -> Iterator[None]:
 
 def logits(trained: TrainedNetwork, x: csr_array) -> np.ndarray:
     return np.maximum(x @ trained.word_table, 0) @ trained.class_weights + trained.bias
+
+
+def train(
+    *data: Any, callbacks: Sequence[Callback] = (), checkpoint: Path | None = None, resume: bool = False, **options: Any
+) -> TrainedNetwork:
+    return Training(*data, **options).train(callbacks, checkpoint, resume)
 
 
 def fit(*, network: NetworkSettings = NETWORK, settings: TrainingSettings = SETTINGS, **options: Any) -> TrainedNetwork:
@@ -427,17 +433,16 @@ def test_resuming_knows_which_network_it_was_at(tmp_path: Path, where: dict[str,
     assert_same(fit(settings=settings, checkpoint=file, resume=True), fit(settings=settings))
 
 
-def test_a_killed_training_resumes_from_the_last_checkpoint(tmp_path: Path) -> None:
+def test_a_killed_training_resumes_from_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def die(record: EpochRecord, model: WGCN) -> None:
         if record.epoch == 18:
             raise RuntimeError("killed")
 
-    settings = replace(SETTINGS, checkpoint_every=7)
+    monkeypatch.setattr("wgcn.network.training._CHECKPOINT_EVERY", 7)
     with pytest.raises(RuntimeError, match="killed"):
-        fit(settings=settings, checkpoint=tmp_path / "state", callbacks=[Watch(die)])
+        fit(checkpoint=tmp_path / "state", callbacks=[Watch(die)])
     seen: list[int] = []
     resumed = fit(
-        settings=replace(settings, checkpoint_every=25),
         checkpoint=tmp_path / "state",
         resume=True,
         callbacks=[Watch(lambda record, model: seen.append(record.epoch))],
@@ -447,10 +452,10 @@ def test_a_killed_training_resumes_from_the_last_checkpoint(tmp_path: Path) -> N
     assert [file.name for file in tmp_path.iterdir()] == ["state"]
 
 
-def test_resuming_a_training_that_ended_gives_it_again(tmp_path: Path) -> None:
-    settings = replace(SETTINGS, checkpoint_every=10)
-    first = fit(settings=settings, checkpoint=tmp_path / "state")
-    assert_same(fit(settings=settings, checkpoint=tmp_path / "state", resume=True), first)
+def test_resuming_a_training_that_ended_gives_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wgcn.network.training._CHECKPOINT_EVERY", 10)
+    first = fit(checkpoint=tmp_path / "state")
+    assert_same(fit(checkpoint=tmp_path / "state", resume=True), first)
 
 
 def test_resuming_without_a_file_begins_at_the_beginning(tmp_path: Path) -> None:
@@ -568,7 +573,6 @@ def test_control_c_goes_to_a_handler_of_the_users_own(handler: Callable[[Any], N
         ({"validation_fraction": 1.0}, "below 1, got 1.0"),
         ({"n_models": 0}, "n_models"),
         ({"seed": -1}, "seed"),
-        ({"checkpoint_every": 0}, "checkpoint_every"),
     ],
 )
 def test_wrong_settings_are_explained(options: dict[str, Any], message: str) -> None:

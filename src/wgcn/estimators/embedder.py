@@ -1,12 +1,10 @@
-"""WGCNEmbedder: vectors of words and texts, from texts without labels and the graph of their words.
-
-`wgcn.linear.space` finds the vectors of words, E; a text is the weighted sum of those of its words, scaled to length 1.
-"""
+"""WGCNEmbedder: vectors of words and texts, from texts without labels and the graph of their words."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -25,27 +23,19 @@ from wgcn.text.tokenize import Tokenizer
 __all__ = ["WGCNEmbedder"]
 
 
+@dataclass(eq=False, repr=False)
 class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
-    """Turn texts into vectors, without labels.
+    """Turn texts into vectors without labels: weighted sums of those of the words, of length 1 (`wgcn.linear.space`).
 
     Parameters
     ----------
     n_components : int, default=200
         Columns, an even number: half of them for the words, half for their neighbours. There are fewer if there are
         fewer texts or words than half of it.
-    tokenizer : {"words", "text_gcn"} or callable, default="words"
-    ngram_range : (int, int), default=(1, 1)
-        Shortest and longest word n-gram. Those of two words and more have no edges in the word graph, unless there are
-        no single words.
-    min_count : int or None, default=None
-        Keep words and n-grams that occur at least this often; None as in `WGCNTextClassifier`.
-    stop_words : collection of str or None, default=None
-    window : int, default=20
-        Tokens in a window of the word graph.
+    tokenizer, ngram_range, min_count, stop_words, window, n_jobs
+        As in `WGCNTextClassifier`, but by default there are no n-grams of two words and more.
     graph_weight : float, default=2.0
         g, how much the neighbours count beside the words themselves.
-    n_jobs : int or None, default=None
-        Number of threads; None or -1 for one per core.
     random_state : int, default=0
         Where the search for singular vectors begins.
 
@@ -67,28 +57,16 @@ class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = 200,
-        *,
-        tokenizer: str | Tokenizer = "words",
-        ngram_range: tuple[int, int] = (1, 1),
-        min_count: int | None = None,
-        stop_words: Collection[str] | None = None,
-        window: int = 20,
-        graph_weight: float = 2.0,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.tokenizer = tokenizer
-        self.ngram_range = ngram_range
-        self.min_count = min_count
-        self.stop_words = stop_words
-        self.window = window
-        self.graph_weight = graph_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_components: int = 200
+    _: KW_ONLY
+    tokenizer: str | Tokenizer = "words"
+    ngram_range: tuple[int, int] = (1, 1)
+    min_count: int | None = None
+    stop_words: Collection[str] | None = None
+    window: int = 20
+    graph_weight: float = 2.0
+    n_jobs: int | None = None
+    random_state: int = 0
 
     def fit(self, X: Iterable[str], y: Any = None, *, verbose: bool = False) -> WGCNEmbedder:
         """Learn the vectors of the words from texts, without labels: `y` is ignored. `verbose` prints the stages."""

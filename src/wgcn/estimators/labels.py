@@ -30,6 +30,7 @@ __all__ = [
 
 Mask = npt.NDArray[np.bool_]
 
+_NUMBER = (Number, np.bool_)
 _SEVERAL = (list, frozenset)  # of labels, after `_plain`
 _USUAL = (str, int)  # types of a label that need no closer look; others do, and a million labels are many
 _NO_MATRIX = (
@@ -50,18 +51,15 @@ class Labels(NamedTuple):
 def read_labels(y: Any) -> Labels:
     """Read labels in any of scikit-learn's forms, from lists, tuples, numpy arrays or pandas objects.
 
+    `y` has one label per document. Or several: it is a 0/1 matrix of shape (documents, classes), where a row of -1 or
+    of missing values is an unlabelled document; or one list of labels per document, with a missing value or -1, alone
+    or in a list, for an unlabelled one. An empty list is a document that is known to have no class. Labels that were
+    read before are returned as they are.
+
     A missing value (None, NaN, NaT, pandas.NA) marks an unlabelled document, and so does the number -1, among strings
     too. Where, apart from missing values, -1 and 1 are the only labels, both are classes. The strings "-1" and "nan"
     are classes. Strings and numbers cannot be mixed. Floats stay floats, as in scikit-learn, but whole numbers become
     integers beside an unlabelled document: pandas turns integers beside a missing value into floats.
-
-    Parameters
-    ----------
-    y : sequence
-        One label per document. Or several per document: a 0/1 matrix of shape (documents, classes), where a row of -1
-        or of missing values is an unlabelled document; or one list of labels per document, with a missing value or -1,
-        alone or in a list, for an unlabelled one. An empty list is a document that is known to have no class. Labels
-        that were read before are returned as they are.
     """
     if isinstance(y, Labels):
         return y
@@ -95,10 +93,9 @@ def read_labels(y: Any) -> Labels:
 def labelled_accuracy(
     y: Any, predicted: npt.NDArray[Any], classes: npt.NDArray[Any], sample_weight: npt.ArrayLike | None = None
 ) -> float:
-    """Return the share of the labelled documents that are predicted right: with several labels, all of them.
+    """Return the share of the labelled documents whose prediction is right: with several labels, all of them.
 
-    `predicted` has the shape (documents,), or (documents, classes) if a document may have several of the model's
-    `classes`. -1 is a label only if it is one of the classes.
+    `predicted` has the shape (documents,) or (documents, classes). -1 is a label only if it is one of the `classes`.
     """
     values = _normalised(y, classes)
     check_consistent_length(values, predicted)
@@ -245,11 +242,7 @@ def _minus_one_as_none(value: Any) -> Any:
         return None if value == -1 else value
     if isinstance(value, _SEVERAL):
         return type(value)(map(_minus_one_as_none, value))
-    return None if _is_number(value) and value == -1 else value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Number | np.bool_)
+    return None if isinstance(value, _NUMBER) and value == -1 else value
 
 
 def _is_matrix(values: list[Any]) -> bool:
@@ -260,7 +253,7 @@ def _is_matrix(values: list[Any]) -> bool:
         len({len(row) for row in rows}) == 1
         and len(rows[0]) > 1
         and all(isinstance(value, list) or _minus_one_as_none(value) is None for value in values)
-        and all(cell is None or (_is_number(cell) and cell in (-1, 0, 1)) for cell in cells)
+        and all(cell is None or (isinstance(cell, _NUMBER) and cell in (-1, 0, 1)) for cell in cells)
     )
 
 
@@ -299,7 +292,7 @@ def _read_single(values: list[Any]) -> tuple[Mask, npt.NDArray[Any]]:
 
 def _of_one_kind(labels: list[Any]) -> npt.NDArray[Any]:
     """Return labels as an array of strings or of numbers."""
-    kind = str if labels and isinstance(labels[0], str) else (Number, np.bool_)
+    kind = str if labels and isinstance(labels[0], str) else _NUMBER
     other = [label for label in labels if not isinstance(label, kind)]
     if other:
         raise InputError(

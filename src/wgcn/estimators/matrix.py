@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,6 @@ from wgcn.checks import check_numbers
 from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.estimators.labels import (
-    Labels,
     check_class_weight,
     checked_weights,
     class_weighted,
@@ -31,31 +29,14 @@ from wgcn.inference.scorer import Scorer
 from wgcn.linear.model import LinearSettings
 from wgcn.linear.training import LinearTask, LinearTraining, train_linear
 from wgcn.linear.tuning import Tuned, Tuning
-from wgcn.network.settings import Callback
 from wgcn.progress import shown
 from wgcn.text.vocabulary import Vocabulary
 
-__all__ = ["MatrixClassifier", "TrainingData", "WGCNClassifier"]
-
-
-class TrainingData(NamedTuple):
-    """What a classifier is trained on, checked."""
-
-    terms: csr_array  # (labelled documents, features)
-    labels: Labels
-    weight: npt.NDArray[np.float64]  # (labelled documents,)
-    unlabelled: csr_array  # (unlabelled documents, features)
-    class_prior: npt.NDArray[np.float64] | None  # (classes,)
-    word_vectors: npt.NDArray[Any] | None  # (features, values)
-    callbacks: Sequence[Callback]
+__all__ = ["MatrixClassifier", "WGCNClassifier"]
 
 
 class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
-    """What the estimators for document-term matrices have in common: input, word graph, prediction.
-
-    A subclass has the parameters `top_k`, `class_weight` and `class_prior`, and sets `scorer_`, `history_`, `tuned_`,
-    `held_out_accuracy_` and `n_held_out_` in `_train`.
-    """
+    """What the estimators for document-term matrices have in common; their `fit` sets the attributes below."""
 
     scorer_: Scorer
     history_: list[dict[str, Any]]
@@ -81,11 +62,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def _check_settings(self) -> None:
         """Raise an InputError if a parameter of the model itself cannot be used."""
 
-    @abstractmethod
-    def _train(self, data: TrainingData) -> None:
-        """Train on checked data and the word graph."""
-
-    def _fit(
+    def _task(
         self,
         X: Any,
         y: Any,
@@ -94,8 +71,8 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         document_graph: csr_array | None,
         unlabeled: csr_array | None = None,
         word_vectors: npt.NDArray[Any] | None = None,
-        callbacks: Sequence[Callback] = (),
-    ) -> Self:
+    ) -> LinearTask:
+        """Return what to train on, checked, with the word graph."""
         terms = self._rows(X, reset=True)
         self.check_parameters()
         labels = read_labels(y)
@@ -104,48 +81,38 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         if unlabeled is not None and unlabeled.shape[1] != terms.shape[1]:
             raise InputError(f"unlabeled has {unlabeled.shape[1]:,} columns, but X has {terms.shape[1]:,}.")
         vectors = None if word_vectors is None else _checked_vectors(word_vectors, terms.shape[1])
-        class_prior = read_class_prior(self.class_prior, labels)
+        prior = read_class_prior(self.class_prior, labels)
         own_weight = class_weighted(weight[labels.labelled], self.class_weight, labels)
-        self.word_graph_ = self._graph(terms, weight, word_graph, document_graph)
+        if word_graph is None:
+            names, rules = getattr(self, "feature_names_in_", None), EdgeRules(top_k=self.top_k)
+            vocabulary = Vocabulary([f"x{i}" for i in range(terms.shape[1])] if names is None else names.tolist())
+            if document_graph is not None:
+                word_graph = WordGraph.from_citations(terms, document_graph, vocabulary, rules=rules)
+            else:  # a document of weight 2 counts as if it were there twice
+                weighted = csr_array(diags_array(np.sqrt(weight).astype(terms.dtype)) @ terms)
+                word_graph = WordGraph.from_documents(weighted, vocabulary, weight="cosine", rules=rules)
+        elif word_graph.adjacency.shape[0] != terms.shape[1]:
+            raise InputError(
+                f"X has {terms.shape[1]:,} features but the word graph has {word_graph.adjacency.shape[0]:,} words: "
+                "the columns of X must be the words of the graph, in its order."
+            )
+        self.word_graph_ = word_graph
         others = terms[~labels.labelled]
         if unlabeled is not None:
             others = csr_array(vstack([others, csr_array(unlabeled).astype(terms.dtype, copy=False)]))
-        self.tuned_ = None
-        own = terms[labels.labelled]
-        self._train(TrainingData(own, labels, own_weight, others, class_prior, vectors, callbacks))
-        self.n_iter_ = max(len(self.history_), 1)
-        self.classes_ = labels.classes
-        self.n_labelled_ = int(labels.labelled.sum())
-        return self
-
-    def _graph(
-        self,
-        terms: csr_array,
-        weight: npt.NDArray[np.float64],
-        word_graph: WordGraph | None,
-        document_graph: csr_array | None,
-    ) -> WordGraph:
-        n_words = terms.shape[1]
-        if word_graph is not None:
-            if word_graph.adjacency.shape[0] != n_words:
-                raise InputError(
-                    f"X has {n_words:,} features but the word graph has {word_graph.adjacency.shape[0]:,} words: the "
-                    "columns of X must be the words of the graph, in its order."
-                )
-            return word_graph
-        names = getattr(self, "feature_names_in_", None)
-        vocabulary = Vocabulary([f"x{i}" for i in range(n_words)] if names is None else names.tolist())
-        rules = EdgeRules(top_k=self.top_k)
-        if document_graph is not None:
-            return WordGraph.from_citations(terms, document_graph, vocabulary, rules=rules)
-        # A document of weight 2 counts as if it were there twice.
-        weighted = csr_array(diags_array(np.sqrt(weight).astype(terms.dtype)) @ terms)
-        return WordGraph.from_documents(weighted, vocabulary, weight="cosine", rules=rules)
+        self.classes_, self.n_labelled_, self.tuned_ = labels.classes, int(labels.labelled.sum()), None
+        own, graph = terms[labels.labelled], self.word_graph_.adjacency
+        return LinearTask(own, labels.targets, labels.multilabel, own_weight, others, graph, vectors, prior)
 
     @property
     def word_embeddings_(self) -> npt.NDArray[Any]:
         """H_vm of eq. 5, one row per word."""
         return self.scorer_.word_embeddings
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of iterations or epochs."""
+        return max(len(self.history_), 1)
 
     def _rows(self, X: Any, reset: bool = False) -> csr_array:
         types = [np.float32, np.float64]
@@ -201,6 +168,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         return tags
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class WGCNClassifier(MatrixClassifier):
     """Word grounded graph convolutional network for document-term matrices, made linear.
 
@@ -210,12 +178,8 @@ class WGCNClassifier(MatrixClassifier):
 
     Parameters
     ----------
-    alpha : float, default=0.5
-        Weight of the word graph beside the words themselves; 0 leaves the graph out.
-    naive_bayes : float, default=0.5
-        How much less words are penalised that the classes use differently, from 0 to 1.
-    C : float, default=0.5
-        Weight of the loss beside the L2 penalty: larger fits the training documents closer.
+    alpha, naive_bayes, C, class_weight, class_prior, tune, n_jobs
+        As in `WGCNTextClassifier`.
     teacher : float, default=2.0
         Weight of what unlabelled documents teach, times their share of all documents; 0 for no teacher. Multi-label
         models have none.
@@ -224,32 +188,16 @@ class WGCNClassifier(MatrixClassifier):
         gave and does without the teacher; 0 leaves it out. Not for multi-label models.
     top_k : int or None, default=100
         For a graph that is made from X: number of edges that a word keeps.
-    class_weight : dict, "balanced" or None, default=None
-    class_prior : dict, "uniform" or None, default=None
-        Shares of the classes among the documents to be predicted and the unlabelled ones, if they are other than among
-        the labels. Scores are shifted by the logarithms of the shares. Not for multi-label models.
-    tune : bool or Tuning, default=False
-        Whether to choose alpha, naive_bayes, C and, with unlabelled documents, teacher by cross-validation, beginning
-        with the values given. A `wgcn.linear.tuning.Tuning` says how long.
-    n_jobs : int or None, default=None
-        Number of threads; None or -1 for one per core, -2 for one less, and so on.
     random_state : int, RandomState or None, default=0
         Chooses the held-out documents and the folds of `tune`.
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,)
-    word_graph_ : WordGraph
-        A_vv.
-    word_embeddings_ : array of shape (n_features, n_classes)
-        H_vm of eq. 5.
-    history_ : list of dict
-        Objective after each iteration of the final fit.
+    classes_, word_graph_, word_embeddings_, history_, tuned_
+        As in `WGCNTextClassifier`.
     held_out_accuracy_ : float or None
         Share of held-out documents that a first fit, or with few labels the teacher, got right (multi-label: wholly
         right).
-    tuned_ : Tuned or None
-        What `tune` chose, and why.
     n_iter_ : int
     n_features_in_ : int
 
@@ -263,32 +211,17 @@ class WGCNClassifier(MatrixClassifier):
     ['drink', 'drive']
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.5,
-        naive_bayes: float = 0.5,
-        C: float = 0.5,
-        teacher: float = 2.0,
-        self_training: float = 0.3,
-        top_k: int | None = 100,
-        class_weight: dict[Any, float] | str | None = None,
-        class_prior: dict[Any, float] | Literal["uniform"] | None = None,
-        tune: bool | Tuning = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.naive_bayes = naive_bayes
-        self.C = C
-        self.teacher = teacher
-        self.self_training = self_training
-        self.top_k = top_k
-        self.class_weight = class_weight
-        self.class_prior = class_prior
-        self.tune = tune
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    alpha: float = 0.5
+    naive_bayes: float = 0.5
+    C: float = 0.5
+    teacher: float = 2.0
+    self_training: float = 0.3
+    top_k: int | None = 100
+    class_weight: dict[Any, float] | str | None = None
+    class_prior: dict[Any, float] | Literal["uniform"] | None = None
+    tune: bool | Tuning = False
+    n_jobs: int | None = None
+    random_state: Any = 0
 
     def fit(
         self,
@@ -325,13 +258,13 @@ class WGCNClassifier(MatrixClassifier):
             documents are unlabelled.
         verbose : bool, default=False
             Whether to print the stages of the work with the seconds that each took.
-
-        Returns
-        -------
-        self
         """
         with shown(verbose):
-            return self._fit(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors)
+            task = self._task(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors)
+            trained = train_linear(task, self._training())
+        self.scorer_, self.history_, self.tuned_ = trained.scorer, trained.history, trained.tuned
+        self.held_out_accuracy_, self.n_held_out_ = trained.held_out_accuracy, trained.n_held_out
+        return self
 
     def _check_settings(self) -> None:
         check_numbers(self, real=["alpha", "naive_bayes", "C", "teacher", "self_training"])
@@ -352,14 +285,6 @@ class WGCNClassifier(MatrixClassifier):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-
-    def _train(self, data: TrainingData) -> None:
-        targets, multilabel = data.labels.targets, data.labels.multilabel
-        graph, vectors = self.word_graph_.adjacency, data.word_vectors
-        task = LinearTask(data.terms, targets, multilabel, data.weight, data.unlabelled, graph, vectors)
-        trained = train_linear(task, replace(self._training(), class_prior=data.class_prior))
-        self.scorer_, self.history_, self.tuned_ = trained.scorer, trained.history, trained.tuned
-        self.held_out_accuracy_, self.n_held_out_ = trained.held_out_accuracy, trained.n_held_out
 
 
 def _checked_vectors(given: Any, n_words: int) -> npt.NDArray[Any]:

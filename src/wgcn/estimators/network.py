@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,48 +14,26 @@ from scipy.sparse import csr_array
 
 from wgcn.cores import find_device
 from wgcn.errors import InputError, InterruptWarning, needs
-from wgcn.estimators.matrix import MatrixClassifier, TrainingData
+from wgcn.estimators.matrix import MatrixClassifier
 from wgcn.graph import WordGraph
 from wgcn.inference.folder import check_target
 from wgcn.inference.scorer import Scorer
-from wgcn.network.settings import Callback, NetworkSettings, TrainedNetwork, TrainingSettings
+from wgcn.network.settings import Callback, NetworkSettings, TrainingSettings
 
 __all__ = ["WGCNNetworkClassifier"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class WGCNNetworkClassifier(MatrixClassifier):
     """The paper's word grounded graph convolutional network (eq. 5 to 7). Needs torch.
 
     Parameters
     ----------
-    hidden : int, default=250
-        Hidden size.
-    order : int, default=1
-        n, how often the graph is applied.
-    word_activation : bool, default=False
-        Whether there is a ReLU on the words too, as in eq. 5; the paper's published code has none.
-    residual : float, default=0.0
-        Weight of the words themselves beside the graph.
-    word_dropout, document_dropout : float, default=0.6
-    centred : bool, default=False
-        Whether to take away what the graph gives to all documents alike: see `wgcn.network.settings`.
-    learning_rate : float, default=0.018
-    weight_decay : float, default=0.0
-    max_epochs : int, default=800
-    patience : int, default=10
-    stopping : {"best", "mean"}, default="best"
-        When training ends, and which weights are kept: see `wgcn.network.settings`.
-    label_smoothing : float, default=0.0
-    validation_fraction : float, default=0.1
-        Share of the labelled documents that decide when to stop.
-    refit : bool, default=False
-        Whether to train once more on all documents.
-    n_models : int, default=1
-        Networks whose logits are averaged.
-    top_k : int or None, default=100
-        For a graph that is made from X: number of edges that a word keeps.
-    class_weight : dict, "balanced" or None, default=None
-    class_prior : dict, "uniform" or None, default=None
+    hidden, order, word_activation, residual, word_dropout, document_dropout, centred
+        Options of the network: see `wgcn.network.module.WGCN`, and `NetworkSettings` in `wgcn.network.settings`.
+    learning_rate, weight_decay, max_epochs, patience, stopping, label_smoothing, validation_fraction, refit, n_models
+        Options of the training: see `wgcn.network.settings.TrainingSettings`.
+    top_k, class_weight, class_prior
         As in `WGCNClassifier`.
     checkpoint : path or None, default=None
         File in which the state of the training is kept.
@@ -64,12 +42,12 @@ class WGCNNetworkClassifier(MatrixClassifier):
     device : str, default="auto"
         "cpu", "cuda", or "auto" for a GPU where there is one.
     random_state : int, default=0
+        Decides the split, the first weights and the dropout.
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,)
-    word_graph_ : WordGraph
-        A_vv.
+    classes_, word_graph_, n_iter_, n_features_in_
+        As in `WGCNClassifier`.
     word_embeddings_ : array of shape (n_features, hidden)
         H_vm of eq. 5.
     history_ : list of dict
@@ -78,8 +56,6 @@ class WGCNNetworkClassifier(MatrixClassifier):
         Share of the validation documents that the weights which were kept got right.
     interrupted_ : bool
         Whether Ctrl-C ended the training; what was learnt until then is kept.
-    n_iter_ : int
-    n_features_in_ : int
 
     Examples
     --------
@@ -90,56 +66,29 @@ class WGCNNetworkClassifier(MatrixClassifier):
     ['drink']
     """
 
-    def __init__(
-        self,
-        *,
-        hidden: int = 250,
-        order: int = 1,
-        word_activation: bool = False,
-        residual: float = 0.0,
-        word_dropout: float = 0.6,
-        document_dropout: float = 0.6,
-        centred: bool = False,
-        learning_rate: float = 0.018,
-        weight_decay: float = 0.0,
-        max_epochs: int = 800,
-        patience: int = 10,
-        stopping: Literal["best", "mean"] = "best",
-        label_smoothing: float = 0.0,
-        validation_fraction: float = 0.1,
-        refit: bool = False,
-        n_models: int = 1,
-        top_k: int | None = 100,
-        class_weight: dict[Any, float] | str | None = None,
-        class_prior: dict[Any, float] | Literal["uniform"] | None = None,
-        checkpoint: str | Path | None = None,
-        resume: bool = False,
-        device: str = "auto",
-        random_state: int = 0,
-    ) -> None:
-        self.hidden = hidden
-        self.order = order
-        self.word_activation = word_activation
-        self.residual = residual
-        self.word_dropout = word_dropout
-        self.document_dropout = document_dropout
-        self.centred = centred
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.max_epochs = max_epochs
-        self.patience = patience
-        self.stopping = stopping
-        self.label_smoothing = label_smoothing
-        self.validation_fraction = validation_fraction
-        self.refit = refit
-        self.n_models = n_models
-        self.top_k = top_k
-        self.class_weight = class_weight
-        self.class_prior = class_prior
-        self.checkpoint = checkpoint
-        self.resume = resume
-        self.device = device
-        self.random_state = random_state
+    hidden: int = 250
+    order: int = 1
+    word_activation: bool = False
+    residual: float = 0.0
+    word_dropout: float = 0.6
+    document_dropout: float = 0.6
+    centred: bool = False
+    learning_rate: float = 0.018
+    weight_decay: float = 0.0
+    max_epochs: int = 800
+    patience: int = 10
+    stopping: Literal["best", "mean"] = "best"
+    label_smoothing: float = 0.0
+    validation_fraction: float = 0.1
+    refit: bool = False
+    n_models: int = 1
+    top_k: int | None = 100
+    class_weight: dict[Any, float] | str | None = None
+    class_prior: dict[Any, float] | Literal["uniform"] | None = None
+    checkpoint: str | Path | None = None
+    resume: bool = False
+    device: str = "auto"
+    random_state: int = 0
 
     def fit(
         self,
@@ -155,11 +104,38 @@ class WGCNNetworkClassifier(MatrixClassifier):
 
         Unlabelled documents only shape a graph that is made from X.
         """
-        return self._fit(X, y, sample_weight, word_graph, document_graph, callbacks=callbacks)
+        task = self._task(X, y, sample_weight, word_graph, document_graph)
+        with needs("The network"):
+            from wgcn.network.training import Training
+        targets = task.targets if task.multilabel else task.codes
+        training = Training(task.adjacency, task.terms, targets, task.weight, *self._settings())
+        trained = training.train(callbacks, self.checkpoint, self.resume)
+        prior = np.average(task.targets, axis=0, weights=task.weight).astype(np.float32)
+        weights = (trained.word_table, trained.class_weights, trained.bias)
+        scorer = Scorer(*weights, prior, multilabel=task.multilabel)
+        self.scorer_ = scorer if task.class_prior is None else scorer.with_prior(task.class_prior)
+        self.history_, self.interrupted_ = [record._asdict() for record in trained.records], trained.interrupted
+        if self.interrupted_:
+            advice = "Give a checkpoint, and later resume=True, to be able to go on from there."
+            if self.checkpoint is not None:
+                advice = f"Fit again with resume=True to go on from {self.checkpoint}."
+            warnings.warn(
+                f"The training of the network was interrupted after {len(self.history_):,} epochs; the best network so "
+                f"far is kept. {advice}",
+                InterruptWarning,
+                stacklevel=2,
+            )
+        validated = [record for record in self.history_ if record["validation_loss"] is not None]
+        if self.stopping == "mean":
+            validated = validated[-1:]  # the last weights are kept
+        best = min(validated, key=lambda record: float(record["validation_loss"]), default=None)
+        self.held_out_accuracy_ = None if best is None else best["validation_accuracy"]
+        self.n_held_out_ = trained.n_held_out
+        return self
 
     def _check_settings(self) -> None:
-        _, training = self._settings()
-        find_device(training.device)
+        self._settings()
+        find_device(self.device)
         if self.checkpoint is not None:
             check_target(self.checkpoint)
         elif self.resume:
@@ -172,45 +148,3 @@ class WGCNNetworkClassifier(MatrixClassifier):
             for kind in (NetworkSettings, TrainingSettings)
         )
         return NetworkSettings(**network), TrainingSettings(**training)
-
-    def _train(self, data: TrainingData) -> None:
-        with needs("The network"):
-            from wgcn.network.training import train
-        network, training = self._settings()
-        targets = data.labels.targets
-        trained = train(
-            self.word_graph_.adjacency,
-            data.terms,
-            targets if data.labels.multilabel else targets.argmax(axis=1),
-            network=network,
-            settings=training,
-            sample_weight=data.weight,
-            callbacks=data.callbacks,
-            checkpoint=self.checkpoint,
-            resume=self.resume,
-        )
-        prior = np.average(targets, axis=0, weights=data.weight).astype(np.float32)
-        weights = (trained.word_table, trained.class_weights, trained.bias)
-        scorer = Scorer(*weights, prior, multilabel=data.labels.multilabel)
-        self.scorer_ = scorer if data.class_prior is None else scorer.with_prior(data.class_prior)
-        self._keep_history(trained)
-
-    def _keep_history(self, trained: TrainedNetwork) -> None:
-        self.history_ = [record._asdict() for record in trained.records]
-        self.interrupted_ = trained.interrupted
-        if self.interrupted_:
-            advice = "Give a checkpoint, and later resume=True, to be able to go on from there."
-            if self.checkpoint is not None:
-                advice = f"Fit again with resume=True to go on from {self.checkpoint}."
-            warnings.warn(
-                f"The training of the network was interrupted after {len(self.history_):,} epochs; the best network so "
-                f"far is kept. {advice}",
-                InterruptWarning,
-                stacklevel=5,
-            )
-        validated = [record for record in self.history_ if record["validation_loss"] is not None]
-        if self.stopping == "mean":
-            validated = validated[-1:]  # the last weights are kept
-        best = min(validated, key=lambda record: float(record["validation_loss"]), default=None)
-        self.held_out_accuracy_ = None if best is None else best["validation_accuracy"]
-        self.n_held_out_ = trained.n_held_out

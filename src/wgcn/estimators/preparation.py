@@ -155,9 +155,8 @@ class Prepared:
 
     def word_vectors(self, given: Mapping[str, npt.ArrayLike]) -> npt.NDArray[np.float32]:
         """Return vectors as a matrix of words by values; a word that has none, and an n-gram, has zeros."""
-        found = {
-            i: np.asarray(given[word], np.float32) for i, word in enumerate(self.vocabulary.words) if word in given
-        }
+        words = enumerate(self.vocabulary.words)
+        found = {i: np.asarray(given[word], np.float32) for i, word in words if word in given}
         shapes = {vector.shape for vector in found.values()}
         if len(shapes) != 1 or len(next(iter(shapes))) != 1:
             raise InputError(
@@ -165,8 +164,7 @@ class Prepared:
                 f"{'none of these words' if not found else f'the shapes {sorted(shapes)[:3]}'}."
             )
         matrix = np.zeros((len(self.vocabulary), *shapes.pop()), np.float32)
-        for i, vector in found.items():
-            matrix[i] = vector
+        matrix[list(found)] = list(found.values())
         return matrix
 
     def citation_graph(self, document_graph: csr_array) -> WordGraph:
@@ -178,10 +176,7 @@ class Prepared:
         return WordGraph.from_citations(terms, document_graph, vocabulary, rules=rules).among(self.vocabulary)
 
     def text_model(self, classifier: MatrixClassifier, settings: dict[str, Any], seconds: float = 0.0) -> TextModel:
-        """Return a model of texts from a classifier that was fitted to the first rows of `document_terms`.
-
-        Settings and seconds, what fitting took after the preparation, are for the model card.
-        """
+        """Return a model of texts from a classifier fitted to these; settings and seconds are for the card."""
         parts = self.model_parts(
             settings,
             n_labelled=int(classifier.n_labelled_),

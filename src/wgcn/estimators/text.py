@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sized
+from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any, Literal
 
@@ -26,9 +27,10 @@ from wgcn.text.tokenize import Tokenizer
 
 __all__ = ["WGCNTextClassifier"]
 
-_CLASSIFIER = ("alpha", "naive_bayes", "C", "class_weight", "class_prior", "tune", "n_jobs")
+Texts = Iterable[str]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     """Classify texts through a graph of their words.
 
@@ -56,10 +58,10 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     class_weight : dict, "balanced" or None, default=None
     class_prior : dict, "uniform" or None, default=None
         Shares of the classes among the texts to be predicted and the unlabelled ones, if they are other than among the
-        labels.
+        labels. Scores are shifted by the logarithms of the shares. Not for multi-label models.
     tune : bool or Tuning, default=False
-        Whether to choose alpha, naive_bayes, C and the weight of the teacher by cross-validation, beginning with the
-        values given: see `WGCNClassifier`.
+        Whether to choose alpha, naive_bayes, C and, with unlabelled texts, the weight of the teacher by
+        cross-validation, beginning with the values given. A `wgcn.linear.tuning.Tuning` says how long.
     n_jobs : int or None, default=None
         Number of threads; None or -1 for one per core, -2 for one less, and so on.
 
@@ -67,7 +69,9 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     ----------
     classes_ : array of shape (n_classes,)
     word_graph_ : WordGraph
+        A_vv.
     word_embeddings_ : array of shape (n_words, n_classes)
+        H_vm of eq. 5.
     classifier_ : WGCNClassifier
         The fitted model.
     model_ : TextModel
@@ -85,43 +89,27 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     ['drink']
     """
 
-    def __init__(
-        self,
-        *,
-        tokenizer: str | Tokenizer = "words",
-        ngram_range: tuple[int, int] = (1, 2),
-        min_count: int | None = None,
-        stop_words: Collection[str] | None = None,
-        window: int = 20,
-        alpha: float = 0.5,
-        naive_bayes: float = 0.5,
-        C: float = 0.5,
-        class_weight: dict[Any, float] | str | None = None,
-        class_prior: dict[Any, float] | Literal["uniform"] | None = None,
-        tune: bool | Tuning = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.tokenizer = tokenizer
-        self.ngram_range = ngram_range
-        self.min_count = min_count
-        self.stop_words = stop_words
-        self.window = window
-        self.alpha = alpha
-        self.naive_bayes = naive_bayes
-        self.C = C
-        self.class_weight = class_weight
-        self.class_prior = class_prior
-        self.tune = tune
-        self.n_jobs = n_jobs
+    tokenizer: str | Tokenizer = "words"
+    ngram_range: tuple[int, int] = (1, 2)
+    min_count: int | None = None
+    stop_words: Collection[str] | None = None
+    window: int = 20
+    alpha: float = 0.5
+    naive_bayes: float = 0.5
+    C: float = 0.5
+    class_weight: dict[Any, float] | str | None = None
+    class_prior: dict[Any, float] | Literal["uniform"] | None = None
+    tune: bool | Tuning = False
+    n_jobs: int | None = None
 
     def fit(
         self,
-        X: Iterable[str],
+        X: Texts,
         y: Any,
         sample_weight: npt.ArrayLike | None = None,
         *,
-        unlabeled: Iterable[str] = (),
-        background: Iterable[str] = (),
+        unlabeled: Texts = (),
+        background: Texts = (),
         document_graph: csr_array | None = None,
         vectors: Mapping[str, npt.ArrayLike] | None = None,
         verbose: bool = False,
@@ -131,12 +119,12 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         Parameters
         ----------
         X : iterable of str
-            Texts.
         y : sequence
             One label per text, None (or -1, NaN, pd.NA) for an unlabelled one; or a list of labels per text.
-        sample_weight : array of shape (n_texts,), optional
+        sample_weight, verbose
+            As in `WGCNClassifier.fit`.
         unlabeled : iterable of str, optional
-            More unlabelled texts: for vocabulary and graph, the teacher and self-training.
+            More unlabelled texts.
         background : iterable of str, optional
             Texts from elsewhere, such as a larger collection, for vocabulary, idf and word graph alone: unlike
             `unlabeled` they need not be of the classes.
@@ -145,12 +133,6 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         vectors : mapping from str to array, optional
             Vectors of words from elsewhere, such as GloVe's, for the teacher: they help where few texts are labelled.
             Prediction needs none.
-        verbose : bool, default=False
-            Whether to print the stages of the work with the seconds that each took.
-
-        Returns
-        -------
-        self
         """
         labels = read_labels(y)
         n_labels = len(labels.labelled)
@@ -194,59 +176,37 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         self._classifier().check_parameters(y)
 
     def _classifier(self) -> WGCNClassifier:
-        return WGCNClassifier(**{name: getattr(self, name) for name in _CLASSIFIER})
+        names = [field.name for field in fields(WGCNClassifier) if hasattr(self, field.name)]
+        return WGCNClassifier(**{name: getattr(self, name) for name in names})
 
     def predict(
-        self,
-        X: Iterable[str],
-        *,
-        document_graph: csr_array | None = None,
-        documents: Iterable[str] | None = None,
-        hops: int = 1,
+        self, X: Texts, *, document_graph: csr_array | None = None, documents: Texts | None = None, hops: int = 1
     ) -> npt.NDArray[Any]:
         """Return one label per text; for a multi-label model a 0/1 matrix of shape (n_texts, n_classes).
 
-        Parameters
-        ----------
-        X : iterable of str
-            Texts.
-        document_graph : csr_array, optional
-            What the texts cite: their rows of X_dv are then averaged with the rows of those, and nothing is fitted
-            again. Of shape (n_texts, n_others), entry [i, j] positive if text i cites `documents[j]`; or square, with
-            the links among all, the texts of X first. It helps most where the texts themselves are short: see
-            `wgcn.graph.citations.attach_citations`.
-        documents : iterable of str, optional
-            Texts that those of X may cite.
-        hops : int, default=1
-            Length of citation paths.
+        With `document_graph`, the rows of the texts in X_dv are averaged with the rows of what they cite, up to `hops`
+        links away; nothing is fitted again. It is of shape (n_texts, n_others), entry [i, j] positive if text i cites
+        `documents[j]`; or square, with the links among all, the texts of X first. It helps most where the texts
+        themselves are short: see `wgcn.graph.citations.attach_citations`.
         """
         return self._fitted.scorer.labels(self._scores(X, document_graph, documents, hops), self.classes_)
 
     def predict_proba(
-        self,
-        X: Iterable[str],
-        *,
-        document_graph: csr_array | None = None,
-        documents: Iterable[str] | None = None,
-        hops: int = 1,
+        self, X: Texts, *, document_graph: csr_array | None = None, documents: Texts | None = None, hops: int = 1
     ) -> npt.NDArray[np.float64]:
         """Return probabilities of shape (n_texts, n_classes); for citations see `predict`."""
         return self._fitted.scorer.probabilities(self._scores(X, document_graph, documents, hops))
 
-    def decision_function(self, X: Iterable[str]) -> npt.NDArray[Any]:
+    def decision_function(self, X: Texts) -> npt.NDArray[Any]:
         """Return scores of shape (n_texts, n_classes), or (n_texts,) for two classes."""
-        return self._fitted.scorer.margins(self._scores(X))
+        return self._fitted.scorer.margins(self._fitted.scores(checked_texts(X, "X")))
 
-    def transform(self, X: Iterable[str]) -> npt.NDArray[Any]:
+    def transform(self, X: Texts) -> npt.NDArray[Any]:
         """Return document embeddings H_dm (eq. 5) of shape (n_texts, n_classes)."""
         return self._fitted.transform(checked_texts(X, "X"))
 
     def _scores(
-        self,
-        X: Iterable[str],
-        document_graph: csr_array | None = None,
-        documents: Iterable[str] | None = None,
-        hops: int = 1,
+        self, X: Texts, document_graph: csr_array | None, documents: Texts | None, hops: int
     ) -> npt.NDArray[Any]:
         if document_graph is None:
             if documents is not None:
@@ -256,13 +216,13 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         rows = attach_citations(self._rows(checked_texts(X, "X")), document_graph, known, hops=hops)
         return self._fitted.scorer.scores_of(rows)
 
-    def _rows(self, texts: Iterable[str]) -> csr_array:
+    def _rows(self, texts: Texts) -> csr_array:
         """Return the rows of texts in X_dv."""
         terms = self._fitted.terms(texts)
         shape = (len(terms.offsets) - 1, len(self._fitted.vocabulary))
         return csr_array((terms.weights, terms.words, terms.offsets), shape=shape)
 
-    def extend(self, texts: Iterable[str], min_count: int = 2) -> WGCNTextClassifier:
+    def extend(self, texts: Texts, min_count: int = 2) -> WGCNTextClassifier:
         """Return a fitted estimator that has rows for words which training did not see: see `TextModel.extend`.
 
         This estimator stays as it is. In the new one, `model_`, `word_embeddings_` and `word_graph_` have the words of
@@ -273,7 +233,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         extended: WGCNTextClassifier = clone(self)
         return extended._keep(self.classifier_, self.word_graph_.among(model.vocabulary), model)
 
-    def score(self, X: Iterable[str], y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+    def score(self, X: Texts, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the accuracy on the labelled texts: see `WGCNClassifier.score`."""
         return labelled_accuracy(y, self.predict(X), self.classes_, sample_weight)
 

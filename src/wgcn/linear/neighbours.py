@@ -50,10 +50,7 @@ class Nearest(NamedTuple):
 
 
 def nearest_documents(positions: Floats, n_near: int, pool: ThreadPoolExecutor) -> Nearest:
-    """Return the `n_near` nearest documents of each, from rows of length 1 or 0; none at a right angle or beyond.
-
-    The threads are those of the pool: BLAS should have one, as in `wgcn.linear.space.threads`.
-    """
+    """Return the `n_near` nearest documents of each, from rows of length 1 or 0; none at a right angle or beyond."""
     n_rows, exact = len(positions), len(positions) <= _MOST_EXACT
     everything = np.arange(n_rows, dtype=np.int32)
     near = np.full((n_rows, min(n_near, n_rows - 1)), -1, np.int32)

@@ -23,7 +23,6 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from wgcn.cores import n_threads
-from wgcn.errors import InputError
 from wgcn.inference.terms import Floats
 from wgcn.linear.kernels import multiply
 
@@ -47,12 +46,8 @@ class WordSpace(NamedTuple):
         words = np.hstack([self.words, np.float32(weight) * words])
         return WordSpace(words, (*self.weights, weight), (*self.sizes, words.shape[1] - self.words.shape[1]))
 
-    def documents(self, terms: csr_array, pool: ThreadPoolExecutor | None = None) -> Floats:
-        """Return Z, one row of length 1 per document; a block in which a document has nothing is 0."""
-        return self.place(multiply(terms, self.words, pool))
-
     def place(self, rows: Floats) -> Floats:
-        """Turn X E into Z in place, and return it."""
+        """Turn X E into Z in place, and return it; a block in which a document has nothing is 0."""
         shares = np.array(self.weights, np.float32) / np.float32(np.linalg.norm(self.weights))
         for share, block in zip(shares, np.split(rows, np.cumsum(self.sizes[:-1]), axis=1), strict=True):
             lengths = np.sqrt(np.einsum("ij,ij->i", block, block))[:, None]  # without a copy of the block
@@ -81,8 +76,6 @@ def find_space(
     With a graph, half of the `n_components` columns are of each kind, and `graph_weight` is g. Without one, the space
     has the singular vectors alone, which is latent semantic analysis. Of very many documents some are taken, evenly.
     """
-    if n_components < 2:
-        raise InputError(f"n_components must be at least 2, got {n_components}.")
     n_documents, n_words = terms.shape
     if n_documents > _MOST_DOCUMENTS:
         terms = terms[np.linspace(0, n_documents - 1, _MOST_DOCUMENTS).astype(int)]
@@ -97,10 +90,8 @@ def find_space(
 
 
 def _singular_vectors(terms: csr_array, rank: int, random_state: int, pool: ThreadPoolExecutor) -> Floats:
-    """Return the first right singular vectors of X, (words, rank), by subspace iteration (Halko et al. 2011).
-
-    Written by hand because scikit-learn's runs on one thread, and takes twice the CPU time.
-    """
+    """Return the first right singular vectors of X, (words, rank), by subspace iteration (Halko et al. 2011)."""
+    # Written by hand because scikit-learn's runs on one thread, and takes twice the CPU time.
     transposed, n_columns = csr_array(terms.T), min(rank + _MORE_COLUMNS, *terms.shape)
     rows = check_random_state(random_state).normal(size=(terms.shape[0], n_columns)).astype(np.float32)
     for _ in range(_ITERATIONS):

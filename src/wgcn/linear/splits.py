@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.utils import check_random_state
 
 from wgcn.inference.terms import Floats
 
@@ -21,12 +23,9 @@ _ENOUGH_DOCUMENTS = 2000  # to judge a model by: where there are more, some fold
 _FEW_DOCUMENTS, _REPEATS = 100, 3  # with fewer than 100, the folds are drawn three times
 
 
-def held_out_mask(codes: Rows, fraction: float, random: np.random.RandomState) -> npt.NDArray[np.bool_]:
-    """Return which documents to hold out: about a share of them, but never the only document of a class.
-
-    `codes` has the class of each document; all 0 for a split that is not stratified.
-    """
-    mask, counts = np.zeros(len(codes), bool), np.bincount(codes)
+def held_out_mask(codes: Rows, fraction: float, random_state: Any) -> npt.NDArray[np.bool_]:
+    """Return which documents to hold out: about a share of them, but never the only document of a class."""
+    random, mask, counts = check_random_state(random_state), np.zeros(len(codes), bool), np.bincount(codes)
     size = min(round(fraction * len(codes)), int(np.maximum(counts - 1, 0).sum()))
     if size < max(int(np.sum(counts > 1)), 1):  # too few for one of each class that has several
         order = random.permutation(len(codes))
@@ -50,10 +49,11 @@ def folds(codes: Rows, n_folds: int, random: np.random.RandomState) -> list[Rows
         return [common[test] for _, test in splitter.split(common, codes[common])]
 
 
-def cross_validation_parts(codes: Rows, targets: Floats, random: np.random.RandomState) -> list[Rows]:
+def cross_validation_parts(codes: Rows, targets: Floats, random_state: Any) -> list[Rows]:
     """Return folds to hold out in turn, stratified by `codes`; none if half of the classes have only one document."""
     if np.mean(targets.sum(axis=0) < 2) >= 0.5:
         return []
+    random = check_random_state(random_state)
     repeats = _REPEATS if len(_in_common_classes(codes)) < _FEW_DOCUMENTS else 1
     parts = [part for _ in range(repeats) for part in folds(codes, _FOLDS, random)]
     n_parts = int(np.searchsorted(np.cumsum([len(part) for part in parts]), _ENOUGH_DOCUMENTS)) + 1

@@ -84,10 +84,9 @@ class Teacher:
         self._order, self._graph = nearest.order, nearest.graph()
 
     def teach(self, targets: Floats, labelled: Rows, class_prior: Floats | None = None) -> Taught:
-        """Spread the labels and learn from all documents.
+        """Spread the labels, of shape (labelled documents, classes), and learn from all documents.
 
-        `targets`, of shape (labelled documents, classes), are those of the documents `labelled`. `class_prior` are the
-        shares of the classes among all documents, by default those among the labels.
+        `class_prior` are the shares of the classes among all documents, by default those among the labels.
         """
         with threads(self._n_jobs) as pool:
             shares = self._spread(targets, labelled, class_prior, pool)

@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array, vstack
-from sklearn.utils import check_random_state
 
 from wgcn.checks import check_least, check_share
 from wgcn.inference.scorer import Scorer
@@ -55,8 +54,6 @@ class LinearTraining:
     tuning: Tuning | None = None  # None: the settings are used as they are
     random_state: Any = 0
     n_jobs: int | None = None
-    # Shares of the classes among the unlabelled documents and those to be predicted, if not those among the labels.
-    class_prior: npt.NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         check_least(self, 0, "teacher", "self_training")
@@ -74,6 +71,8 @@ class LinearTask:
     unlabelled: csr_array  # (unlabelled documents, words)
     adjacency: csr_array  # A_vv, (words, words)
     word_vectors: Floats | None = None  # (words, values), for the teacher
+    # Shares of the classes among the unlabelled documents and those to be predicted, if not those among the labels.
+    class_prior: npt.NDArray[np.float64] | None = None  # (classes,)
 
     @property
     def codes(self) -> Rows:
@@ -108,7 +107,8 @@ def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
     if training.tuning is not None:
         with stage("Choosing settings"):
             tuned = trainer.tune(training.tuning)
-    if trainer.calibrates_by_teacher:
+    calibrates, few = training.validation_fraction > 0, len(task.targets) < _MIN_BESIDE_TEACHER
+    if calibrates and few and trainer.teacher is not None and trainer.teacher_weight > 0:
         scorer, fits = trainer.train(trainer.rows)
         with stage("Calibrating by the teacher"):
             calibration = trainer.calibrate_by_teacher(scorer)
@@ -118,8 +118,8 @@ def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
             calibrating.detail = f"{calibration.n_documents:,} documents held out"
         scorer, fits = trainer.train(trainer.rows, start)
     scorer = replace(scorer, sharpness=calibration.sharpness)
-    if training.class_prior is not None:
-        scorer = scorer.with_prior(training.class_prior)
+    if task.class_prior is not None:
+        scorer = scorer.with_prior(task.class_prior)
     return LinearTrained(scorer, fits[-1].history, tuned, calibration.accuracy, calibration.n_documents)
 
 
@@ -149,7 +149,8 @@ class _Trainer:
         if self.teacher is not None:
             defaults["teacher"] = self.teacher_weight
         default = {name: float(value) for name, value in defaults.items()}
-        tuned = tune(self._are_right, self._folds(), self.task.weight, default, tuning)
+        parts = cross_validation_parts(self.task.codes, self.task.targets, self.training.random_state)
+        tuned = tune(self._are_right, parts, self.task.weight, default, tuning)
         self._use(tuned.settings)
         self._taught.clear()
         return tuned
@@ -158,12 +159,9 @@ class _Trainer:
         """Fit with some settings without some documents, and return for which of these the model is right."""
         self._use(values)
         rest = np.setdiff1d(self.rows, part)
-        scorer = self._scorer(self._first_fit(rest), rest)
+        known, weight = self.task.targets[rest], self.task.weight[rest]
+        scorer = self._scorer(self._fit(self.task.terms[rest], known, weight, self._teach(rest)), known, weight)
         return scorer.are_right(scorer.scores_of(self.task.terms[part]), self.task.targets[part])
-
-    def _folds(self) -> list[Rows]:
-        random = check_random_state(self.training.random_state)
-        return cross_validation_parts(self.task.codes, self.task.targets, random)
 
     def _use(self, values: Settings) -> None:
         values = dict(values)
@@ -172,16 +170,23 @@ class _Trainer:
 
     def train(self, rows: Rows, start: Sequence[Floats] = ()) -> tuple[Scorer, list[LinearFit]]:
         """Fit to labelled documents, and then to the unlabelled ones too; `start` has a warm start for each fit."""
-        starts = iter(start)
-        fits = [self._first_fit(rows, next(starts, None))]
-        scorer = self._scorer(fits[0], rows)
-        if self.training.self_training > 0 and self.unlabelled.shape[0]:
-            second, shares = self._second_fit(rows, scorer, next(starts, None))
-            fits.append(second)
-            scorer = self._scorer(second, rows)
-            if self.training.class_prior is not None:
-                scorer = replace(scorer, prior=shares)
-        return scorer, fits
+        starts, prior = iter(start), self.task.class_prior
+        known, weight = self.task.targets[rows], self.task.weight[rows]
+        fits = [self._fit(self.task.terms[rows], known, weight, self._teach(rows), next(starts, None))]
+        scorer = self._scorer(fits[0], known, weight)
+        if self.training.self_training == 0 or not self.unlabelled.shape[0]:
+            return scorer, fits
+        labelling = scorer if prior is None else scorer.with_prior(prior)
+        codes = labelling.scores_of(self.unlabelled).argmax(axis=1)
+        targets = np.vstack([known, np.eye(known.shape[1], dtype=known.dtype)[codes]])
+        # An unlabelled document weighs as much as the labelled ones of its class do on average, times self_training.
+        class_weight = (weight @ known) / np.maximum(known.sum(axis=0), 1)
+        weights = np.concatenate([weight, self.training.self_training * class_weight[codes]])
+        terms = csr_array(vstack([self.task.terms[rows], self.unlabelled]))
+        fits.append(self._fit(terms, targets, weights, None, next(starts, None)))
+        # Scores can be shifted to a prior only from the shares that the fit has seen.
+        shares = (known, weight) if prior is None else (targets, weights)
+        return self._scorer(fits[1], *shares), fits
 
     def calibrate_by_holding_out(self) -> tuple[Calibration, list[Floats]]:
         """Train without a part of the labelled documents; return warm starts of the final fits too.
@@ -192,7 +197,7 @@ class _Trainer:
         task, fraction = self.task, self.training.validation_fraction
         if len(task.targets) < _MIN_TO_HOLD_OUT:
             fraction = 0
-        held_out = held_out_mask(task.codes, fraction, check_random_state(self.training.random_state))
+        held_out = held_out_mask(task.codes, fraction, self.training.random_state)
         if not held_out.any():
             return Calibration(), []
         rows, settings = np.flatnonzero(~held_out), self.settings
@@ -200,29 +205,14 @@ class _Trainer:
         scorer, fits = self.train(rows)
         self.settings = settings
         calibration = calibrate(scorer, scorer.scores_of(task.terms[held_out]), task.targets[held_out])
-        return calibration, [self._with_zeros(fit.dual, rows) for fit in fits]
-
-    def _with_zeros(self, dual: Floats, rows: Rows) -> Floats:
-        """Return the dual of a fit to some of the labelled documents, and all others, as one to all documents."""
-        n_more = len(self.rows) - len(rows)
-        full = np.zeros((len(dual) + n_more, dual.shape[1]), dual.dtype)
-        full[rows], full[len(self.rows) :] = dual[: len(rows)], dual[len(rows) :]
-        return full
-
-    @property
-    def calibrates_by_teacher(self) -> bool:
-        """Whether there is a teacher, and labels are few."""
-        few = len(self.task.targets) < _MIN_BESIDE_TEACHER
-        return few and self.training.validation_fraction > 0 and self.teacher is not None and self.teacher_weight > 0
+        left_out = np.flatnonzero(held_out)  # their dual is 0
+        return calibration, [np.insert(fit.dual, left_out - np.arange(len(left_out)), 0, axis=0) for fit in fits]
 
     def calibrate_by_teacher(self, scorer: Scorer) -> Calibration:
-        """Cross-validate the teacher alone, which learns in a fraction of a second.
-
-        Its scores are of another size than those of the scorer: the ratio is that of their standard deviations around
-        the mean of a document, over the unlabelled documents.
-        """
+        """Cross-validate the teacher alone, whose scores are brought to the scorer's size on unlabelled documents."""
         assert self.teacher is not None
-        targets, parts, scores = self.task.targets, self._folds(), []
+        targets, scores = self.task.targets, []
+        parts = cross_validation_parts(self.task.codes, targets, self.training.random_state)
         if not parts:
             return Calibration()
         for part in parts:
@@ -235,37 +225,19 @@ class _Trainer:
         ratio = taught / own if own > 0 and taught > 0 else 1.0
         return found._replace(sharpness=found.sharpness * ratio)
 
-    def _first_fit(self, rows: Rows, start: Floats | None = None) -> LinearFit:
-        task = self.task
-        return self._fit(task.terms[rows], task.targets[rows], task.weight[rows], self._teach(rows), start)
-
-    def _second_fit(self, rows: Rows, scorer: Scorer, start: Floats | None) -> tuple[LinearFit, Floats]:
-        """Return the fit to all documents, with the scorer's labels, and the shares of the classes in it."""
-        known, weight = self.task.targets[rows], self.task.weight[rows]
-        if self.training.class_prior is not None:
-            scorer = scorer.with_prior(self.training.class_prior)
-        codes = scorer.scores_of(self.unlabelled).argmax(axis=1)
-        targets = np.vstack([known, np.eye(known.shape[1], dtype=known.dtype)[codes]])
-        # An unlabelled document weighs as much as the labelled ones of its class do on average, times self_training.
-        class_weight = (weight @ known) / np.maximum(known.sum(axis=0), 1)
-        weight = np.concatenate([weight, self.training.self_training * class_weight[codes]])
-        shares = np.average(targets, axis=0, weights=weight).astype(self.task.terms.dtype)
-        terms = csr_array(vstack([self.task.terms[rows], self.unlabelled]))
-        return self._fit(terms, targets, weight, None, start), shares
-
     def _teach(self, rows: Rows) -> Taught | None:
         """Return the weighted scores of the teacher, with as many columns as are fitted."""
         if self.teacher is None or self.teacher_weight == 0:
             return None
         key = rows.tobytes()
         if key not in self._taught:
-            self._taught[key] = self.teacher.teach(self.task.targets[rows], rows, self.training.class_prior)
+            self._taught[key] = self.teacher.teach(self.task.targets[rows], rows, self.task.class_prior)
         weight = np.float32(self.teacher_weight * self.unlabelled_share)
         words, bias = (weight * part for part in self._taught[key])
         return Taught(words[:, 1:], bias[1:]) if self.binary else Taught(words, bias)
 
     def _fit(
-        self, terms: csr_array, targets: Floats, weight: Floats, taught: Taught | None, start: Floats | None
+        self, terms: csr_array, targets: Floats, weight: Floats, taught: Taught | None, start: Floats | None = None
     ) -> LinearFit:
         n, n_unlabelled = terms.shape[0], max(terms.shape[0] - len(self.rows), 0)
         with stage("Self-training" if n_unlabelled else "Fitting", f"{n:,} documents"):
@@ -281,19 +253,19 @@ class _Trainer:
                 n_jobs=self.training.n_jobs,
             )
 
-    def _scorer(self, fitted: LinearFit, rows: Rows) -> Scorer:
+    def _scorer(self, fitted: LinearFit, targets: Floats, weight: Floats) -> Scorer:
         table, bias = fitted.word_embeddings, fitted.bias
         if self.binary:
             table, bias = np.hstack([-table, table]), np.concatenate([-bias, bias])
-        prior = np.average(self.task.targets[rows], axis=0, weights=self.task.weight[rows])
+        prior = np.average(targets, axis=0, weights=weight)
         return Scorer(table, None, bias, prior.astype(self.task.terms.dtype), _SHARPNESS, self.task.multilabel)
 
 
 def calibrate(scorer: Scorer, scores: Floats, targets: Floats, n_documents: int | None = None) -> Calibration:
     """Find the factor of scores that makes held-out documents, and the factor itself, as likely as possible.
 
-    `scorer` turns scores into probabilities; its own factor is the centre of the prior. `scores` and `targets` are of
-    shape (documents, classes). `n_documents` is the number of different documents, if some occur several times.
+    The factor of `scorer` is the centre of the prior. `scores` and `targets` are of shape (documents, classes).
+    `n_documents` is the number of different documents, if some occur several times.
     """
     n_documents = len(scores) if n_documents is None else n_documents
     centre = float(np.log(scorer.sharpness))

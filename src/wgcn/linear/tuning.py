@@ -7,8 +7,6 @@ Candidates are judged on the same held-out documents, fold by fold. One that is 
 given up, so that a bad one costs a fit or two. In the end the best replaces the default only if it is two standard
 errors ahead: the luckiest of many candidates is rarely the best. As in McNemar's test, the standard error of a
 difference is that of two equally good models, and counts only the documents on which they differ.
-
-Nothing is drawn at random but the folds.
 """
 
 from __future__ import annotations
@@ -90,7 +88,7 @@ def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings,
         if judged is None:
             break
         n_done += 1
-        trial = Trial(n_done, tuning.trials, settings, race.accuracy(judged), race.accuracy(race.best))
+        trial = Trial(n_done, tuning.trials, settings, race.gain(judged)[0], race.gain(race.best)[0])
         for callback in tuning.callbacks:
             callback(trial)
     if n_done < min(tuning.trials, 2):
@@ -102,7 +100,7 @@ def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings,
         return Tuned(default, None, None, 0, time.perf_counter() - started)
     ahead, error = race.gain(race.best, race.default)
     chosen = race.best if ahead > _REPLACE_DEFAULT * error else race.default
-    accuracies = race.accuracy(chosen), race.accuracy(race.default)
+    accuracies = race.gain(chosen)[0], race.gain(race.default)[0]
     return Tuned(chosen.settings, *accuracies, n_done, time.perf_counter() - started)
 
 
@@ -121,12 +119,8 @@ class _Race:
         self.default = self.best = _Judged(default, [])
 
     def judge(self, settings: Settings, deadline: float) -> _Judged | None:
-        """Judge a candidate until it falls behind the best; None if time is over first.
-
-        The default comes first and is judged by one fold; the best is judged by a further one only when a candidate
-        gets that far.
-        """
-        first = not self.default.right
+        """Judge a candidate until it falls behind the best; None if time is over first."""
+        first = not self.default.right  # it is judged by one fold, and by others when a candidate gets that far
         judged = self.default if first else _Judged(settings, [])
         gain = 0.0
         for place, part in enumerate(self._parts[:1] if first else self._parts):
@@ -143,25 +137,16 @@ class _Race:
             self.best = judged
         return judged
 
-    def gain(self, one: _Judged, other: _Judged) -> tuple[float, float]:
-        """Return the difference of two accuracies on the folds that both were judged by, and its standard error."""
-        pairs = zip(one.right, other.right, strict=False)
-        difference, weight = self._by_document([right - before for right, before in pairs])
-        total = max(float(weight.sum()), 1e-12)
-        return float(weight @ difference) / total, float(np.linalg.norm(weight * difference)) / total
-
-    def accuracy(self, judged: _Judged) -> float:
-        """Return the weighted share of documents the settings were right about."""
-        right, weight = self._by_document(judged.right)
-        return float(weight @ right) / max(float(weight.sum()), 1e-12)
-
-    def _by_document(self, values: Sequence[Floats]) -> tuple[Floats, Floats]:
-        """Return the mean of each document over the folds it was in, and its weight: 0 if it was in none."""
+    def gain(self, one: _Judged, other: _Judged | None = None) -> tuple[float, float]:
+        """Return an accuracy, or the difference of two on the folds of both, and the standard error of this."""
+        others = [0.0] * len(one.right) if other is None else other.right
         total, times = np.zeros(len(self._weight)), np.zeros(len(self._weight))
-        for part, value in zip(self._parts, values, strict=False):
-            total[part] += value
+        for part, right, before in zip(self._parts, one.right, others, strict=False):
+            total[part] += right - before
             times[part] += 1
-        return total / np.maximum(times, 1), np.where(times > 0, self._weight, 0.0)
+        mean, weight = total / np.maximum(times, 1), np.where(times > 0, self._weight, 0.0)
+        whole = max(float(weight.sum()), 1e-12)
+        return float(weight @ mean) / whole, float(np.linalg.norm(weight * mean)) / whole
 
 
 def _candidates(race: _Race) -> Iterator[Settings]:
@@ -169,9 +154,8 @@ def _candidates(race: _Race) -> Iterator[Settings]:
     default = race.default.settings
     factors = {"C": [default["C"] * factor for factor in _C_FACTORS]} if "C" in default else {}
     grid = {name: sorted({*(_GRID | factors)[name], value}) for name, value in default.items()}
-    tried = [default]
-    yield default
-    for settings in _moved(default, grid, 2):
+    tried: list[Settings] = []
+    for settings in (default, *_moved(default, grid, 2)):
         tried.append(settings)
         yield settings
     while new := [settings for settings in _moved(race.best.settings, grid, 1) if settings not in tried]:

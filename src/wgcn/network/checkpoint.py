@@ -53,33 +53,29 @@ class Checkpoint:
         if not self.path.exists():
             return
         try:
-            self._restore(training)
+            with safe_open(self.path, framework="numpy") as file:
+                header = file.metadata() or {}
+                arrays: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            state = json.loads(header["state"])
+            if header["digest"] != digest(header["state"], arrays) or state["format"] != _FORMAT:
+                raise ValueError("its contents do not match their digest, or it has another format")
+            if state["fingerprint"] != self.fingerprint:
+                raise InputError(
+                    f"{self.path} was written by a training with other data, settings or device. Give those again, or "
+                    "train without resume."
+                )
+            _require(state.keys() == {"format", "fingerprint", "records"}, "its fields")
+            run = training.begin(_replay(training, state["records"]))
+            n_networks = run.progress.number + run.progress.refit
+            _check_tensors(arrays, run, n_networks)
+            training.networks = [tuple(arrays[f"done.{i}.{part}"] for part in _PARTS) for i in range(n_networks)]
+            run.load_tensors({name[4:]: torch.from_numpy(arrays[name]) for name in arrays if name.startswith("run.")})
         except InputError:
             raise
         except Exception as error:  # there is no end of ways to damage a file, and one answer to all of them
             raise StoreError(
                 f"{self.path} is damaged or no checkpoint: {error}. Delete it, or train without resume."
             ) from error
-
-    def _restore(self, training: Training) -> None:
-        with safe_open(self.path, framework="numpy") as file:
-            header = file.metadata() or {}
-            arrays: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        state = json.loads(header["state"])
-        if header["digest"] != digest(header["state"], arrays) or state["format"] != _FORMAT:
-            raise ValueError("its contents do not match their digest, or it has another format")
-        if state["fingerprint"] != self.fingerprint:
-            raise InputError(
-                f"{self.path} was written by a training with other data, settings or device. Give those again, or "
-                "train without resume."
-            )
-        _require(state.keys() == {"format", "fingerprint", "records"}, "its fields")
-        run = training.begin(_replay(training, state["records"]))
-        n_networks = run.progress.number + run.progress.refit
-        _check_tensors(arrays, run, n_networks)
-        training.networks = [tuple(arrays[f"done.{i}.{part}"] for part in _PARTS) for i in range(n_networks)]
-        tensors = {name[4:]: torch.from_numpy(array) for name, array in arrays.items() if name.startswith("run.")}
-        run.load_tensors(tensors)
 
 
 def _require(right: bool, what: str) -> None:

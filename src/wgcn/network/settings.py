@@ -21,9 +21,8 @@ __all__ = ["Callback", "EpochRecord", "NetworkSettings", "TrainedNetwork", "Trai
 class NetworkSettings:
     """The options of :class:`~wgcn.network.module.WGCN`, which describes them, and `centred`.
 
-    `centred` removes from each application of the graph what it gives to all words alike, its first eigenvector, and
-    scales it so that the rows of X A are about 1 long: see `wgcn.network.module.Centring`. It needs a normalised graph
-    without negative edges, as all graphs here are by default, and changes nothing with order 0.
+    `centred` takes away what the graph gives to all documents alike: see `Centring` there. It needs a normalised graph
+    without negative edges, as all graphs here are by default.
     """
 
     hidden: int = 250
@@ -66,18 +65,17 @@ class TrainingSettings:
     n_models: int = 1  # networks with the seeds seed, seed + 1, ...; their logits are averaged
     seed: int = 0  # decides the split, the first weights and the dropout
     device: str = "auto"  # "cpu", "cuda", or "auto" for CUDA where there is any
-    checkpoint_every: int = 25  # epochs
 
     def __post_init__(self) -> None:
         check_numbers(
             self,
             real=("learning_rate", "weight_decay", "label_smoothing", "validation_fraction"),
-            whole=("max_epochs", "patience", "n_models", "seed", "checkpoint_every"),
+            whole=("max_epochs", "patience", "n_models", "seed"),
         )
         if not 0 < self.learning_rate < np.inf:
             raise InputError(f"learning_rate must be above 0, got {self.learning_rate}.")
         check_least(self, 0, "weight_decay", "seed")
-        check_least(self, 1, "max_epochs", "patience", "n_models", "checkpoint_every")
+        check_least(self, 1, "max_epochs", "patience", "n_models")
         if self.stopping not in ("best", "mean"):
             raise InputError(f"stopping must be 'best' or 'mean', got {self.stopping!r}.")
         check_share(self, "label_smoothing", "validation_fraction")

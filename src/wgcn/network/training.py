@@ -9,9 +9,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,139 +24,27 @@ from wgcn.errors import InputError
 from wgcn.network.centring import can_fold, find_centring, fold
 from wgcn.network.checkpoint import Checkpoint, digest
 from wgcn.network.cuda import Recorded
-from wgcn.network.module import WGCN, Centring, SparseMatrix, sparse_matrix
+from wgcn.network.module import WGCN, sparse_matrix
 from wgcn.network.settings import Callback, EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
 
-__all__ = ["Progress", "Run", "Training", "train"]
+__all__ = ["Progress", "Run", "Training"]
 
 Rows = npt.NDArray[np.int64]
 Network = tuple[npt.NDArray[np.float32], ...]  # word table, class weights and bias
 
 MIN_DOCUMENTS_TO_SPLIT = 10
 EPOCHS_WITHOUT_VALIDATION = 100
+_CHECKPOINT_EVERY = 25  # epochs
 
 
-def train(
-    adjacency: csr_array,
-    document_terms: csr_array,
-    targets: npt.NDArray[Any],
-    *,
-    network: NetworkSettings | None = None,
-    settings: TrainingSettings | None = None,
-    sample_weight: npt.ArrayLike | None = None,
-    callbacks: Sequence[Callback] = (),
-    checkpoint: str | Path | None = None,
-    resume: bool = False,
-) -> TrainedNetwork:
-    """Train a WGCN on labelled documents, which `wgcn.estimators` has checked.
-
-    adjacency : (words, words), A_vv, symmetric; document_terms : (documents, words); targets : (documents,) with the
-    class of each (softmax, eq. 7), or (documents, classes) with all its labels as 0 and 1 (one sigmoid each).
-    A document of weight 0 is left out. `checkpoint` is the file that keeps the state; with `resume` the training
-    continues from it, if it is there, to the same bytes as without a break.
-
-    Ctrl-C ends the training after the epoch in progress and keeps the best network so far; a second one raises
-    KeyboardInterrupt at once.
-    """
-    network, settings = network or NetworkSettings(), settings or TrainingSettings()
-    task = _prepare(adjacency, document_terms, targets, sample_weight, network, settings)
-    training = Training(task)
-    file = None if checkpoint is None else Checkpoint(Path(checkpoint), task.fingerprint())
-    if file is not None and resume:
-        file.restore(training)
-    interrupted = False
-    with _deferred_interrupt() as interrupt:
-        while not interrupted and (run := training.current_run()) is not None:
-            while not interrupted and not run.progress.finished:
-                training.records.append(run.train_epoch())
-                try:
-                    for callback in callbacks:
-                        callback.on_epoch(training.records[-1], run.model)
-                except KeyboardInterrupt:
-                    interrupt.set()
-                interrupted = interrupt.is_set()
-                if file is not None and (interrupted or run.progress.epoch % settings.checkpoint_every == 0):
-                    file.save(training, run)
-            if run.progress.finished:
-                training.finish_run(run)
-    return training.outcome(interrupted)
-
-
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """What is to be learnt, checked, with the graph on the device."""
-
-    graph: csr_array  # A_vv, (words, words), float32
-    adjacency: SparseMatrix  # the same on the device
-    document_terms: csr_array  # (documents, words), float32
-    targets: npt.NDArray[Any]  # (documents,) int64 or (documents, classes) float32
-    weights: npt.NDArray[np.float64]  # (documents,)
-    n_classes: int
-    network: NetworkSettings
-    settings: TrainingSettings
-    device: torch.device
-    centring: Centring | None
-    folded: bool  # whether document_terms is X A already
-
-    @cached_property
-    def n_held_out(self) -> int:
-        """Number of documents held out for validation, which is the same with every seed."""
-        return len(_held_out(self.targets, self.settings.validation_fraction, self.settings.seed))
-
-    def fingerprint(self) -> str:
-        """Digest of all that decides the result, so that no checkpoint is taken for one of another training."""
-        settings = {
-            **asdict(self.network),
-            **asdict(self.settings),
-            "device": self.device.type,
-            "shape": [*self.document_terms.shape, self.n_classes],
-        }
-        del settings["checkpoint_every"]
-        arrays = {"targets": self.targets, "weights": self.weights}
-        for name, matrix in {"graph": self.graph, "documents": self.document_terms}.items():
-            arrays.update({f"{name}.{part}": getattr(matrix, part) for part in ("indptr", "indices", "data")})
-        return digest(json.dumps(settings, sort_keys=True, default=float), arrays)
-
-
-def _prepare(
-    adjacency: csr_array,
-    document_terms: csr_array,
-    targets: npt.NDArray[Any],
-    sample_weight: npt.ArrayLike | None,
-    network: NetworkSettings,
-    settings: TrainingSettings,
-) -> _Task:
-    """Leave out documents of weight 0, and bring the graph to the device, folded into the documents if it can be."""
-    device = find_device(settings.device)
-    weights = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if targets.ndim == 2:
-        targets, n_classes = targets.astype(np.float32), targets.shape[1]
-    else:
-        targets, n_classes = targets.astype(np.int64), int(targets.max()) + 1
-    used = weights > 0
-    terms = csr_array(document_terms, dtype=np.float32)[used]
-    graph = csr_array(adjacency, dtype=np.float32)
-    on_device = sparse_matrix(graph, device, symmetric=True)
-    centring = find_centring(adjacency, terms, network.order) if network.centred and network.order else None
-    folded = can_fold(adjacency, terms, network)
-    if folded:
-        terms = fold(adjacency, terms, network, centring)
-    targets, weights = targets[used], weights[used]
-    return _Task(graph, on_device, terms, targets, weights, n_classes, network, settings, device, centring, folded)
-
-
-class _Documents(NamedTuple):
+class _Documents:
     """Some documents on the device, with weights whose mean is 1."""
 
-    terms: SparseMatrix  # (documents, words)
-    targets: Tensor
-    weights: Tensor  # (documents,)
-
-    @classmethod
-    def take(cls, task: _Task, rows: Rows) -> _Documents:
-        weights = torch.from_numpy(task.weights[rows] / float(task.weights[rows].mean())).float()
-        terms = sparse_matrix(task.document_terms[rows], task.device)
-        return cls(terms, torch.from_numpy(task.targets[rows]).to(task.device), weights.to(task.device))
+    def __init__(self, training: Training, rows: Rows) -> None:
+        weights = torch.from_numpy(training.weights[rows] / float(training.weights[rows].mean())).float()
+        self.terms = sparse_matrix(training.document_terms[rows], training.device)  # (documents, words)
+        self.targets = torch.from_numpy(training.targets[rows]).to(training.device)
+        self.weights = weights.to(training.device)  # (documents,)
 
     def loss(self, logits: Tensor, smoothing: float = 0.0) -> Tensor:
         if self.targets.ndim == 1:  # eq. 7
@@ -216,20 +103,18 @@ class Progress:
 class Run:
     """One network from its first weights to its last epoch."""
 
-    def __init__(self, task: _Task, progress: Progress) -> None:
-        settings, seed = task.settings, task.settings.seed + progress.number
-        self.task, self.progress = task, progress
-        held_out = np.empty(0, np.int64)
-        if progress.validates:
-            held_out = _held_out(task.targets, settings.validation_fraction, seed)
-        self.documents = _Documents.take(task, np.setdiff1d(np.arange(len(task.targets)), held_out))
-        self.validation = _Documents.take(task, held_out) if len(held_out) else None
+    def __init__(self, training: Training, progress: Progress) -> None:
+        settings, seed = training.settings, training.settings.seed + progress.number
+        self.training, self.progress = training, progress
+        held_out = _held_out(training.targets, settings.validation_fraction if progress.validates else 0, seed)
+        self.documents = _Documents(training, np.setdiff1d(np.arange(len(training.targets)), held_out))
+        self.validation = _Documents(training, held_out) if len(held_out) else None
         start = torch.Generator().manual_seed(seed)
-        n_words = task.document_terms.shape[1]
-        options = {name: value for name, value in vars(task.network).items() if name != "centred"}
-        self.model = WGCN(n_words, task.n_classes, **options, centring=task.centring, generator=start).to(task.device)
+        sizes = training.document_terms.shape[1], training.n_classes
+        options = {name: value for name, value in vars(training.network).items() if name != "centred"}
+        self.model = WGCN(*sizes, **options, centring=training.centring, generator=start).to(training.device)
         # Dropout has a stream of its own, not the one that the first weights came from.
-        self.generator = torch.Generator(task.device).manual_seed(int(torch.randint(2**62, (), generator=start)))
+        self.generator = torch.Generator(training.device).manual_seed(int(torch.randint(2**62, (), generator=start)))
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
         )
@@ -240,7 +125,7 @@ class Run:
     def train_epoch(self) -> EpochRecord:
         """Train on all documents once."""
         started = time.perf_counter()
-        settings, progress = self.task.settings, self.progress
+        settings, progress = self.training.settings, self.progress
         mean, *figures = self.recorded(self._step).tolist()  # all at once: a GPU idles while a number is read
         validation_loss, accuracy = figures or (None, None)
         progress.losses.append(np.inf if validation_loss is None else validation_loss)
@@ -256,7 +141,7 @@ class Run:
 
     def _embeddings(self) -> Tensor:
         """Return the rows of words that the rows of documents are multiplied by."""
-        return self.model.word_weights if self.task.folded else self.model.word_embeddings(self.task.adjacency)
+        return self.model.word_weights if self.training.folded else self.model.word_embeddings(self.training.adjacency)
 
     def _step(self) -> Tensor:
         """Train on all documents once; return the loss, and loss and accuracy on the validation documents, if any."""
@@ -265,7 +150,7 @@ class Run:
         known = self.word_embeddings
         embeddings = self._embeddings() if known is None else known
         logits = self.model.classify(self.documents.terms, embeddings, self.generator)
-        loss = self.documents.loss(logits, self.task.settings.label_smoothing)
+        loss = self.documents.loss(logits, self.training.settings.label_smoothing)
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
@@ -285,7 +170,7 @@ class Run:
         """Return the best network so far, or the last with stopping="mean"; the run is over then."""
         for name, weights in self.best.items():
             self.model.get_parameter(name).copy_(weights)
-        parts = (self.model.word_embeddings(self.task.adjacency), self.model.class_weights, self.model.bias)
+        parts = (self.model.word_embeddings(self.training.adjacency), self.model.class_weights, self.model.bias)
         return tuple(part.detach().cpu().numpy() for part in parts)
 
     def tensors(self) -> dict[str, Tensor]:
@@ -305,31 +190,109 @@ class Run:
         for name, weights in self.model.named_parameters():
             weights.copy_(tensors[f"weights.{name}"])
             for key in ("step", "exp_avg", "exp_avg_sq"):
-                self.optimizer.state[weights][key] = tensors[f"{key}.{name}"].to(self.task.device, copy=True)
+                self.optimizer.state[weights][key] = tensors[f"{key}.{name}"].to(self.training.device, copy=True)
             if f"best.{name}" in tensors:
-                self.best[name] = tensors[f"best.{name}"].to(self.task.device, copy=True)
+                self.best[name] = tensors[f"best.{name}"].to(self.training.device, copy=True)
 
 
 class Training:
-    """All runs: one network after the other, each trained again on all documents with `refit`."""
+    """A WGCN to be trained on labelled documents, which `wgcn.estimators` has checked, and all runs of it.
 
-    def __init__(self, task: _Task) -> None:
-        self.task = task
+    adjacency : (words, words), A_vv, symmetric; document_terms : (documents, words); targets : (documents,) with the
+    class of each (softmax, eq. 7), or (documents, classes) with all its labels as 0 and 1 (one sigmoid each).
+    A document of weight 0 is left out.
+    """
+
+    def __init__(
+        self,
+        adjacency: csr_array,
+        document_terms: csr_array,
+        targets: npt.NDArray[Any],
+        sample_weight: npt.ArrayLike | None = None,
+        network: NetworkSettings | None = None,
+        settings: TrainingSettings | None = None,
+    ) -> None:
+        self.network = network = network or NetworkSettings()
+        self.settings = settings = settings or TrainingSettings()
+        self.device = find_device(settings.device)
+        weights = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+        used = weights > 0
+        self.n_classes = targets.shape[1] if targets.ndim == 2 else int(targets.max()) + 1
+        self.targets = targets[used].astype(np.float32 if targets.ndim == 2 else np.int64)
+        self.weights = weights[used]  # (documents,)
+        self.graph = csr_array(adjacency, dtype=np.float32)  # A_vv, (words, words)
+        self.adjacency = sparse_matrix(self.graph, self.device, symmetric=True)
+        self.document_terms = terms = csr_array(document_terms, dtype=np.float32)[used]  # (documents, words)
+        self.centring = find_centring(adjacency, terms, network.order) if network.centred and network.order else None
+        self.folded = can_fold(adjacency, terms, network)  # then document_terms is X A already
+        if self.folded:
+            self.document_terms = fold(adjacency, terms, network, self.centring)
+        # With every seed as many documents are held out.
+        self.n_held_out = len(_held_out(self.targets, settings.validation_fraction, settings.seed))
         self.finished: list[Progress] = []
         self.networks: list[Network] = []
         self.records: list[EpochRecord] = []
         self.run: Run | None = None
 
+    def train(
+        self, callbacks: Sequence[Callback] = (), checkpoint: str | Path | None = None, resume: bool = False
+    ) -> TrainedNetwork:
+        """Train to the end. `checkpoint` is the file that keeps the state; with `resume` the training continues there.
+
+        Ctrl-C ends the training after the epoch in progress and keeps the best network so far; a second one raises
+        KeyboardInterrupt at once.
+        """
+        file = None if checkpoint is None else Checkpoint(Path(checkpoint), self.fingerprint())
+        if file is not None and resume:
+            file.restore(self)
+        interrupted = False
+        with _deferred_interrupt() as interrupt:
+            while not interrupted and (run := self.current_run()) is not None:
+                while not interrupted and not run.progress.finished:
+                    self.records.append(run.train_epoch())
+                    try:
+                        for callback in callbacks:
+                            callback.on_epoch(self.records[-1], run.model)
+                    except KeyboardInterrupt:
+                        interrupt.set()
+                    interrupted = interrupt.is_set()
+                    if file is not None and (interrupted or run.progress.epoch % _CHECKPOINT_EVERY == 0):
+                        file.save(self, run)
+                if run.progress.finished:
+                    self.finish_run(run)
+        unfinished = self.run is not None or self.next_progress() is not None
+        if self.run is not None and not self.run.progress.refit:
+            self.finish_run(self.run)
+        tables, class_weights, biases = zip(*self.networks, strict=True)
+        return TrainedNetwork(  # the networks side by side, as one whose logits are the mean of theirs
+            np.hstack(tables),
+            np.vstack(class_weights, dtype=np.float32) / np.float32(len(self.networks)),
+            np.mean(biases, axis=0, dtype=np.float32),
+            tuple({progress.number: progress.best_epoch for progress in self.finished}.values()),
+            tuple(self.records),
+            self.n_held_out,
+            interrupted and unfinished,
+        )
+
+    def fingerprint(self) -> str:
+        """Digest of all that decides the result, so that no checkpoint is taken for one of another training."""
+        shape = [*self.document_terms.shape, self.n_classes]
+        settings = {**asdict(self.network), **asdict(self.settings), "device": self.device.type, "shape": shape}
+        arrays = {"targets": self.targets, "weights": self.weights}
+        for name, matrix in {"graph": self.graph, "documents": self.document_terms}.items():
+            arrays.update({f"{name}.{part}": getattr(matrix, part) for part in ("indptr", "indices", "data")})
+        return digest(json.dumps(settings, sort_keys=True, default=float), arrays)
+
     def next_progress(self) -> Progress | None:
         """Return the beginning of the run after the finished ones, or None when all are done."""
-        settings, last = self.task.settings, self.finished[-1] if self.finished else None
+        settings, last = self.settings, self.finished[-1] if self.finished else None
         # What was trained without validation was trained on all documents already.
         if last is not None and last.validates and settings.refit:
             return Progress(settings, last.number, last.best_epoch, validates=False, refit=True)
         number = 0 if last is None else last.number + 1
         if number == settings.n_models:
             return None
-        validates, limit = self.task.n_held_out > 0, settings.max_epochs
+        validates, limit = self.n_held_out > 0, settings.max_epochs
         if not validates and settings.validation_fraction > 0:
             limit = min(limit, EPOCHS_WITHOUT_VALIDATION)
         return Progress(settings, number, limit, validates)
@@ -342,7 +305,7 @@ class Training:
 
     def begin(self, progress: Progress) -> Run:
         """Make a run the current one."""
-        self.run = Run(self.task, progress)
+        self.run = Run(self, progress)
         return self.run
 
     def finish_run(self, run: Run) -> None:
@@ -350,22 +313,6 @@ class Training:
         self.networks[run.progress.number :] = [run.result()]
         self.finished.append(run.progress)
         self.run = None
-
-    def outcome(self, interrupted: bool) -> TrainedNetwork:
-        """Return the networks side by side, as one whose logits are the mean of theirs."""
-        unfinished = self.run is not None or self.next_progress() is not None
-        if self.run is not None and not self.run.progress.refit:
-            self.finish_run(self.run)
-        tables, class_weights, biases = zip(*self.networks, strict=True)
-        return TrainedNetwork(
-            np.hstack(tables),
-            np.vstack(class_weights, dtype=np.float32) / np.float32(len(self.networks)),
-            np.mean(biases, axis=0, dtype=np.float32),
-            tuple({progress.number: progress.best_epoch for progress in self.finished}.values()),
-            tuple(self.records),
-            self.task.n_held_out,
-            interrupted and unfinished,
-        )
 
 
 def _held_out(targets: npt.NDArray[Any], fraction: float, seed: int) -> Rows:
@@ -390,16 +337,16 @@ def _deferred_interrupt() -> Iterator[threading.Event]:
     """Turn the first Ctrl-C into an event, so that no epoch is left half done; the second one acts as usual."""
     event = threading.Event()
     usual = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or usual is not signal.default_int_handler:
-        yield event
-        return
+    defers = threading.current_thread() is threading.main_thread() and usual is signal.default_int_handler
 
     def note(*_: object) -> None:
         event.set()
         signal.signal(signal.SIGINT, usual)
 
-    signal.signal(signal.SIGINT, note)
+    if defers:
+        signal.signal(signal.SIGINT, note)
     try:
         yield event
     finally:
-        signal.signal(signal.SIGINT, usual)
+        if defers:
+            signal.signal(signal.SIGINT, usual)
