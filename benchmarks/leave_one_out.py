@@ -58,7 +58,7 @@ class Fitted:
             problem = Problem(operator.product, signs, cost)
             state = _State(problem, self.fit.dual)
             search = _Search(state, np.arange(signs.shape[1]))
-            probe = np.random.default_rng(0).choice(np.float32([-1, 1]), size=signs.shape)
+            probe = np.random.default_rng(0).choice(np.array([-1, 1], np.float32), size=signs.shape)
             active = search._weight
             mean = np.sum(active * probe, axis=0) / np.maximum(active.sum(axis=0), 1)
             search._residual = active * (probe - mean)

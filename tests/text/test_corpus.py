@@ -236,3 +236,12 @@ def test_statistics_of_the_paper_come_out(data_folder: Path, name: str, n_words:
     assert len(corpus.vocabulary) == n_words
     # 20ng comes out as 221.255, which the paper rounds up.
     assert round(corpus.lengths.mean(), 3) == pytest.approx(mean_length, abs=0.00501)
+
+
+def test_of_very_many_ngrams_the_more_frequent_ones_are_kept() -> None:
+    texts = ["a b c d", "a b c", "a b", "x y", "x y"]
+    rules = VocabularyRules(max_ngrams=2)
+    words = Corpus.from_texts(texts, ngram_range=(1, 2), rules=rules).vocabulary
+    assert [word for word in words if " " in word] == ["a b"]  # "b c" and "x y" occur equally often, so neither is kept
+    everything = Corpus.from_texts(texts, ngram_range=(1, 2), rules=VocabularyRules(max_ngrams=4)).vocabulary
+    assert sorted(word for word in everything if " " in word) == ["a b", "b c", "c d", "x y"]

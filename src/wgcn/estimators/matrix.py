@@ -97,11 +97,12 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
                 "the columns of X must be the words of the graph, in its order."
             )
         self.word_graph_ = word_graph
-        others = terms[~labels.labelled]
+        own, others = (terms, terms[:0]) if labels.labelled.all() else (terms[labels.labelled], terms[~labels.labelled])
         if unlabeled is not None:
-            others = csr_array(vstack([others, csr_array(unlabeled).astype(terms.dtype, copy=False)]))
+            more = csr_array(unlabeled).astype(terms.dtype, copy=False)
+            others = csr_array(vstack([others, more])) if others.shape[0] else more
         self.classes_, self.n_labelled_, self.tuned_ = labels.classes, int(labels.labelled.sum()), None
-        own, graph = terms[labels.labelled], self.word_graph_.adjacency
+        graph = self.word_graph_.adjacency
         return LinearTask(own, labels.targets, labels.multilabel, own_weight, others, graph, vectors, prior)
 
     @property

@@ -40,6 +40,7 @@ __all__ = ["Counted", "Preparation", "Prepared", "TextEstimator", "plain_setting
 Model = TypeVar("Model", TextModel, EmbeddingModel)
 
 _MANY_WORDS = 100_000
+_MANY_NGRAMS = 1_000_000  # of one length: in more text, an n-gram has to occur more often to count
 _MANY_PAIRS = 20_000_000  # of words that share windows: in more text, a pair has to be seen more often to count
 _CITATION_EDGES = 100  # per word, of a graph of citations: it is dense otherwise
 
@@ -82,7 +83,8 @@ class Preparation:
 
     def _vocabulary_rules(self) -> VocabularyRules:
         words, ngrams = (1, 2) if self.min_count is None else (self.min_count, self.min_count)
-        return VocabularyRules(min_count=words, min_ngram_count=ngrams, stop_words=self.stop_words or ())
+        most = _MANY_NGRAMS if self.min_count is None else None
+        return VocabularyRules(words, ngrams, max_ngrams=most, stop_words=self.stop_words or ())
 
     @classmethod
     def of(cls, estimator: Any) -> Preparation:

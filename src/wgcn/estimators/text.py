@@ -20,6 +20,7 @@ from wgcn.estimators.preparation import Counted, Preparation, TextEstimator
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
+from wgcn.linear.operator import row_slice
 from wgcn.linear.tuning import Tuning
 from wgcn.progress import shown
 from wgcn.text.encode import checked_texts
@@ -44,7 +45,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         Shortest and longest word n-gram. N-grams have no edges in the word graph, unless there are no single words.
     min_count : int or None, default=None
         Keep words and n-grams that occur at least this often. None keeps n-grams that occur twice, and all words, or,
-        if these are more than 100,000, those that occur twice.
+        if these are more than 100,000, those that occur twice. Of n-grams of one length it keeps a million.
     stop_words : collection of str or None, default=None
         Words to drop.
     window : int, default=20
@@ -150,11 +151,11 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             _check_lengths(own.n, n_labels)
             started = time.perf_counter()
             classifier.fit(
-                prepared.document_terms[:n_labels],
+                row_slice(prepared.document_terms, 0, n_labels),
                 labels,
                 sample_weight,
                 word_graph=prepared.word_graph if document_graph is None else prepared.citation_graph(document_graph),
-                unlabeled=prepared.document_terms[n_labels:],
+                unlabeled=row_slice(prepared.document_terms, n_labels, prepared.document_terms.shape[0]),
                 word_vectors=None if vectors is None else prepared.word_vectors(vectors),
             )
         settings = self.get_params(deep=False)

@@ -15,8 +15,6 @@ from scipy.sparse import csr_array
 from wgcn.cores import available_cores, compiled
 from wgcn.inference.terms import Floats
 
-__all__ = ["multiply", "product_lengths"]
-
 _SMALL = 200_000  # multiplications that one thread has done before others have begun
 
 

@@ -24,7 +24,7 @@ from scipy.sparse import csr_array
 from wgcn.inference.terms import Floats
 from wgcn.linear.kernels import multiply
 
-__all__ = ["DocumentOperator", "GraphBlock", "Memory"]
+__all__ = ["DocumentOperator", "GraphBlock", "Memory", "row_slice", "with_edges"]
 
 # A dense product does so many multiplications in the time of one of a sparse product.
 _DENSE_GAIN = 2
@@ -51,14 +51,10 @@ class GraphBlock:
 
     def __init__(self, adjacency: csr_array | None, factor: float, pool: ThreadPoolExecutor, memory: Memory) -> None:
         self._factor, self._pool, self._memory = factor, pool, memory
-        self.words, self._adjacency = np.empty(0, np.int64), None
+        self.words, self._adjacency, self.n_edges = np.empty(0, np.int64), None, 0
         if adjacency is not None and factor != 0 and adjacency.nnz:
             self.words, self._adjacency = with_edges(adjacency)
-
-    @property
-    def n_edges(self) -> int:
-        """Entries of A."""
-        return 0 if self._adjacency is None else int(self._adjacency.nnz)
+            self.n_edges = adjacency.nnz
 
     def apply(self, rows: Floats) -> None:
         """Replace rows of words by M times these rows. M is symmetric, so this is also its adjoint."""
@@ -71,6 +67,13 @@ class GraphBlock:
         """Return M times rows of the words that have edges."""
         assert self._adjacency is not None
         return multiply(self._adjacency, rows, self._pool, out, self._factor)
+
+
+def row_slice(matrix: csr_array, begin: int, end: int) -> csr_array:
+    """Return rows that follow each other, without a copy."""
+    first, last = matrix.indptr[begin], matrix.indptr[end]
+    parts = matrix.data[first:last], matrix.indices[first:last], matrix.indptr[begin : end + 1] - first
+    return csr_array(parts, shape=(end - begin, matrix.shape[1]))
 
 
 def with_edges(adjacency: csr_array) -> tuple[npt.NDArray[np.int64], csr_array]:
@@ -104,32 +107,19 @@ class DocumentOperator:
         if documents.shape[0] * len(block.words) < _DENSE_GAIN * block.n_edges:  # few documents
             own = documents[:, block.words].T.toarray(order="C").astype(documents.dtype, copy=False)
             self._dense = block.spread(own)  # M X^T of the words that have edges, (words, documents)
-            others = np.ones(documents.shape[1], bool)
-            others[block.words] = False
-            self._others = np.flatnonzero(others)
-            self._documents = csr_array(documents[:, self._others])
-            self._transposed = csr_array(transposed[self._others])
+            self._others = np.delete(np.arange(documents.shape[1]), block.words)
+            self._parts = csr_array(documents[:, self._others]), csr_array(transposed[self._others])
 
     def table(self, dual: Floats) -> Floats:
         """Return M (R^2 * (M X^T B)): a document's score is the weighted sum of its words' rows."""
-        if self._dense is not None:
-            rows = np.empty((len(self._others) + len(self._block.words), dual.shape[1]), dual.dtype)
-            rows[self._others] = multiply(self._transposed, dual, self._pool)
-            rows[self._block.words] = self._dense @ dual
-            rows *= 1 if self._squares is None else self._squares
-        else:
-            rows = self._weighted(dual, self._squares).copy()
-        self._block.apply(rows)
-        return rows
+        return self._table(dual, self._squares).copy()
 
-    def _weighted(self, dual: Floats, squares: Floats | None) -> Floats:
-        """Return R^2 * (M X^T B), in memory that is used again."""
+    def _table(self, dual: Floats, squares: Floats | None) -> Floats:
         rows = self._memory.array("words", self._transposed.shape[0], dual.shape[1])
         multiply(self._transposed, dual, self._pool, rows)
-        if self._dense is None:
-            self._block.apply(rows)
-        if squares is not None:
-            rows *= squares
+        self._block.apply(rows)
+        rows *= 1 if squares is None else squares
+        self._block.apply(rows)
         return rows
 
     def product(self, columns: npt.NDArray[np.intp]) -> Callable[[Floats], Floats]:
@@ -138,20 +128,15 @@ class DocumentOperator:
         if squares is not None and len(columns) < squares.shape[1]:
             squares = np.ascontiguousarray(squares[:, columns])
         if self._dense is None:
-            return lambda dual: self._sparse_product(dual, squares)
-        parts = (None, None) if squares is None else (squares[self._block.words], squares[self._others])
-        return lambda dual: self._dense_product(dual, *parts)
+            return lambda dual: multiply(self._documents, self._table(dual, squares), self._pool)
+        own, other = (1, 1) if squares is None else (squares[self._block.words], squares[self._others])
+        return lambda dual: self._dense_product(dual, own, other)
 
-    def _sparse_product(self, dual: Floats, squares: Floats | None) -> Floats:
-        rows = self._weighted(dual, squares)
-        self._block.apply(rows)
-        return multiply(self._documents, rows, self._pool)
-
-    def _dense_product(self, dual: Floats, squares: Floats | None, other_squares: Floats | None) -> Floats:
+    def _dense_product(self, dual: Floats, own_squares: Floats | int, other_squares: Floats | int) -> Floats:
         assert self._dense is not None
-        rows = self._dense @ dual
-        if squares is not None:
-            rows *= squares
-        others = multiply(self._documents, self._weighted(dual, other_squares), self._pool)
-        others += self._dense.T @ rows
-        return others
+        documents, transposed = self._parts
+        rows = multiply(transposed, dual, self._pool)
+        rows *= other_squares
+        scores = multiply(documents, rows, self._pool)
+        scores += self._dense.T @ ((self._dense @ dual) * own_squares)
+        return scores

@@ -25,6 +25,7 @@ from wgcn.checks import check_least, check_share
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.terms import Floats
 from wgcn.linear.model import LinearFit, LinearSettings, fit_linear, graph_scale
+from wgcn.linear.operator import row_slice
 from wgcn.linear.splits import Rows, cross_validation_parts, held_out_mask
 from wgcn.linear.teacher import Taught, Teacher
 from wgcn.linear.tuning import Settings, Tuned, Tuning, tune
@@ -133,12 +134,12 @@ class _Trainer:
         self.scale = graph_scale(task.terms, task.adjacency, task.weight, training.n_jobs)
         n_labelled, n_unlabelled = len(task.targets), 0 if task.multilabel else task.unlabelled.shape[0]
         self.unlabelled_share = n_unlabelled / max(n_unlabelled + n_labelled, 1)
-        self.unlabelled = task.unlabelled[:n_unlabelled]
+        self.everything = csr_array(vstack([task.terms, task.unlabelled])) if n_unlabelled else task.terms
+        self.unlabelled = row_slice(self.everything, n_labelled, n_labelled + n_unlabelled)
         self.teacher: Teacher | None = None
         if n_unlabelled and task.adjacency.nnz and (training.teacher > 0 or training.tuning is not None):
-            everything = csr_array(vstack([task.terms, self.unlabelled]))
-            with stage("Finding similar documents", f"{everything.shape[0]:,} documents"):
-                self.teacher = Teacher(everything, task.adjacency, task.word_vectors, training.n_jobs)
+            with stage("Finding similar documents", f"{n_labelled + n_unlabelled:,} documents"):
+                self.teacher = Teacher(self.everything, task.adjacency, task.word_vectors, training.n_jobs)
         self._taught: dict[bytes, Taught] = {}  # by rows: in tuning, the same ones come again and again
 
     def tune(self, tuning: Tuning) -> Tuned:
@@ -172,7 +173,9 @@ class _Trainer:
         """Fit to labelled documents, and then to the unlabelled ones too; `start` has a warm start for each fit."""
         starts, prior = iter(start), self.task.class_prior
         known, weight = self.task.targets[rows], self.task.weight[rows]
-        fits = [self._fit(self.task.terms[rows], known, weight, self._teach(rows), next(starts, None))]
+        whole = len(rows) == len(self.rows)
+        terms = self.task.terms if whole else self.task.terms[rows]
+        fits = [self._fit(terms, known, weight, self._teach(rows), next(starts, None))]
         scorer = self._scorer(fits[0], known, weight)
         if self.training.self_training == 0 or not self.unlabelled.shape[0]:
             return scorer, fits
@@ -182,7 +185,7 @@ class _Trainer:
         # An unlabelled document weighs as much as the labelled ones of its class do on average, times self_training.
         class_weight = (weight @ known) / np.maximum(known.sum(axis=0), 1)
         weights = np.concatenate([weight, self.training.self_training * class_weight[codes]])
-        terms = csr_array(vstack([self.task.terms[rows], self.unlabelled]))
+        terms = self.everything if whole else csr_array(vstack([terms, self.unlabelled]))
         fits.append(self._fit(terms, targets, weights, None, next(starts, None)))
         # Scores can be shifted to a prior only from the shares that the fit has seen.
         shares = (known, weight) if prior is None else (targets, weights)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from wgcn.cores import n_threads
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.text.encode import checked_texts, in_batches, lay_out
-from wgcn.text.kernels import SECRET, count_words, encode_new, n_slots, number_keys
+from wgcn.text.kernels import SECRET, count_words, encode_new, number_keys
 from wgcn.text.ngrams import Ids, Offsets
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
@@ -101,8 +101,8 @@ class Corpus:
             stop_words = frozenset(rules.stop_words)
             is_kept = np.array([word not in stop_words for word in words], bool)
             ids, offsets = _filtered(ids, offsets, is_kept[ids])
-        min_count = rules.min_ngram_count if vocabulary is None else 1
-        numbers, names, n_rare = number_ngrams(ids, offsets, words, ngram_range, min_count)
+        limits = (rules.min_ngram_count, rules.max_ngrams) if vocabulary is None else (1, None)
+        numbers, names, n_rare = number_ngrams(ids, offsets, words, ngram_range, *limits)
         lengths, (shortest, longest) = np.diff(offsets), ngram_range
         n_ngrams = sum(int(np.maximum(lengths - n + 1, 0).sum()) for n in range(shortest, longest + 1))
         numbers, offsets = numbers.ravel(), offsets * (longest - shortest + 1)
@@ -180,9 +180,11 @@ def _tokenised(texts: Iterable[str], tokenizer: Tokenizer, threads: int) -> tupl
 
 
 def number_ngrams(
-    ids: Ids, offsets: Offsets, words: list[str], ngram_range: tuple[int, int], min_count: int
+    ids: Ids, offsets: Offsets, words: list[str], ngram_range: tuple[int, int], min_count: int, most: int | None = None
 ) -> tuple[Ids, list[str], int]:
     """Find the n-grams of documents of word ids; those of several words count if they occur `min_count` times.
+
+    Where these would be more than `most` of one length, they have to occur more often.
 
     Return the numbers of those that begin at each token, -1 for none, of shape (tokens, lengths); the n-gram of each
     number, those of one length by code point; and how many were too rare. What begins with a rare one is not counted.
@@ -198,9 +200,11 @@ def number_ngrams(
             for back in range(1, n):
                 following[offsets[1:][offsets[1:] >= back] - back] = -1
             keys = np.where((level < 0) | (following < 0), -1, level * np.int64(len(words)) + following)
-            found, table = number_keys(keys, n_slots(len(keys)), SECRET)[:2]
+            found, table = number_keys(keys, SECRET)[:2]
             counts = np.bincount(found[found >= 0], minlength=len(table))
             kept = np.flatnonzero(counts >= min_count)
+            if most is not None and len(kept) > most:
+                kept = np.flatnonzero(counts > np.sort(counts[kept])[-most - 1])
             kept = kept[np.argsort(table[kept])]
             new_numbers = np.full(len(table) + 1, -1, np.int32)  # the last place is for -1
             new_numbers[kept] = np.arange(len(kept))

@@ -161,11 +161,11 @@ def _hash_key(key, secret):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def number_keys(keys, n_slots, secret):  # type: ignore[no-untyped-def]
+def number_keys(keys, secret):  # type: ignore[no-untyped-def]
     """Give numbers to keys below 2^62, -1 to negative ones; return also the keys, and each slot's number and key."""
     numbers, distinct = np.empty(len(keys), np.int32), np.empty(len(keys), np.int64)
-    slots, slot_keys = np.full(n_slots, -1, np.int32), np.full(n_slots, -1, np.int64)
-    mask, n = np.uint64(n_slots - 1), 0
+    slots, slot_keys = np.full(1 << 12, -1, np.int32), np.full(1 << 12, -1, np.int64)
+    mask, n = np.uint64(len(slots) - 1), 0
     for i in range(len(keys)):
         numbers[i] = -1
         if keys[i] >= 0:
@@ -176,6 +176,14 @@ def number_keys(keys, n_slots, secret):  # type: ignore[no-untyped-def]
                 slots[slot], slot_keys[slot], distinct[n] = n, keys[i], keys[i]
                 n += 1
             numbers[i] = slots[slot]
+            if 2 * n > len(slots):
+                slots, slot_keys = np.full(4 * len(slots), -1, np.int32), np.full(4 * len(slots), -1, np.int64)
+                mask = np.uint64(len(slots) - 1)
+                for number in range(n):
+                    slot = _hash_key(distinct[number], secret) & mask
+                    while slot_keys[slot] >= 0:
+                        slot = (slot + np.uint64(1)) & mask
+                    slots[slot], slot_keys[slot] = number, distinct[number]
     return numbers, distinct[:n].copy(), slots, slot_keys
 
 
@@ -311,11 +319,6 @@ def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets
     return ids, offsets, [text[i:j] for i, j in zip(firsts[:n].tolist(), lasts[:n].tolist(), strict=True)]
 
 
-def n_slots(n_words: int) -> int:
-    """Return the size of an open-addressing table of which so many words fill at most half."""
-    return 1 << (2 * n_words + 1).bit_length()
-
-
 class LookUpTable:
     """Words, and n-grams of them, for the compiled look-up; the id of a word is its place."""
 
@@ -324,10 +327,10 @@ class LookUpTable:
         starts = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
         words_at = np.frombuffer(b"".join(encoded), np.uint8), starts[:-1], starts[1:]
         hashes = _hashes(*words_at, SECRET)
-        self._known = *words_at, hashes, _filled_slots(hashes, n_slots(len(encoded)))
+        self._known = *words_at, hashes, _filled_slots(hashes, 1 << (2 * len(encoded) + 1).bit_length())
         self._ngrams = ngrams
         if ngrams is not None:
-            self._key_slots = number_keys(ngrams.keys, n_slots(len(ngrams.keys)), SECRET)[2:]
+            self._key_slots = number_keys(ngrams.keys, SECRET)[2:]
 
     def encode(self, data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets]:
         """Tokenise a batch as `encode_new` does, into ids, -1 for what is not known, and where each text begins."""

@@ -28,6 +28,8 @@ class VocabularyRules:
         Keep words that occur in at least, at most, this many documents; a float is a share of the documents.
     max_size : int, optional
         Keep only so many of the most frequent words.
+    max_ngrams : int, optional
+        Where there would be more n-grams of one length, `min_ngram_count` is raised.
     stop_words : collection of str
         Words to drop, compared with the tokens as the tokeniser gives them.
     """
@@ -37,12 +39,13 @@ class VocabularyRules:
     min_df: int | float = 1
     max_df: int | float = 1.0
     max_size: int | None = None
+    max_ngrams: int | None = None
     stop_words: Collection[str] = field(default=frozenset(), repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.stop_words, str):
             raise InputError(f"stop_words must be a collection of words, not the text {self.stop_words!r}.")
-        for name in ("min_count", "min_ngram_count", "max_size"):
+        for name in ("min_count", "min_ngram_count", "max_size", "max_ngrams"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1, got {value}.")
