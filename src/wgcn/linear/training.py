@@ -105,6 +105,7 @@ def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
     if not used.all():  # no fold may have only documents of weight 0
         task = replace(task, terms=task.terms[used], targets=task.targets[used], weight=task.weight[used])
     trainer, tuned = _Trainer(task, training), None
+    task = trainer.task
     if training.tuning is not None:
         with stage("Choosing settings"):
             tuned = trainer.tune(training.tuning)
@@ -134,11 +135,15 @@ class _Trainer:
         self.scale = graph_scale(task.terms, task.adjacency, task.weight, training.n_jobs)
         n_labelled, n_unlabelled = len(task.targets), 0 if task.multilabel else task.unlabelled.shape[0]
         self.unlabelled_share = n_unlabelled / max(n_unlabelled + n_labelled, 1)
-        self.everything = csr_array(vstack([task.terms, task.unlabelled])) if n_unlabelled else task.terms
-        self.unlabelled = row_slice(self.everything, n_labelled, n_labelled + n_unlabelled)
+        self.everything, n = task.terms, n_labelled + n_unlabelled
+        if n_unlabelled:  # in memory once: what there was before is not needed any more
+            self.everything = csr_array(vstack([task.terms, task.unlabelled]))
+            own, others = row_slice(self.everything, 0, n_labelled), row_slice(self.everything, n_labelled, n)
+            self.task = task = replace(task, terms=own, unlabelled=others)
+        self.unlabelled = task.unlabelled[:n_unlabelled] if task.multilabel else task.unlabelled
         self.teacher: Teacher | None = None
         if n_unlabelled and task.adjacency.nnz and (training.teacher > 0 or training.tuning is not None):
-            with stage("Finding similar documents", f"{n_labelled + n_unlabelled:,} documents"):
+            with stage("Finding similar documents", f"{n:,} documents"):
                 self.teacher = Teacher(self.everything, task.adjacency, task.word_vectors, training.n_jobs)
         self._taught: dict[bytes, Taught] = {}  # by rows: in tuning, the same ones come again and again
 
@@ -232,11 +237,13 @@ class _Trainer:
         """Return the weighted scores of the teacher, with as many columns as are fitted."""
         if self.teacher is None or self.teacher_weight == 0:
             return None
-        key = rows.tobytes()
-        if key not in self._taught:
-            self._taught[key] = self.teacher.teach(self.task.targets[rows], rows, self.task.class_prior)
+        taught = self._taught.get(key := rows.tobytes())
+        if taught is None:
+            taught = self.teacher.teach(self.task.targets[rows], rows, self.task.class_prior)
+            if self.training.tuning is not None:
+                self._taught[key] = taught
         weight = np.float32(self.teacher_weight * self.unlabelled_share)
-        words, bias = (weight * part for part in self._taught[key])
+        words, bias = (weight * part for part in taught)
         return Taught(words[:, 1:], bias[1:]) if self.binary else Taught(words, bias)
 
     def _fit(

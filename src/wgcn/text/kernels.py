@@ -177,7 +177,7 @@ def number_keys(keys, secret):  # type: ignore[no-untyped-def]
                 n += 1
             numbers[i] = slots[slot]
             if 2 * n > len(slots):
-                slots, slot_keys = np.full(4 * len(slots), -1, np.int32), np.full(4 * len(slots), -1, np.int64)
+                slots, slot_keys = np.full(2 * len(slots), -1, np.int32), np.full(2 * len(slots), -1, np.int64)
                 mask = np.uint64(len(slots) - 1)
                 for number in range(n):
                     slot = _hash_key(distinct[number], secret) & mask
