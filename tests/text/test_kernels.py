@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wgcn.text.encode import lay_out
-from wgcn.text.kernels import LookUpTable, count_words, encode_new
+from wgcn.text.kernels import SECRET, LookUpTable, count_words, encode_new, number_keys
 from wgcn.text.tokenize import text_gcn, words
 
 texts = st.lists(st.one_of(st.text(), st.text(alphabet="ntsved'NT (,!’`aÉß\u0301\u200d हिन"), st.just("Σίσυφος ΟΔΟΣ")))
@@ -57,3 +57,21 @@ def test_a_word_counts_once_per_document() -> None:
     ids = np.array([0, 0, 1, 0, 2, -1, 2], np.int32)
     counts, document_counts = count_words(ids, np.array([0, 3, 3, 7]), 4)
     assert (counts.tolist(), document_counts.tolist()) == ([3, 1, 2, 0], [2, 1, 1, 0])
+
+
+@given(st.lists(st.integers(-1, 2**40), max_size=60))
+def test_numbers_of_keys_are_those_of_a_dictionary(keys: list[int]) -> None:
+    numbers, distinct, slots, slot_keys = number_keys(np.array(keys, np.int64), SECRET)
+    index: dict[int, int] = {}
+    expected = [-1 if key < 0 else index.setdefault(key, len(index)) for key in keys]
+    assert numbers.tolist() == expected
+    assert distinct.tolist() == list(index)
+    assert {key: number for number, key in zip(slots.tolist(), slot_keys.tolist(), strict=True) if key >= 0} == index
+
+
+def test_a_table_of_keys_grows_with_them() -> None:
+    keys = np.random.default_rng(0).permutation(np.arange(20_000, dtype=np.int64) * 977)
+    numbers, distinct, slots, _ = number_keys(np.concatenate([keys, keys]), SECRET)
+    assert np.array_equal(numbers, np.tile(np.arange(20_000), 2))
+    assert np.array_equal(distinct, keys)
+    assert len(slots) >= 2 * len(keys)

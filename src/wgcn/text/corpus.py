@@ -199,8 +199,13 @@ def number_ngrams(
             following = np.concatenate([ids[n - 1 :], np.empty(min(n - 1, len(ids)), np.int32)])
             for back in range(1, n):
                 following[offsets[1:][offsets[1:] >= back] - back] = -1
-            keys = np.where((level < 0) | (following < 0), -1, level * np.int64(len(words)) + following)
+            keys = level.astype(np.int64)
+            keys *= len(words)
+            keys += following
+            keys[(level < 0) | (following < 0)] = -1
+            del following  # with very much text, this is where memory is needed most
             found, table = number_keys(keys, SECRET)[:2]
+            del keys
             counts = np.bincount(found[found >= 0], minlength=len(table))
             kept = np.flatnonzero(counts >= min_count)
             if most is not None and len(kept) > most:
