@@ -237,13 +237,13 @@ class _Trainer:
         """Return the weighted scores of the teacher, with as many columns as are fitted."""
         if self.teacher is None or self.teacher_weight == 0:
             return None
-        taught = self._taught.get(key := rows.tobytes())
+        taught, kept = self._taught.get(key := rows.tobytes()), self.training.tuning is not None
         if taught is None:
             taught = self.teacher.teach(self.task.targets[rows], rows, self.task.class_prior)
-            if self.training.tuning is not None:
+            if kept:
                 self._taught[key] = taught
         weight = np.float32(self.teacher_weight * self.unlabelled_share)
-        words, bias = (weight * part for part in taught)
+        words, bias = (np.multiply(weight, part, out=None if kept else part) for part in taught)
         return Taught(words[:, 1:], bias[1:]) if self.binary else Taught(words, bias)
 
     def _fit(
