@@ -1,6 +1,7 @@
 """What the tests of the data sets share: a site on this machine, small sets, and pickles as Python 2 wrote them."""
 
 import hashlib
+import inspect
 import struct
 import threading
 from collections.abc import Iterator
@@ -220,3 +221,36 @@ def layout_folder(tmp_path: Path, text_set: Dataset, citation_set: Dataset) -> P
     layout.write_citation_set(folder / "citation/cora", citation_set)
     layout.write_stop_words(folder / "stopwords_english.txt", WORDS.split())
     return folder
+
+
+_DOCSTRING = """
+    Do it.
+
+    Parameters
+    ----------
+    x : array_like
+        The input.
+
+    See Also
+    --------
+    short
+    spaced : With a description, which names other.
+    tight: With a description.
+    first, second,  third
+    :func:`role`, :class:`~scipy.stats.deep`
+    `ticks` : More,
+        on the next line : still more.
+    ~numpy.linalg.tilde
+
+    A sentence that names nothing.
+
+    Notes
+    -----
+    unseen : Not a citation.
+"""
+
+
+@pytest.fixture
+def docstring() -> str:
+    """A docstring whose "See Also" section has entries of every form."""
+    return inspect.cleandoc(_DOCSTRING)

@@ -1,7 +1,5 @@
 """The docs corpus as linked documents: whom a docstring cites, and what the links are good for."""
 
-import inspect
-
 import numpy as np
 import pytest
 
@@ -60,35 +58,8 @@ def test_second_call_reads_the_cache(monkeypatch, tmp_path):
     assert len(calls) == 2
 
 
-DOCSTRING = """
-    Do it.
-
-    Parameters
-    ----------
-    x : array_like
-        The input.
-
-    See Also
-    --------
-    short
-    spaced : With a description, which names other.
-    tight: With a description.
-    first, second,  third
-    :func:`role`, :class:`~scipy.stats.deep`
-    `ticks` : More,
-        on the next line : still more.
-    ~numpy.linalg.tilde
-
-    A sentence that names nothing.
-
-    Notes
-    -----
-    unseen : Not a citation.
-"""
-
-
-def test_see_also_entries_are_read_in_every_form():
-    entries = " ".join(see_also(inspect.cleandoc(DOCSTRING)))
+def test_see_also_entries_are_read_in_every_form(docstring):
+    entries = " ".join(see_also(docstring))
     assert entries == "short spaced tight first second third role scipy.stats.deep ticks numpy.linalg.tilde"
 
 

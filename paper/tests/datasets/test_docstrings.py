@@ -1,7 +1,6 @@
 """The docs corpus: what is a document, what is taken out of it, and how it is cached."""
 
 import gzip
-import inspect
 import json
 import os
 import re
@@ -228,35 +227,8 @@ def test_cleaning_takes_out_what_gives_the_label_away(before, after):
     assert docs_module.clean(before) == after
 
 
-DOCSTRING = """
-    Do it.
-
-    Parameters
-    ----------
-    x : array_like
-        The input.
-
-    See Also
-    --------
-    short
-    spaced : With a description, which names other.
-    tight: With a description.
-    first, second,  third
-    :func:`role`, :class:`~scipy.stats.deep`
-    `ticks` : More,
-        on the next line : still more.
-    ~numpy.linalg.tilde
-
-    A sentence that names nothing.
-
-    Notes
-    -----
-    unseen : Not a citation.
-"""
-
-
-def test_see_also_section_leaves_the_text_and_the_others_stay():
-    text = docs_module.clean(inspect.cleandoc(DOCSTRING))
+def test_see_also_section_leaves_the_text_and_the_others_stay(docstring):
+    text = docs_module.clean(docstring)
     assert text == ("Do it.\n\nParameters\nx : array_like\n    The input.\n\nNotes\nunseen : Not a citation.")
 
 
