@@ -60,7 +60,7 @@ def predict_texts(
     kinds = "words" if model.ngram_range == (1, 1) else "words and n-grams"
     unknown = f"{n_unknown / max(n_tokens, 1):.1%} of their {kinds} are unknown to the model"
     empty = f"; {n_empty:,} have no known word and got the most frequent class" if n_empty else ""
-    say(f"{n_texts:,} texts. {unknown}{empty}.")
+    say(f"{n_texts:,} text{'s' * (n_texts != 1)}. {unknown}{empty}.")
 
 
 def _rows(model: TextModel, scores: npt.NDArray[Any], classes: list[str], proba: bool) -> Iterator[list[str]]:
