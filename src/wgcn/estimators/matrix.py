@@ -199,6 +199,8 @@ class WGCNClassifier(MatrixClassifier):
     held_out_accuracy_ : float or None
         Share of held-out documents that a first fit, or with few labels the teacher, got right (multi-label: wholly
         right).
+    trained_ : LinearTrained
+        What the fit leaves behind for later ones: duals, held-out scores, the teacher. Not pickled.
     n_iter_ : int
     n_features_in_ : int
 
@@ -263,9 +265,18 @@ class WGCNClassifier(MatrixClassifier):
         with shown(verbose):
             task = self._task(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors)
             trained = train_linear(task, self._training())
-        self.scorer_, self.history_, self.tuned_ = trained.scorer, trained.history, trained.tuned
+        self.trained_, self.scorer_, self.history_, self.tuned_ = (
+            trained,
+            trained.scorer,
+            trained.history,
+            trained.tuned,
+        )
         self.held_out_accuracy_, self.n_held_out_ = trained.held_out_accuracy, trained.n_held_out
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what only further training needs."""
+        return {name: value for name, value in super().__getstate__().items() if name != "trained_"}
 
     def _check_settings(self) -> None:
         check_numbers(self, real=["alpha", "naive_bayes", "C", "teacher", "self_training"])

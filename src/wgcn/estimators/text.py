@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sized
 from dataclasses import dataclass, fields
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,9 @@ from scipy.sparse import csr_array
 from sklearn.base import ClassifierMixin, clone
 
 from wgcn.errors import InputError
-from wgcn.estimators.labels import checked_weights, labelled_accuracy, read_labels
+from wgcn.estimators.labels import Labels, checked_weights, labelled_accuracy, read_labels
 from wgcn.estimators.matrix import WGCNClassifier
-from wgcn.estimators.preparation import Counted, Preparation, TextEstimator
+from wgcn.estimators.preparation import Counted, Preparation, Prepared, TextEstimator
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
@@ -29,6 +29,13 @@ from wgcn.text.tokenize import Tokenizer
 __all__ = ["WGCNTextClassifier"]
 
 Texts = Iterable[str]
+
+
+class TrainingSet(NamedTuple):
+    """What a fit saw: the texts as matrices, those of X first, and the labels of X."""
+
+    prepared: Prepared
+    labels: Labels
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -81,6 +88,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         What `tune` chose, and why.
     history_ : list of dict
         Objective after each iteration of the final fit.
+    training_set_ : TrainingSet
+        The texts of the last fit as numbers, and their labels. Not pickled.
 
     Examples
     --------
@@ -163,6 +172,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         if classifier.tuned_ is not None:
             settings.update(classifier.tuned_.settings)
         model = prepared.text_model(classifier, settings, time.perf_counter() - started)
+        self.training_set_ = TrainingSet(prepared, labels)
         return self._keep(classifier, classifier.word_graph_, model)
 
     def _keep(self, classifier: WGCNClassifier, word_graph: WordGraph, model: TextModel) -> WGCNTextClassifier:
@@ -170,6 +180,10 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         self.classes_, self.word_embeddings_ = model.classes, model.scorer.word_embeddings
         self.tuned_, self.history_ = classifier.tuned_, classifier.history_
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what only further training needs."""
+        return {name: value for name, value in super().__getstate__().items() if name != "training_set_"}
 
     def check_parameters(self, y: Any = None) -> None:
         """Raise an InputError if a parameter cannot be used, or does not fit the labels `y`. `fit` does so first."""

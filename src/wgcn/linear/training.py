@@ -31,7 +31,7 @@ from wgcn.linear.teacher import Taught, Teacher
 from wgcn.linear.tuning import Settings, Tuned, Tuning, tune
 from wgcn.progress import stage
 
-__all__ = ["LinearTask", "LinearTrained", "LinearTraining", "calibrate", "train_linear"]
+__all__ = ["HeldOut", "LinearTask", "LinearTrained", "LinearTraining", "calibrate", "train_linear"]
 
 _SHARPNESS = 2.0  # factor of the scores where nothing can be held out
 # Fewer labelled documents than this are all needed for fitting, and too few to calibrate by.
@@ -81,6 +81,13 @@ class LinearTask:
         return np.zeros(len(self.targets), np.int64) if self.multilabel else self.targets.argmax(axis=1)
 
 
+class HeldOut(NamedTuple):
+    """Scores of labelled documents by a model, or with few labels a teacher, that was fitted without them."""
+
+    rows: Rows  # which of the labelled documents; with few labels, some come several times
+    scores: Floats  # (rows, classes), of the size of the final model's scores
+
+
 class LinearTrained(NamedTuple):
     """The result of training."""
 
@@ -89,6 +96,10 @@ class LinearTrained(NamedTuple):
     tuned: Tuned | None
     held_out_accuracy: float | None
     n_held_out: int
+    held_out: HeldOut | None
+    # Of the fits to the labelled documents and, with self-training, to all documents, the labelled ones first.
+    duals: list[Floats]
+    teacher: Teacher | None
 
 
 class Calibration(NamedTuple):
@@ -97,6 +108,7 @@ class Calibration(NamedTuple):
     sharpness: float = _SHARPNESS
     accuracy: float | None = None
     n_documents: int = 0
+    held_out: HeldOut | None = None
 
 
 def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
@@ -122,7 +134,9 @@ def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
     scorer = replace(scorer, sharpness=calibration.sharpness)
     if task.class_prior is not None:
         scorer = scorer.with_prior(task.class_prior)
-    return LinearTrained(scorer, fits[-1].history, tuned, calibration.accuracy, calibration.n_documents)
+    _, accuracy, n_held_out, held_out = calibration
+    duals = [fit.dual for fit in fits]
+    return LinearTrained(scorer, fits[-1].history, tuned, accuracy, n_held_out, held_out, duals, trainer.teacher)
 
 
 class _Trainer:
@@ -212,9 +226,11 @@ class _Trainer:
         self.settings = replace(settings, tol=max(settings.tol, _LOOSE))
         scorer, fits = self.train(rows)
         self.settings = settings
-        calibration = calibrate(scorer, scorer.scores_of(task.terms[held_out]), task.targets[held_out])
-        left_out = np.flatnonzero(held_out)  # their dual is 0
-        return calibration, [np.insert(fit.dual, left_out - np.arange(len(left_out)), 0, axis=0) for fit in fits]
+        scores, left_out = scorer.scores_of(task.terms[held_out]), np.flatnonzero(held_out)
+        calibration = calibrate(scorer, scores, task.targets[held_out])
+        # The dual of documents that are left out is 0.
+        start = [np.insert(fit.dual, left_out - np.arange(len(left_out)), 0, axis=0) for fit in fits]
+        return calibration._replace(held_out=HeldOut(left_out, scores)), start
 
     def calibrate_by_teacher(self, scorer: Scorer) -> Calibration:
         """Cross-validate the teacher alone, whose scores are brought to the scorer's size on unlabelled documents."""
@@ -226,12 +242,13 @@ class _Trainer:
         for part in parts:
             rest = np.setdiff1d(self.rows, part)
             scores.append(self.teacher.teach(targets[rest], rest).scores(self.task.terms[part]))
-        places = np.concatenate(parts)
-        found = calibrate(scorer, np.vstack(scores), targets[places], len(np.unique(places)))
+        places, left_out = np.concatenate(parts), np.vstack(scores)
+        found = calibrate(scorer, left_out, targets[places], len(np.unique(places)))
         both = scorer.scores_of(self.unlabelled), self.teacher.teach(targets, self.rows).scores(self.unlabelled)
         own, taught = (float(np.std(each - each.mean(axis=1, keepdims=True))) for each in both)
         ratio = taught / own if own > 0 and taught > 0 else 1.0
-        return found._replace(sharpness=found.sharpness * ratio)
+        held_out = HeldOut(places, np.asarray(left_out / ratio, left_out.dtype))
+        return found._replace(sharpness=found.sharpness * ratio, held_out=held_out)
 
     def _teach(self, rows: Rows) -> Taught | None:
         """Return the weighted scores of the teacher, with as many columns as are fitted."""
