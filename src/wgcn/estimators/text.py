@@ -14,12 +14,12 @@ from scipy.sparse import csr_array
 from sklearn.base import ClassifierMixin, clone
 
 from wgcn.errors import InputError
-from wgcn.estimators.labels import Labels, checked_weights, labelled_accuracy, read_labels
 from wgcn.estimators.matrix import WGCNClassifier
 from wgcn.estimators.preparation import Counted, Preparation, Prepared, TextEstimator
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
+from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels
 from wgcn.linear.operator import row_slice
 from wgcn.linear.tuning import Tuning
 from wgcn.progress import shown

@@ -23,11 +23,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
 from wgcn.inference.terms import Floats
+from wgcn.labelling.splits import Rows, few_labels
 from wgcn.linear.kernels import multiply
 from wgcn.linear.neighbours import nearest_documents
 from wgcn.linear.operator import with_edges
 from wgcn.linear.space import find_space, scaled, threads
-from wgcn.linear.splits import Rows, few_labels
 
 __all__ = ["Taught", "Teacher"]
 

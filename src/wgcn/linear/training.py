@@ -24,9 +24,9 @@ from scipy.sparse import csr_array, vstack
 from wgcn.checks import check_least, check_share
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.terms import Floats
+from wgcn.labelling.splits import Rows, cross_validation_parts, held_out_mask
 from wgcn.linear.model import LinearFit, LinearSettings, fit_linear, graph_scale
 from wgcn.linear.operator import row_slice
-from wgcn.linear.splits import Rows, cross_validation_parts, held_out_mask
 from wgcn.linear.teacher import Taught, Teacher
 from wgcn.linear.tuning import Settings, Tuned, Tuning, tune
 from wgcn.progress import stage

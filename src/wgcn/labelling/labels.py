@@ -16,7 +16,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from wgcn.errors import InputError
-from wgcn.linear.splits import few_labels
+from wgcn.labelling.splits import few_labels
 
 __all__ = [
     "Labels",
