@@ -117,7 +117,7 @@ def plot(
     Example: wgcn graph plot posts-graph wine --output wine.svg
     """
     from wgcn.graph import WordGraph
-    from wgcn.graph.pictures import check_picture, plot_neighbourhood
+    from wgcn.labelling.pictures import check_picture, plot_neighbourhood
 
     output = output or Path("".join(c if c.isalnum() or c in "_-'" else "_" for c in word) + ".png")
     check_picture(output)

@@ -56,8 +56,8 @@ def evaluate(
     import numpy as np
     from sklearn.metrics import accuracy_score, classification_report, f1_score
 
-    from wgcn.graph.pictures import check_picture, plot_confusion
     from wgcn.inference.model import TextModel
+    from wgcn.labelling.pictures import check_picture, plot_confusion
 
     if picture is not None:
         check_picture(picture)
