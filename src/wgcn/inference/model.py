@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,10 @@ from wgcn.inference import folder as store
 from wgcn.inference.card import model_card
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, Floats, TextTerms, load_terms
+from wgcn.labelling.explain import Explainer, Explanation, find_class, rank_words
+from wgcn.labelling.split import Split
+from wgcn.text.encode import checked_texts
+from wgcn.text.tokenize import resolve_tokenizer
 
 __all__ = ["TextModel"]
 
@@ -38,10 +43,13 @@ class TextModel(TextTerms):
         How the model was fitted, and the results: for the model card.
     stop_words : tuple of str
         Words that are dropped before n-grams are formed, sorted. They count as unknown words.
+    split : Split or None
+        What `explain` needs to tell a word from its neighbours in the graph.
     """
 
     scorer: Scorer
     classes: npt.NDArray[Any]
+    split: Split | None = field(default=None, kw_only=True)
 
     def transform(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
         """Return document embeddings, of shape (documents, hidden); see `scores`."""
@@ -61,6 +69,55 @@ class TextModel(TextTerms):
     def predict(self, texts: Iterable[str], n_jobs: int | None = 1) -> npt.NDArray[Any]:
         """Return one label per document; for a multi-label model a 0/1 matrix of shape (documents, classes)."""
         return self.scorer.labels(self.scores(texts, n_jobs), self.classes)
+
+    def explain(self, texts: Iterable[str]) -> list[Explanation]:
+        """Return for each text the contribution of every term to the score of every class.
+
+        The contributions and the bias sum to `scores`, in a linear model to the last bit. Each is split into the part
+        of the word itself and those of its neighbours in the word graph: see `wgcn.labelling.explain.Explanation`.
+
+        Examples
+        --------
+        >>> from wgcn import WGCNTextClassifier
+        >>> model = WGCNTextClassifier().fit(["red wine", "fast car"], ["drink", "drive"]).model_
+        >>> why = model.explain(["a glass of red wine"])[0]
+        >>> why.label, [term for term, _ in why.top(n=2)], why.unknown
+        ('drink', ['red', 'wine'], ['a', 'glass', 'of'])
+        """
+        texts = list(checked_texts(texts))
+        terms, scorer = self.terms(texts), self.scorer
+        explainer = Explainer(
+            words=self.vocabulary.words,
+            n_learnt=len(self.vocabulary) - sum(entry["words"] for entry in self.extensions),
+            tokenizer=resolve_tokenizer(self.tokenizer),
+            ngram_range=self.ngram_range,
+            stop_words=self.stop_words,
+            table=scorer.word_embeddings,
+            class_weights=scorer.class_weights,
+            bias=scorer.bias,
+            classes=self.classes,
+            split=self.split,
+        )
+        scores = scorer.scores(*terms[:3])
+        answers = zip(scores, scorer.probabilities(scores), scorer.decide(scores), strict=True)
+        return [
+            explainer.explain(text, terms.weights[begin:end], terms.words[begin:end], *answer)
+            for text, (begin, end), answer in zip(texts, pairwise(terms.offsets), answers, strict=True)
+        ]
+
+    def top_words(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
+        """Return the n words and n-grams that speak most for a class, with the values they are ranked by.
+
+        The value is what a word adds to the score of the class, beyond what it adds to all classes on average, at its
+        idf: see `wgcn.labelling.explain.rank_words`. Words that fewer than three texts of the training had are left
+        out.
+        """
+        rows, scorer = self.scorer.word_embeddings, self.scorer
+        if scorer.class_weights is not None:  # the scores of texts of one word
+            rows = np.maximum(rows, 0) @ scorer.class_weights
+        words, place = self.vocabulary, find_class(self.classes, label)
+        counts, idf = words.document_counts, self.weighting.idf
+        return rank_words(words.words, rows, idf, counts, place, n, multilabel=scorer.multilabel)
 
     def extend(self, texts: Iterable[str], min_count: int = 2) -> TextModel:
         """Return the model with rows for words that it does not know, without training and without labels.
@@ -104,6 +161,8 @@ class TextModel(TextTerms):
         }
         if self.scorer.class_weights is not None:
             tensors["class_weights"] = self.scorer.class_weights
+        if self.split is not None:
+            tensors |= {f"split.{part}": tensor for part, tensor in vars(self.split).items()}
         config = {
             **self._term_config(),
             "classes": self.classes.tolist(),
@@ -138,4 +197,18 @@ class TextModel(TextTerms):
             raise StoreError(f"{folder.path}: a linear model of {n_classes} classes has a table {hidden} wide.")
         bias, prior = (folder.tensor(name, n_classes) for name in ("bias", "prior"))
         scorer = Scorer(table, head, bias, prior, config["sharpness"], config["multilabel"])
-        return cls(**terms, scorer=scorer, classes=np.array(classes))
+        return cls(**terms, scorer=scorer, classes=np.array(classes), split=_load_split(folder, n_classes))
+
+
+def _load_split(folder: store.Folder, n_classes: int) -> Split | None:
+    """Return what a folder has of the split of its words, if anything: those of wgcn 0.2.0 and networks have none."""
+    if "split.words" not in folder.tensors:
+        return None
+    words = folder.tensor("split.words", None, dtype=np.int32)
+    own = folder.tensor("split.own", len(words), n_classes, dtype=np.float16)
+    neighbours = folder.tensor("split.neighbours", len(words), None, dtype=np.int32)
+    strengths = folder.tensor("split.strengths", *neighbours.shape, dtype=np.float16)
+    split = Split(words, own, neighbours, strengths)
+    if not split.is_sound(len(folder.vocabulary)):
+        raise StoreError(f"{folder.path}: 'split' names words that the model does not have. Save it again.")
+    return split

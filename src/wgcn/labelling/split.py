@@ -1,0 +1,69 @@
+"""What a model keeps of its word graph, so that the row of a word can be split into its own part and its neighbours'.
+
+The parts are those of `wgcn.labelling.explain`. Half precision and the strongest neighbours are enough to read them;
+what they leave out is the difference to the row itself, which is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Split", "make_split"]
+
+_NAMED = 8  # neighbours that a word keeps
+_LARGEST = float(np.finfo(np.float16).max)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The own parts and the strongest neighbours of the words that have any; any other row is its own part alone."""
+
+    words: npt.NDArray[np.int32]  # (words,), ascending ids in the vocabulary
+    own: npt.NDArray[np.float16]  # (words, classes): (1 + a A_ww) U[w]
+    neighbours: npt.NDArray[np.int32]  # (words, k): the places of neighbours in `words`, the strongest first
+    # (words, k): the part of neighbour j is its strength times own[j]; 0 where a word has fewer neighbours
+    strengths: npt.NDArray[np.float16]
+
+    def is_sound(self, n_words: int) -> bool:
+        """Whether all ids and places are those of words, for a vocabulary of a given size."""
+        ids, places = self.words, self.neighbours
+        ascending = bool((ids[1:] > ids[:-1]).all()) and (len(ids) == 0 or (ids[0] >= 0 and ids[-1] < n_words))
+        return bool(ascending and ((places >= 0) & (places < len(ids))).all())
+
+
+def make_split(adjacency: Any, rows: npt.NDArray[Any], factor: float, k: int = _NAMED) -> Split:
+    """Return the split of a fitted model.
+
+    Parameters
+    ----------
+    adjacency : csr_array of shape (words, words)
+        A, symmetric.
+    rows : array of shape (words with edges, classes)
+        U of the words that have edges. Edges from a word to itself count as such.
+    factor : float
+        a, the weight of the graph. At 0 no word has a neighbour.
+    k : int
+        Neighbours that a word keeps: those with the largest a |A_wj| |U[j]|.
+    """
+    from wgcn.labelling.kernels import strongest_neighbours
+
+    diagonal, n_edges = adjacency.diagonal(), np.diff(adjacency.indptr)
+    has_neighbours = (n_edges > (diagonal != 0)) & (factor != 0) & (len(rows) > 0)
+    words = np.flatnonzero(has_neighbours)
+    own = rows[has_neighbours[n_edges > 0]] if len(words) else rows[:0]
+    places = np.zeros(len(n_edges), np.int32)
+    places[words] = np.arange(len(words))
+    lengths = np.linalg.norm(own, axis=1)
+    graph = adjacency.indptr, adjacency.indices, adjacency.data
+    neighbours, weights = strongest_neighbours(*graph, words, places, lengths, k)
+    own_factor = 1 + factor * diagonal[words]  # U counts for the word itself by this, so parts are divided by it
+    strengths = factor * weights / own_factor[neighbours]
+    return Split(words.astype(np.int32), _half(own * own_factor[:, None]), neighbours, _half(strengths))
+
+
+def _half(values: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
+    return np.asarray(np.clip(values, -_LARGEST, _LARGEST).astype(np.float16))
