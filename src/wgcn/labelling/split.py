@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 __all__ = ["Split", "make_split"]
 
-_NAMED = 8  # neighbours that a word keeps
+_NAMED = 5  # neighbours that a word keeps
 _LARGEST = float(np.finfo(np.float16).max)
 
 
@@ -55,11 +55,11 @@ def make_split(adjacency: Any, rows: npt.NDArray[Any], factor: float, k: int = _
     has_neighbours = (n_edges > (diagonal != 0)) & (factor != 0) & (len(rows) > 0)
     words = np.flatnonzero(has_neighbours)
     own = rows[has_neighbours[n_edges > 0]] if len(words) else rows[:0]
-    places = np.zeros(len(n_edges), np.int32)
-    places[words] = np.arange(len(words))
-    lengths = np.linalg.norm(own, axis=1)
+    places, lengths = np.zeros(len(n_edges), np.int32), np.zeros(len(n_edges), adjacency.dtype)
+    places[words], lengths[words] = np.arange(len(words)), np.sqrt(np.einsum("ij,ij->i", own, own))
     graph = adjacency.indptr, adjacency.indices, adjacency.data
-    neighbours, weights = strongest_neighbours(*graph, words, places, lengths, k)
+    found, weights = strongest_neighbours(*graph, words, lengths, k)
+    neighbours = places[found]
     own_factor = 1 + factor * diagonal[words]  # U counts for the word itself by this, so parts are divided by it
     strengths = factor * weights / own_factor[neighbours]
     return Split(words.astype(np.int32), _half(own * own_factor[:, None]), neighbours, _half(strengths))
