@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -71,53 +70,30 @@ class TextModel(TextTerms):
         return self.scorer.labels(self.scores(texts, n_jobs), self.classes)
 
     def explain(self, texts: Iterable[str]) -> list[Explanation]:
-        """Return for each text the contribution of every term to the score of every class.
+        """Return for each text the contribution of every term to the score of every class: see `Explanation`.
 
-        The contributions and the bias sum to `scores`, in a linear model to the last bit. Each is split into the part
-        of the word itself and those of its neighbours in the word graph: see `wgcn.labelling.explain.Explanation`.
-
-        Examples
-        --------
-        >>> from wgcn import WGCNTextClassifier
-        >>> model = WGCNTextClassifier().fit(["red wine", "fast car"], ["drink", "drive"]).model_
-        >>> why = model.explain(["a glass of red wine"])[0]
-        >>> why.label, [term for term, _ in why.top(n=2)], why.unknown
-        ('drink', ['red', 'wine'], ['a', 'glass', 'of'])
+        Contributions and bias sum to `scores`, in a linear model to the last bit.
         """
-        texts = list(checked_texts(texts))
-        terms, scorer = self.terms(texts), self.scorer
+        terms, scorer = self.terms(texts := list(checked_texts(texts))), self.scorer
+        n_learnt = len(self.vocabulary) - sum(entry["words"] for entry in self.extensions)
         explainer = Explainer(
-            words=self.vocabulary.words,
-            n_learnt=len(self.vocabulary) - sum(entry["words"] for entry in self.extensions),
-            tokenizer=resolve_tokenizer(self.tokenizer),
-            ngram_range=self.ngram_range,
-            stop_words=self.stop_words,
-            table=scorer.word_embeddings,
-            class_weights=scorer.class_weights,
-            bias=scorer.bias,
-            classes=self.classes,
-            split=self.split,
+            *(resolve_tokenizer(self.tokenizer), self.ngram_range, self.stop_words, self.vocabulary.words, n_learnt),
+            *(scorer.word_embeddings, scorer.class_weights, scorer.bias, self.classes, self.split),
         )
         scores = scorer.scores(*terms[:3])
-        answers = zip(scores, scorer.probabilities(scores), scorer.decide(scores), strict=True)
-        return [
-            explainer.explain(text, terms.weights[begin:end], terms.words[begin:end], *answer)
-            for text, (begin, end), answer in zip(texts, pairwise(terms.offsets), answers, strict=True)
-        ]
+        return explainer.explain(texts, *terms[:3], scores, scorer.probabilities(scores), scorer.decide(scores))
 
     def top_words(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
         """Return the n words and n-grams that speak most for a class, with the values they are ranked by.
 
-        The value is what a word adds to the score of the class, beyond what it adds to all classes on average, at its
-        idf: see `wgcn.labelling.explain.rank_words`. Words that fewer than three texts of the training had are left
-        out.
+        See `wgcn.labelling.explain.rank_words`. Words of fewer than three training texts are left out.
         """
-        rows, scorer = self.scorer.word_embeddings, self.scorer
+        rows, words, scorer = self.scorer.word_embeddings, self.vocabulary, self.scorer
         if scorer.class_weights is not None:  # the scores of texts of one word
             rows = np.maximum(rows, 0) @ scorer.class_weights
-        words, place = self.vocabulary, find_class(self.classes, label)
-        counts, idf = words.document_counts, self.weighting.idf
-        return rank_words(words.words, rows, idf, counts, place, n, multilabel=scorer.multilabel)
+        frequencies = self.weighting.idf, words.document_counts
+        place = find_class(self.classes, label)
+        return rank_words(words.words, rows, *frequencies, place, n, multilabel=scorer.multilabel)
 
     def extend(self, texts: Iterable[str], min_count: int = 2) -> TextModel:
         """Return the model with rows for words that it does not know, without training and without labels.
@@ -197,18 +173,6 @@ class TextModel(TextTerms):
             raise StoreError(f"{folder.path}: a linear model of {n_classes} classes has a table {hidden} wide.")
         bias, prior = (folder.tensor(name, n_classes) for name in ("bias", "prior"))
         scorer = Scorer(table, head, bias, prior, config["sharpness"], config["multilabel"])
-        return cls(**terms, scorer=scorer, classes=np.array(classes), split=_load_split(folder, n_classes))
-
-
-def _load_split(folder: store.Folder, n_classes: int) -> Split | None:
-    """Return what a folder has of the split of its words, if anything: those of wgcn 0.2.0 and networks have none."""
-    if "split.words" not in folder.tensors:
-        return None
-    words = folder.tensor("split.words", None, dtype=np.int32)
-    own = folder.tensor("split.own", len(words), n_classes, dtype=np.float16)
-    neighbours = folder.tensor("split.neighbours", len(words), None, dtype=np.int32)
-    strengths = folder.tensor("split.strengths", *neighbours.shape, dtype=np.float16)
-    split = Split(words, own, neighbours, strengths)
-    if not split.is_sound(len(folder.vocabulary)):
-        raise StoreError(f"{folder.path}: 'split' names words that the model does not have. Save it again.")
-    return split
+        size = len(folder.vocabulary), n_classes
+        split = Split.load(folder.tensor, *size) if "split.words" in folder.tensors else None
+        return cls(**terms, scorer=scorer, classes=np.array(classes), split=split)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +47,14 @@ class Explanation:
     to rounding: there, contributions go through the hidden units that are active for this text.
 
     A text with no known word has no terms, and its bias are the scores of the class shares in training (the prior).
+
+    Examples
+    --------
+    >>> from wgcn import WGCNTextClassifier
+    >>> model = WGCNTextClassifier().fit(["red wine", "fast car"], ["drink", "drive"])
+    >>> why = model.explain(["a glass of red wine"])[0]
+    >>> why.label, [term for term, _ in why.top(n=2)], why.unknown
+    ('drink', ['red', 'wine'], ['a', 'glass', 'of'])
     """
 
     text: str
@@ -122,11 +131,11 @@ class Explanation:
 class Explainer:
     """What explains the answers of a model: its words, how texts become terms, its weights and its classes."""
 
-    words: Sequence[str]  # the vocabulary
-    n_learnt: int  # words that were in training; those after them were added by `extend`
     tokenizer: Tokenizer
     ngram_range: tuple[int, int]
     stop_words: Collection[str]
+    words: Sequence[str]  # the vocabulary
+    n_learnt: int  # words that were in training; those after them were added by `extend`
     table: npt.NDArray[Any]  # (words, hidden)
     class_weights: npt.NDArray[Any] | None  # (hidden, classes), of a network
     bias: npt.NDArray[Any]  # (classes,)
@@ -135,19 +144,30 @@ class Explainer:
 
     def explain(
         self,
-        text: str,
+        texts: Sequence[str],
         weights: npt.NDArray[Any],
-        ids: npt.NDArray[Any],
+        words: npt.NDArray[Any],
+        offsets: npt.NDArray[Any],
+        *answers: npt.NDArray[Any],
+    ) -> list[Explanation]:
+        """Explain the answers to texts from their terms, given as `wgcn.inference.terms.Terms` has them.
+
+        The answers are scores and probabilities of shape (texts, classes), and what is decided: the place of the
+        predicted class, of shape (texts,), or for a multi-label model 0 or 1 per class, of shape (texts, classes).
+        """
+        parts = [(weights[begin:end], words[begin:end]) for begin, end in pairwise(offsets)]
+        return [self._explain(*given) for given in zip(texts, parts, *answers, strict=True)]
+
+    def _explain(
+        self,
+        text: str,
+        weighted: tuple[npt.NDArray[Any], npt.NDArray[Any]],
         scores: npt.NDArray[Any],
         probabilities: Floats,
         decided: Any,
     ) -> Explanation:
-        """Explain the answer to a text from its terms, whose ids ascend, and their weights.
-
-        `decided` is the place of the predicted class, or for a multi-label model a 0/1 array of shape (classes,).
-        """
-        terms = [self.words[i] for i in ids]
-        contributions = self._contributions(weights, ids)
+        weights, ids = weighted
+        terms, contributions = [self.words[i] for i in ids], self._contributions(weights, ids)
         own, neighbours = None, None
         if self.split is not None and self.class_weights is None:
             own, neighbours = self._split(self.split, weights, ids, contributions)
@@ -232,14 +252,15 @@ def rank_words(
 ) -> list[tuple[str, float]]:
     """Return the n words and n-grams that speak most for a class, with the values that they are ranked by.
 
-    The value of a word is what it adds to the score of the class, less what it adds to the classes on average: `rows`,
-    of shape (words, classes), times `idf`, its weight in a text where it occurs once, up to the text's length. A word
-    is in at least three texts of the training, so that no name or misspelling of a single text is among them. A
-    multi-label model has a decision per class, so nothing is subtracted there.
+    The value of a word is what it adds to the score of the class beyond what it adds to the classes on average (`rows`,
+    of shape (words, classes)), times its `idf`, which is its weight in a text where it occurs once up to the length of
+    the text, times log(1 + texts of the training that have it). Without this last factor the names of people and
+    machines that a few texts have come first. A word is in at least three of these texts, if any is. A multi-label
+    model decides on each class for itself, so nothing is subtracted there.
     """
     column = rows[:, place].astype(np.float64) - (0 if multilabel else rows.mean(axis=1, dtype=np.float64))
     least = min(_MIN_DOCUMENTS, int(document_counts.max(initial=0)))
-    column = np.where(document_counts >= least, column * idf, -np.inf)
+    column = np.where(document_counts >= least, column * idf * np.log1p(document_counts), -np.inf)
     best = np.lexsort((np.arange(len(column)), -column))[: _checked(n)]
     return [(words[i], float(column[i])) for i in best if column[i] > 0]
 

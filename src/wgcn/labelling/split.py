@@ -6,11 +6,14 @@ what they leave out is the difference to the row itself, which is exact.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from wgcn.errors import StoreError
 
 __all__ = ["Split", "make_split"]
 
@@ -28,11 +31,17 @@ class Split:
     # (words, k): the part of neighbour j is its strength times own[j]; 0 where a word has fewer neighbours
     strengths: npt.NDArray[np.float16]
 
-    def is_sound(self, n_words: int) -> bool:
-        """Whether all ids and places are those of words, for a vocabulary of a given size."""
-        ids, places = self.words, self.neighbours
-        ascending = bool((ids[1:] > ids[:-1]).all()) and (len(ids) == 0 or (ids[0] >= 0 and ids[-1] < n_words))
-        return bool(ascending and ((places >= 0) & (places < len(ids))).all())
+    @classmethod
+    def load(cls, tensor: Callable[..., npt.NDArray[Any]], n_words: int, n_classes: int) -> Split:
+        """Read the split of a saved model: `tensor` is that of its folder. Anything unsound is a StoreError."""
+        words = tensor("split.words", None, dtype=np.int32)
+        own = tensor("split.own", len(words), n_classes, dtype=np.float16)
+        places = tensor("split.neighbours", len(words), None, dtype=np.int32)
+        strengths = tensor("split.strengths", *places.shape, dtype=np.float16)
+        ascending = (words[1:] > words[:-1]).all() and (words >= 0).all() and (words < n_words).all()
+        if not ascending or ((places < 0) | (places >= len(words))).any():
+            raise StoreError("The tensors 'split' of the model name words that it does not have. Save it again.")
+        return cls(words, own, places, strengths)
 
 
 def make_split(adjacency: Any, rows: npt.NDArray[Any], factor: float, k: int = _NAMED) -> Split:
