@@ -25,6 +25,7 @@ from wgcn.graph.association import WEIGHTS, Weight
 from wgcn.inference.embedding import EmbeddingModel
 from wgcn.inference.model import TextModel
 from wgcn.inference.terms import load_compiled
+from wgcn.labelling.split import make_split
 from wgcn.progress import stage
 from wgcn.text.corpus import Corpus, check_ngram_range
 from wgcn.text.encode import checked_texts
@@ -189,7 +190,10 @@ class Prepared:
             **({} if classifier.tuned_ is None else {"tuned": classifier.tuned_._asdict()}),
             seconds=round(self.seconds + seconds, 2),
         )
-        return TextModel(scorer=classifier.scorer_, classes=classifier.classes_, **parts)
+        split, trained = None, getattr(classifier, "trained_", None)  # a network has none
+        if trained is not None:
+            split = make_split(classifier.word_graph_.adjacency, trained.own_rows, trained.factor)
+        return TextModel(scorer=classifier.scorer_, classes=classifier.classes_, split=split, **parts)
 
     def model_parts(self, settings: dict[str, Any], **report: Any) -> dict[str, Any]:
         """Return the fields that all models of texts have, with settings and a report for the model card."""

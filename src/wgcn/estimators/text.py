@@ -19,6 +19,7 @@ from wgcn.estimators.preparation import Counted, Preparation, Prepared, TextEsti
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
+from wgcn.labelling.explain import Explanation
 from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels
 from wgcn.linear.operator import row_slice
 from wgcn.linear.tuning import Tuning
@@ -219,6 +220,14 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     def transform(self, X: Texts) -> npt.NDArray[Any]:
         """Return document embeddings H_dm (eq. 5) of shape (n_texts, n_classes)."""
         return self._fitted.transform(checked_texts(X, "X"))
+
+    def explain(self, X: Texts) -> list[Explanation]:
+        """Return for each text the contribution of every term to every class: see `TextModel.explain`."""
+        return self._fitted.explain(checked_texts(X, "X"))
+
+    def top_words(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
+        """Return the words that speak most for a class: see `TextModel.top_words`."""
+        return self._fitted.top_words(label, n)
 
     def _scores(
         self, X: Texts, document_graph: csr_array | None, documents: Texts | None, hops: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,10 @@ from wgcn.inference import folder as store
 from wgcn.inference.card import model_card
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, Floats, TextTerms, load_terms
+from wgcn.labelling.explain import Explainer, Explanation, find_class, rank_words
+from wgcn.labelling.split import Split
+from wgcn.text.encode import checked_texts
+from wgcn.text.tokenize import resolve_tokenizer
 
 __all__ = ["TextModel"]
 
@@ -38,10 +42,13 @@ class TextModel(TextTerms):
         How the model was fitted, and the results: for the model card.
     stop_words : tuple of str
         Words that are dropped before n-grams are formed, sorted. They count as unknown words.
+    split : Split or None
+        What `explain` needs to tell a word from its neighbours in the graph.
     """
 
     scorer: Scorer
     classes: npt.NDArray[Any]
+    split: Split | None = field(default=None, kw_only=True)
 
     def transform(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
         """Return document embeddings, of shape (documents, hidden); see `scores`."""
@@ -61,6 +68,32 @@ class TextModel(TextTerms):
     def predict(self, texts: Iterable[str], n_jobs: int | None = 1) -> npt.NDArray[Any]:
         """Return one label per document; for a multi-label model a 0/1 matrix of shape (documents, classes)."""
         return self.scorer.labels(self.scores(texts, n_jobs), self.classes)
+
+    def explain(self, texts: Iterable[str]) -> list[Explanation]:
+        """Return for each text the contribution of every term to the score of every class: see `Explanation`.
+
+        Contributions and bias sum to `scores`, in a linear model to the last bit.
+        """
+        terms, scorer = self.terms(texts := list(checked_texts(texts))), self.scorer
+        n_learnt = len(self.vocabulary) - sum(entry["words"] for entry in self.extensions)
+        explainer = Explainer(
+            *(resolve_tokenizer(self.tokenizer), self.ngram_range, self.stop_words, self.vocabulary.words, n_learnt),
+            *(scorer.word_embeddings, scorer.class_weights, scorer.bias, self.classes, self.split),
+        )
+        scores = scorer.scores(*terms[:3])
+        return explainer.explain(texts, *terms[:3], scores, scorer.probabilities(scores), scorer.decide(scores))
+
+    def top_words(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
+        """Return the n words and n-grams that speak most for a class, with the values they are ranked by.
+
+        See `wgcn.labelling.explain.rank_words`. Words of fewer than three training texts are left out.
+        """
+        rows, words, scorer = self.scorer.word_embeddings, self.vocabulary, self.scorer
+        if scorer.class_weights is not None:  # the scores of texts of one word
+            rows = np.maximum(rows, 0) @ scorer.class_weights
+        frequencies = self.weighting.idf, words.document_counts
+        place = find_class(self.classes, label)
+        return rank_words(words.words, rows, *frequencies, place, n, multilabel=scorer.multilabel)
 
     def extend(self, texts: Iterable[str], min_count: int = 2) -> TextModel:
         """Return the model with rows for words that it does not know, without training and without labels.
@@ -104,6 +137,8 @@ class TextModel(TextTerms):
         }
         if self.scorer.class_weights is not None:
             tensors["class_weights"] = self.scorer.class_weights
+        if self.split is not None:
+            tensors |= {f"split.{part}": tensor for part, tensor in vars(self.split).items()}
         config = {
             **self._term_config(),
             "classes": self.classes.tolist(),
@@ -138,4 +173,6 @@ class TextModel(TextTerms):
             raise StoreError(f"{folder.path}: a linear model of {n_classes} classes has a table {hidden} wide.")
         bias, prior = (folder.tensor(name, n_classes) for name in ("bias", "prior"))
         scorer = Scorer(table, head, bias, prior, config["sharpness"], config["multilabel"])
-        return cls(**terms, scorer=scorer, classes=np.array(classes))
+        size = len(folder.vocabulary), n_classes
+        split = Split.load(folder.tensor, *size) if "split.words" in folder.tensors else None
+        return cls(**terms, scorer=scorer, classes=np.array(classes), split=split)

@@ -100,6 +100,8 @@ class LinearTrained(NamedTuple):
     # Of the fits to the labelled documents and, with self-training, to all documents, the labelled ones first.
     duals: list[Floats]
     teacher: Teacher | None
+    own_rows: Floats  # of the last fit, as those of `LinearFit` with a column per class
+    factor: float
 
 
 class Calibration(NamedTuple):
@@ -136,7 +138,10 @@ def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
         scorer = scorer.with_prior(task.class_prior)
     _, accuracy, n_held_out, held_out = calibration
     duals = [fit.dual for fit in fits]
-    return LinearTrained(scorer, fits[-1].history, tuned, accuracy, n_held_out, held_out, duals, trainer.teacher)
+    own_rows, factor, history = trainer.both_sides(fits[-1].own_rows), fits[-1].factor, fits[-1].history
+    return LinearTrained(
+        scorer, history, tuned, accuracy, n_held_out, held_out, duals, trainer.teacher, own_rows, factor
+    )
 
 
 class _Trainer:
@@ -281,11 +286,13 @@ class _Trainer:
             )
 
     def _scorer(self, fitted: LinearFit, targets: Floats, weight: Floats) -> Scorer:
-        table, bias = fitted.word_embeddings, fitted.bias
-        if self.binary:
-            table, bias = np.hstack([-table, table]), np.concatenate([-bias, bias])
+        table, bias = self.both_sides(fitted.word_embeddings), self.both_sides(fitted.bias)
         prior = np.average(targets, axis=0, weights=weight)
         return Scorer(table, None, bias, prior.astype(self.task.terms.dtype), _SHARPNESS, self.task.multilabel)
+
+    def both_sides(self, fitted: Floats) -> Floats:
+        """Return what was fitted with a column per class: for two classes, one column serves both."""
+        return np.concatenate([-fitted, fitted], axis=-1) if self.binary else fitted
 
 
 def calibrate(scorer: Scorer, scores: Floats, targets: Floats, n_documents: int | None = None) -> Calibration:
