@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.base import ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
 
 from wgcn.errors import InputError
 from wgcn.estimators.matrix import WGCNClassifier
@@ -21,6 +22,7 @@ from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
 from wgcn.labelling.explain import Explanation
 from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels
+from wgcn.labelling.review import Doubt, Seen, doubts
 from wgcn.linear.operator import row_slice
 from wgcn.linear.tuning import Tuning
 from wgcn.progress import shown
@@ -256,6 +258,25 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         model = self._fitted.extend(texts, min_count)
         extended: WGCNTextClassifier = clone(self)
         return extended._keep(self.classifier_, self.word_graph_.among(model.vocabulary), model)
+
+    def review(self, n: int | None = None) -> list[Doubt]:
+        """Return the `n` labels of the last fit that look most wrong, or all, most doubtful first.
+
+        A `Doubt` has the index of the text in X, the given label, the most likely one, and the probability that the
+        given label is wrong, estimated without it: see `wgcn.labelling.review`. Not for a model that was unpickled.
+        """
+        check_is_fitted(self, "model_")
+        if not hasattr(self, "training_set_"):
+            raise InputError(
+                "review needs the texts of the last fit, which a pickled or extended model has not: fit again."
+            )
+        (prepared, labels), trained = self.training_set_, self.classifier_.trained_
+        rows = np.flatnonzero(labels.labelled)
+        terms = csr_array(prepared.document_terms[rows])
+        # Texts of weight 0 have no dual: rows of the others do not tell which texts they are.
+        held_out = trained.held_out if len(trained.duals[0]) >= len(rows) else None
+        seen = Seen(terms, labels.targets, trained.scorer.scores_of(terms), held_out)
+        return doubts(seen, labels.classes, rows, labels.multilabel, n)
 
     def score(self, X: Texts, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the accuracy on the labelled texts: see `WGCNClassifier.score`."""
