@@ -218,13 +218,16 @@ def plain_settings(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 class Counted:
-    """Texts that are read once, and how many they were."""
+    """Texts that are read once, how many they were, and those of the rows `keep`."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        self.texts, self.n = texts, 0
+    def __init__(self, texts: Iterable[str], keep: Collection[int] = ()) -> None:
+        self.texts, self.keep, self.n = texts, keep, 0
+        self.kept: dict[int, str] = {}
 
     def __iter__(self) -> Iterator[str]:
         for text in self.texts:
+            if self.n in self.keep:
+                self.kept[self.n] = text
             self.n += 1
             yield text
 

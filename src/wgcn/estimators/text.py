@@ -33,6 +33,8 @@ __all__ = ["WGCNTextClassifier"]
 
 Texts = Iterable[str]
 
+_MAX_KEPT = 20_000  # labelled texts, of which a tenth is held out
+
 
 class TrainingSet(NamedTuple):
     """What a fit saw: the texts as matrices, those of X first, and the labels of X."""
@@ -151,7 +153,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
-        own = Counted(checked_texts(X, "X"))
+        own = Counted(checked_texts(X, "X"), _sample(np.flatnonzero(labels.labelled)))
         _check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
         checked_weights(sample_weight, n_labels)
         with shown(verbose):
@@ -176,6 +178,11 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             settings.update(classifier.tuned_.settings)
         model = prepared.text_model(classifier, settings, time.perf_counter() - started)
         self.training_set_ = TrainingSet(prepared, labels)
+        held_out = classifier.trained_.held_out
+        if held_out is not None:
+            rows = np.flatnonzero(labels.labelled)[held_out.rows]
+            texts = {place: own.kept[row] for place, row in enumerate(rows.tolist()) if row in own.kept}
+            model = model.calibrated(texts, held_out.scores, labels.targets[held_out.rows])
         return self._keep(classifier, classifier.word_graph_, model)
 
     def _keep(self, classifier: WGCNClassifier, word_graph: WordGraph, model: TextModel) -> WGCNTextClassifier:
@@ -198,16 +205,36 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         return WGCNClassifier(**{name: getattr(self, name) for name in names})
 
     def predict(
-        self, X: Texts, *, document_graph: csr_array | None = None, documents: Texts | None = None, hops: int = 1
+        self,
+        X: Texts,
+        *,
+        document_graph: csr_array | None = None,
+        documents: Texts | None = None,
+        hops: int = 1,
+        abstain: float | None = None,
     ) -> npt.NDArray[Any]:
         """Return one label per text; for a multi-label model a 0/1 matrix of shape (n_texts, n_classes).
+
+        With `abstain`, a label is None where it is not to be trusted: see `TextModel.predict`.
 
         With `document_graph`, the rows of the texts in X_dv are averaged with the rows of what they cite, up to `hops`
         links away; nothing is fitted again. It is of shape (n_texts, n_others), entry [i, j] positive if text i cites
         `documents[j]`; or square, with the links among all, the texts of X first. It helps most where the texts
         themselves are short: see `wgcn.graph.citations.attach_citations`.
         """
+        if abstain is not None:
+            if document_graph is not None or documents is not None:
+                raise InputError("abstain is for texts without citations: leave out document_graph and documents.")
+            return self._fitted.predict(checked_texts(X, "X"), abstain=abstain)
         return self._fitted.scorer.labels(self._scores(X, document_graph, documents, hops), self.classes_)
+
+    def out_of_scope(self, X: Texts) -> npt.NDArray[np.float64]:
+        """Return how strange each text is, from 0 to 1: see `TextModel.out_of_scope`."""
+        return self._fitted.out_of_scope(checked_texts(X, "X"))
+
+    def predict_set(self, X: Texts, coverage: float = 0.9, *, as_mask: bool = False) -> Any:
+        """Return the credible labels of each text: see `TextModel.predict_set`."""
+        return self._fitted.predict_set(checked_texts(X, "X"), coverage, as_mask=as_mask)
 
     def predict_proba(
         self, X: Texts, *, document_graph: csr_array | None = None, documents: Texts | None = None, hops: int = 1
@@ -286,6 +313,12 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _sample(rows: npt.NDArray[np.int64]) -> frozenset[int]:
+    """Return rows of texts that are kept during a fit, to tell from those held out what texts look like."""
+    chosen = rows if len(rows) <= _MAX_KEPT else np.random.default_rng(0).choice(rows, _MAX_KEPT, replace=False)
+    return frozenset(chosen.tolist())
 
 
 def _check_lengths(n_texts: int, n_labels: int) -> None:

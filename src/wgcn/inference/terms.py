@@ -60,6 +60,8 @@ class Terms(NamedTuple):
     offsets: Offsets  # (documents + 1,)
     n_tokens: int
     n_unknown: int
+    counts: npt.NDArray[Any]  # (terms,), how often each occurs
+    lengths: Offsets  # (documents,), tokens known or not
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +89,16 @@ class TextTerms:
         else:
             counts, words, new_offsets = count_terms(ids, offsets, len(self.vocabulary))
         weights = self.weighting.weigh(counts, words, new_offsets)
-        return Terms(weights, words, new_offsets, len(ids), len(ids) - int(counts.sum()))
+        n_unknown = len(ids) - int(counts.sum())
+        return Terms(weights, words, new_offsets, len(ids), n_unknown, counts, np.diff(offsets))
 
     def _rows(
-        self, function: Callable[..., Floats], texts: Iterable[str], n_jobs: int | None, n_columns: int
+        self, function: Callable[[Terms], Floats], texts: Iterable[str], n_jobs: int | None, n_columns: int
     ) -> Floats:
         """Apply a function of weighted terms to texts in batches, on `n_jobs` threads; return one row per text."""
 
         def work(batch: list[str]) -> Floats:
-            return function(*self.terms(batch)[:3])
+            return function(self.terms(batch))
 
         batches, threads = self._read_ahead(in_batches(checked_texts(texts), BATCH_CHARACTERS)), n_threads(n_jobs)
         if threads == 1:

@@ -137,6 +137,8 @@ def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
     if task.class_prior is not None:
         scorer = scorer.with_prior(task.class_prior)
     _, accuracy, n_held_out, held_out = calibration
+    if held_out is not None:
+        held_out = held_out._replace(rows=np.flatnonzero(used)[held_out.rows])
     duals = [fit.dual for fit in fits]
     own_rows, factor, history = trainer.both_sides(fits[-1].own_rows), fits[-1].factor, fits[-1].history
     return LinearTrained(
