@@ -23,6 +23,7 @@ import numpy.typing as npt
 from wgcn.errors import InputError
 from wgcn.labelling.split import Split
 from wgcn.text.tokenize import Tokenizer
+from wgcn.text.vocabulary import Vocabulary
 
 __all__ = ["Explainer", "Explanation", "Neighbour", "find_class", "rank_words"]
 
@@ -204,8 +205,7 @@ class Explainer:
         own, named = contributions.copy(), list[list[Neighbour]]([] for _ in ids)
         own[ids >= self.n_learnt] = 0
         places = np.searchsorted(split.words, ids)
-        found = np.flatnonzero(np.take(split.words, places, mode="clip") == ids) if len(split.words) else []
-        for i in found:
+        for i in np.flatnonzero(np.append(split.words, -1)[places] == ids):
             place, weight = places[i], float(weights[i])
             own[i] = weight * split.own[place].astype(np.float64)
             strengths = weight * split.strengths[place].astype(np.float64)
@@ -241,10 +241,10 @@ def find_class(classes: npt.NDArray[Any], label: Any) -> int:
 
 
 def rank_words(
-    words: Sequence[str],
-    rows: npt.NDArray[Any],
+    vocabulary: Vocabulary,
     idf: npt.NDArray[Any],
-    document_counts: npt.NDArray[np.int64],
+    table: npt.NDArray[Any],
+    class_weights: npt.NDArray[Any] | None,
     place: int,
     n: int,
     *,
@@ -252,12 +252,14 @@ def rank_words(
 ) -> list[tuple[str, float]]:
     """Return the n words and n-grams that speak most for a class, with the values that they are ranked by.
 
-    The value of a word is what it adds to the score of the class beyond what it adds to the classes on average (`rows`,
-    of shape (words, classes)), times its `idf`, which is its weight in a text where it occurs once up to the length of
-    the text, times log(1 + texts of the training that have it). Without this last factor the names of people and
-    machines that a few texts have come first. A word is in at least three of these texts, if any is. A multi-label
-    model decides on each class for itself, so nothing is subtracted there.
+    The value of a word is what it adds to the score of the class beyond what it adds to the classes on average, times
+    its `idf`, which is its weight in a text where it occurs once up to the length of the text, times log(1 + texts of
+    the training that have it). Without this last factor the names of people and machines that a few texts have come
+    first. A word is in at least three of these texts, if any is. A multi-label model decides on each class for itself,
+    so nothing is subtracted there. A network is asked for the scores of texts of one word.
     """
+    rows = table if class_weights is None else np.maximum(table, 0) @ class_weights  # (words, classes)
+    words, document_counts = vocabulary.words, vocabulary.document_counts
     column = rows[:, place].astype(np.float64) - (0 if multilabel else rows.mean(axis=1, dtype=np.float64))
     least = min(_MIN_DOCUMENTS, int(document_counts.max(initial=0)))
     column = np.where(document_counts >= least, column * idf * np.log1p(document_counts), -np.inf)
