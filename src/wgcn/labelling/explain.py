@@ -205,13 +205,13 @@ class Explainer:
         own, named = contributions.copy(), list[list[Neighbour]]([] for _ in ids)
         own[ids >= self.n_learnt] = 0
         places = np.searchsorted(split.words, ids)
-        for i in np.flatnonzero(np.append(split.words, -1)[places] == ids):
-            place, weight = places[i], float(weights[i])
-            own[i] = weight * split.own[place].astype(np.float64)
-            strengths = weight * split.strengths[place].astype(np.float64)
-            parts = strengths[:, None] * split.own[split.neighbours[place]]  # (k, classes)
-            near = zip(split.words[split.neighbours[place]].tolist(), parts, strengths, strict=True)
-            named[i] = [Neighbour(self.words[word], part) for word, part, strength in near if strength]
+        rows = np.flatnonzero(np.append(split.words, -1)[places] == ids)
+        places, weight = places[rows], weights[rows, None].astype(np.float64)
+        own[rows] = weight * split.own[places]
+        near, strengths = split.neighbours[places], weight * split.strengths[places]  # (rows, k)
+        parts = strengths[:, :, None] * split.own[near]  # (rows, k, classes)
+        for row, words, each, is_there in zip(rows, split.words[near].tolist(), parts, strengths != 0, strict=True):
+            named[row] = [Neighbour(self.words[word], each[i]) for i, word in enumerate(words) if is_there[i]]
         return own, named
 
     def _tokens(self, text: str, terms: list[str]) -> tuple[list[str], list[list[int]], list[str]]:
