@@ -77,7 +77,10 @@ class Explanation:
 
     @property
     def other_neighbours(self) -> Floats | None:
-        """What the neighbours add that are not named: contributions - own - named ones, of shape (terms, classes)."""
+        """What the neighbours add that are not named: contributions - own - named ones, of shape (terms, classes).
+
+        Where a model was fitted to unlabelled documents without self-training, the teacher's part is in it too.
+        """
         if self.own is None or self.neighbours is None:
             return None
         named = [sum((part for _, part in near), np.zeros(len(self.classes))) for near in self.neighbours]

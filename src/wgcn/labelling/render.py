@@ -129,7 +129,8 @@ def _classes(explanation: Explanation, place: int) -> list[tuple[str, str]]:
     if others:
         best = [term for term, _ in explanation.top(explanation.classes[others[0]], 3)]
         words = f"; its words: {', '.join(best)}" if best else ""
-        lines.append(("runner-up", _with_numbers(explanation, others[0]) + words))
+        name = "runner-up" if place == explanation.decided else "highest"
+        lines.append((name, _with_numbers(explanation, others[0]) + words))
     if not explanation.terms:
         lines.append(("note", "no word of the text is known: the scores are those of the class shares in training"))
     if explanation.unknown:
