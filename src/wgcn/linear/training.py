@@ -139,11 +139,9 @@ def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
     _, accuracy, n_held_out, held_out = calibration
     if held_out is not None:
         held_out = held_out._replace(rows=np.flatnonzero(used)[held_out.rows])
-    duals = [fit.dual for fit in fits]
-    own_rows, factor, history = trainer.both_sides(fits[-1].own_rows), fits[-1].factor, fits[-1].history
-    return LinearTrained(
-        scorer, history, tuned, accuracy, n_held_out, held_out, duals, trainer.teacher, own_rows, factor
-    )
+    last, duals = fits[-1], [fit.dual for fit in fits]
+    own = trainer.both_sides(last.own_rows), last.factor
+    return LinearTrained(scorer, last.history, tuned, accuracy, n_held_out, held_out, duals, trainer.teacher, *own)
 
 
 class _Trainer:
