@@ -10,7 +10,7 @@ import csv
 import json
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
@@ -28,7 +28,6 @@ Opened = tuple[list[str], Callable[[list[int]], Rows]] | None
 LOOK_AHEAD_ROWS = 1000  # of a jsonl file, in which every column must appear
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _DETECTION_ROWS = 100
-_EXPECTED = {".json": "one array of objects", ".jsonl": "one object per line"}
 _MAX_SHEET_ROWS = 2**20  # Excel has no more
 _MAX_UNPACKED = 2**29  # bytes of a workbook
 
@@ -104,48 +103,33 @@ def _detect_delimiter(source: Source) -> str:
 
 
 def _read_jsonl(stream: Any, source: Source) -> Opened:
-    return _from_objects(_json_objects(lines(stream, source), source), source)
+    return _from_objects(_objects(lines(stream, source), source), source)
 
 
 def _read_json(stream: Any, source: Source) -> Opened:
-    """Read an array of objects, or an object that has one such array; or what is really .jsonl."""
-    text = lines(stream, source, joined=True)
-    source.line = 1
-    first = next((line for line in text if not line.isspace()), "")
-    second = next((line for line in text if not line.isspace()), "")
-    if second:
-        try:
-            is_object = isinstance(_decode(first, source), dict)
-        except InputError:
-            is_object = False
-        if is_object:
-            source.kind, following = ".jsonl", _counted(chain([first, second], text), source)
-            return _from_objects(_json_objects(following, source), source)
-    value = _decode("".join(chain([first, second], text)), source)
+    """Read an array of objects, or an object that has one such array; or what has one object per line after all."""
+    text = "".join(lines(stream, source, joined=True))
+    try:
+        value = _decode(text, source)
+    except InputError:
+        return _from_objects(_objects(text.split("\n"), source), source)
     if isinstance(value, dict):
         arrays = [each for each in value.values() if isinstance(each, list) and isinstance((each or [0])[0], dict)]
-        value = arrays[0] if len(arrays) == 1 else [value] if not arrays else None
+        value = arrays[0] if len(arrays) == 1 else None if arrays else [value]
     if not isinstance(value, list):
         raise InputError(f"{source.name} has no array of objects, or several. Expected one, or one object per line.")
-    source.unit = "object"
-    return _from_objects(_array_objects(value, source), source)
+    return _from_objects(_objects(value, source), source)
 
 
-def _array_objects(values: list[Any], source: Source) -> Objects:
-    for source.line, value in enumerate(values, 1):
-        yield source.line, _as_object(value, source, value)
-
-
-def _counted(text: Iterator[str], source: Source) -> Iterator[str]:
-    for source.line, line in enumerate(text, 1):
-        source.held = 0
-        yield line
-
-
-def _json_objects(text: Iterator[str], source: Source) -> Objects:
-    for line in text:
-        if not line.isspace():
-            yield source.line, _as_object(_decode(line, source), source, line)
+def _objects(items: Iterable[Any], source: Source) -> Objects:
+    for source.line, item in enumerate(items, 1):
+        if isinstance(item, str) and not item.strip():
+            continue
+        value = _decode(item, source) if isinstance(item, str) else item
+        if not isinstance(value, dict):
+            shown = short(item.rstrip() if isinstance(item, str) else item)
+            raise source.fault(f'{shown} is not an object. Expected one per line, like {{"text": "…"}}.')
+        yield source.line, value
 
 
 def _decode(text: str, source: Source) -> Any:
@@ -157,14 +141,7 @@ def _decode(text: str, source: Source) -> Any:
         return json.loads(text, parse_constant=constant, **numbers)
     except (ValueError, RecursionError) as error:
         why = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise source.fault(f"not valid JSON ({why}). Expected {_EXPECTED[source.kind]}.") from error
-
-
-def _as_object(value: Any, source: Source, shown: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        shown = shown.rstrip() if isinstance(shown, str) else value
-        raise source.fault(f'{short(shown)} is not an object. Expected {_EXPECTED[source.kind]}, like {{"text": "…"}}.')
-    return value
+        raise source.fault(f"not valid JSON ({why}). Expected one object per line.") from error
 
 
 def _from_objects(rows: Objects, source: Source) -> Opened:
@@ -205,7 +182,6 @@ def _value(values: dict[str, Any], path: str, missing: Any) -> Any:
 def _read_parquet(stream: Any, source: Source) -> Opened:
     with needs("Reading parquet files"):
         import pyarrow.parquet as pq
-    source.unit = "row"
     with _undamaged(source):
         # Both settings are needed for a row group to be streamed rather than loaded whole.
         file = pq.ParquetFile(stream, buffer_size=2**20, pre_buffer=False)
@@ -226,7 +202,6 @@ def _read_excel(stream: Any, source: Source) -> Opened:
     """Read the first sheet of a workbook."""
     with needs("Reading Excel files"):
         import openpyxl
-    source.unit = "row"
     with _undamaged(source):
         with zipfile.ZipFile(stream) as parts:  # which never unpacks more of a part than is declared
             if sum(part.file_size for part in parts.infolist()) > _MAX_UNPACKED:
@@ -260,12 +235,5 @@ def _undamaged(source: Source) -> Iterator[None]:
         raise InputError(f"{source.name} is {what}. Write or fetch it again.") from error
 
 
-READERS = {
-    ".txt": _read_delimited,
-    ".csv": _read_delimited,
-    ".tsv": _read_delimited,
-    ".jsonl": _read_jsonl,
-    ".json": _read_json,
-    ".parquet": _read_parquet,
-    ".xlsx": _read_excel,
-}
+_OTHERS = {".jsonl": _read_jsonl, ".json": _read_json, ".parquet": _read_parquet, ".xlsx": _read_excel}
+READERS = {**dict.fromkeys((".txt", ".csv", ".tsv"), _read_delimited), **_OTHERS}

@@ -131,22 +131,13 @@ def _rows(source: Source, lists: Columns = ()) -> Rows:
             also = "; in .csv, .tsv and .xlsx, below a header line, if you do not say header=False"
             raise InputError(f"{source.name} has no rows. Expected at least one{also}.")
         yield tuple(names[place] for place in own)
-        may_be_list = [names[place] in lists or place in lists for place in chosen]
-        columns = list(zip([names[place] for place in chosen], may_be_list, strict=True))
+        all_text, n = source.kind in (".txt", ".csv", ".tsv"), len(chosen)
+        columns = [(names[place], names[place] in lists or place in lists) for place in chosen]
         for row in chain([first], rows):
-            if source.kind in (".txt", ".csv", ".tsv"):
-                yield row  # all of it is text
-            else:
-                given = zip(row, columns, strict=False)
-                yield (*[_plain(value, name, source, many) for value, (name, many) in given], *row[len(columns) :])
+            plain = row[:n] if all_text else map(source.plain, row[:n], *zip(*columns, strict=True))
+            yield (*plain, *row[n:])
     source.warn(source.broken, _BROKEN.format((source.encoding or "utf-8").upper()))
     source.warn(source.too_wide, _NEW_KEYS if source.kind in (".jsonl", ".json") else _TOO_WIDE)
-
-
-def _plain(value: Any, column: str, source: Source, may_be_list: bool) -> Any:
-    if may_be_list and isinstance(value, list):
-        return [text for each in value if (text := source.plain(each, column)) is not None]
-    return source.plain(value, column)
 
 
 def _positions(source: Source, names: Sequence[str]) -> list[int]:

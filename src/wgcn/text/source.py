@@ -56,7 +56,6 @@ class Source:
     format: str | None = None
     kind: str = ""  # one of ENDINGS
     head: bytes = b""
-    unit: str = "line"
     line: int = 0  # where the current row began, from 1, or the number of the row
     held: int = 0  # characters of the current row so far
     last: int = 0  # position of the last column that every row must have
@@ -95,7 +94,8 @@ class Source:
 
     def fault(self, what: str) -> InputError:
         """Return an error at the current row."""
-        return InputError(f"{self.name}, {self.unit} {self.line}: {what}")
+        unit = "row" if self.kind in (*_BINARY, ".json") else "line"
+        return InputError(f"{self.name}, {unit} {self.line}: {what}")
 
     def warn(self, rows: int, what: str) -> None:
         """Warn of a number of rows, unless it is 0."""
@@ -114,12 +114,14 @@ class Source:
         self.last_broken = self.line
         return _LONE_SURROGATE.sub("\ufffd", text)
 
-    def plain(self, value: object, column: str) -> str | None:
-        """Return a value of JSON, parquet or Excel as text. To accept more kinds of values, add them here."""
+    def plain(self, value: object, column: str, may_be_list: bool = False) -> Any:
+        """Return a value of JSON, parquet or Excel as text, or a list of them: all kinds of values are listed here."""
         if value is None or value != value:  # NaN, NaT
             return None
         if isinstance(value, bool):
             return "true" if value else "false"
+        if may_be_list and isinstance(value, list):
+            return [text for each in value if (text := self.plain(each, column)) is not None]
         if isinstance(value, list | dict):
             kind = "a list" if isinstance(value, list) else "an object"
             raise self.fault(f"column {short(column)} holds {kind}; expected text, a number, true, false or null.")

@@ -1,0 +1,68 @@
+"""Labels out of files: the same table gives the same labels in whichever format it was saved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+from wgcn.text.read import Reading, read_rows
+
+__all__ = ["label_text", "read_labelled", "same_kind"]
+
+_WHOLE_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
+
+
+def label_text(text: str) -> str:
+    """Return a label in the form that it has in every format.
+
+    True, TRUE and true are written "true", as JSON does, and likewise "false". A whole number loses its ".0": pandas
+    writes 1 as 1.0 into a csv file if another value of the column is missing, and Excel knows no difference. Other
+    labels stay as they are.
+
+    Examples
+    --------
+    >>> [label_text(text) for text in ("TRUE", "1.0", "007", "1.5", "v1.0", "Sport")]
+    ['true', '1', '007', '1.5', 'v1.0', 'Sport']
+    """
+    if (lower := text.lower()) in ("true", "false"):
+        return lower
+    number = _WHOLE_NUMBER.fullmatch(text) if "." in text else None
+    return number[1] if number else text
+
+
+def read_labelled(
+    path: str | Path,
+    *,
+    text_column: str | int | None = None,
+    label_column: str | int = "label",
+    separator: str | None = None,
+    **reading: Unpack[Reading],
+) -> Iterator[tuple[str, str | list[str] | None]]:
+    """Read texts with their labels: a str, a list of str, or None for an empty label.
+
+    A label is a list where the file has a list (JSON or parquet), or if there is a `separator`, at which it is split.
+    """
+    columns = [label_column, "text" if text_column is None else text_column]
+    return _labelled(read_rows(path, columns, lists=[label_column], **reading), separator)
+
+
+def _labelled(rows: Iterator[tuple[Any, ...]], separator: str | None) -> Iterator[tuple[str, str | list[str] | None]]:
+    for label, text in rows:
+        given: Any = label
+        if isinstance(label, list):
+            given = [label_text(part) for part in label if part.strip()]
+        elif label is None or not label.strip():
+            given = None
+        elif separator is None:
+            given = label_text(label)
+        else:
+            given = [label_text(part.strip()) for part in label.split(separator) if part.strip()]
+        yield text or "", given
+
+
+def same_kind(labels: Sequence[str | list[str] | None]) -> list[Any]:
+    """Return labels of one kind: if some are lists, a label that is none becomes a list of one."""
+    several = any(isinstance(label, list) for label in labels)
+    return [[label] if several and isinstance(label, str) else label for label in labels]
