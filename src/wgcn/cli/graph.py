@@ -58,9 +58,9 @@ def build(
     check_target(output, "graph")
     texts = options.read_files(files, reading)
     with stages():
-        with stage("Reading text") as reading:
+        with stage("Reading text") as step:
             corpus = Corpus.from_texts(texts, tokenizer=tokenizer, rules=rules)
-            reading.detail = f"{len(corpus):,} documents, {corpus.n_tokens:,} tokens, {len(corpus.vocabulary):,} words"
+            step.detail = f"{len(corpus):,} documents, {corpus.n_tokens:,} tokens, {len(corpus.vocabulary):,} words"
         with stage("Counting pairs"):
             graph = WordGraph.from_corpus(corpus, window=window, weight=weight, rules=edge_rules, normalized=normalize)
     graph.save(output)

@@ -98,7 +98,7 @@ class TextTerms:
     @cached_property
     def _words(self) -> TextTerms:
         """The same with single words alone."""
-        known = self.vocabulary if self.ngram_range[0] == 1 else Vocabulary(self._ngrams.index)
+        known = self.vocabulary if self.ngram_range[0] == 1 else Vocabulary(tuple(self._ngrams.index))
         return TextTerms(self.tokenizer, (1, 1), known, self.weighting)
 
     def _rows(

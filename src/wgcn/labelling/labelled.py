@@ -43,13 +43,10 @@ def read_labelled(
     """Read texts with their labels: a str, a list of str, or None for an empty label.
 
     A label is a list where the file has a list (JSON or parquet), or if there is a `separator`, at which it is split.
+    The file is opened when the first row is asked for.
     """
     columns = [label_column, "text" if text_column is None else text_column]
-    return _labelled(read_rows(path, columns, lists=[label_column], **reading), separator)
-
-
-def _labelled(rows: Iterator[tuple[Any, ...]], separator: str | None) -> Iterator[tuple[str, str | list[str] | None]]:
-    for label, text in rows:
+    for label, text in read_rows(path, columns, lists=[label_column], **reading):
         given: Any = label
         if isinstance(label, list):
             given = [label_text(part) for part in label if part.strip()]

@@ -15,11 +15,10 @@ from typing import Any, BinaryIO
 from wgcn.errors import InputError, WGCNWarning, needs
 from wgcn.labelling.predictions import DIGITS, Column
 from wgcn.text.encode import in_batches
-from wgcn.text.read import read_table, read_texts
 
 __all__ = ["KINDS", "TableWriter", "free_names", "read_batches", "table_kind"]
 
-Batch = tuple[list[str], list[list[Any]]]  # texts, and the values of the columns that are kept
+Batch = tuple[list[str], list[Sequence[Any]]]  # texts, and the values of the columns that are kept
 
 KINDS = ("txt", "csv", "tsv", "jsonl", "parquet")
 _OTHERS = (".json", ".xlsx", ".xls", ".gz", ".zip", ".bz2", ".xz")  # endings that promise what is not written
@@ -64,19 +63,23 @@ def read_batches(texts: str, *, keep: bool, **reading: Any) -> tuple[list[str], 
     `texts` is "-" and no format is given, standard input has one text per line. There is always a batch.
     """
     names, schema, size = [], None, 1 << 20
+    rows: Iterator[tuple[str, Sequence[Any]]]
     if texts == "-" and not reading.get("format"):
         if sys.stdin.isatty():
             size = 1  # answer after every line
         lines = (line.decode(errors="replace").rstrip("\r\n") for line in sys.stdin.buffer)
         names, rows = ["text"] * keep, ((line, [line] * keep) for line in lines)
-    elif keep:
-        names, schema, rows = read_table(texts, **reading)
     else:
-        rows = ((text, []) for text in read_texts(texts, **reading))
+        from wgcn.text.read import read_table, read_texts  # lines of standard input are answered without it
+
+        if keep:
+            names, schema, rows = read_table(texts, **reading)
+        else:
+            rows = ((text, []) for text in read_texts(texts, **reading))
     return names, schema, _batches(rows, size)
 
 
-def _batches(rows: Iterator[tuple[str, list[Any]]], size: int) -> Iterator[Batch]:
+def _batches(rows: Iterator[tuple[str, Sequence[Any]]], size: int) -> Iterator[Batch]:
     batch: Any = None
     for batch in in_batches(rows, size, _length):
         yield [text for text, _ in batch], [kept for _, kept in batch]
@@ -84,7 +87,7 @@ def _batches(rows: Iterator[tuple[str, list[Any]]], size: int) -> Iterator[Batch
         yield [], []
 
 
-def _length(row: tuple[str, list[Any]]) -> int:
+def _length(row: tuple[str, Sequence[Any]]) -> int:
     return len(row[0]) + sum(len(value) for value in row[1] if isinstance(value, str))
 
 

@@ -42,7 +42,7 @@ def _each_checked(texts: Iterable[Any], name: str) -> Iterator[str]:
 
 
 def in_batches(
-    texts: Iterable[Item], characters: int = BATCH_CHARACTERS, length: Callable[[Item], int] = len
+    texts: Iterable[Item], characters: int = BATCH_CHARACTERS, length: Callable[[Any], int] = len
 ) -> Iterator[list[Item]]:
     """Cut texts, or items with a `length` of their own, into lists of about so many characters."""
     batch: list[Item] = []

@@ -135,7 +135,7 @@ def _objects(items: Iterable[Any], source: Source) -> Objects:
 def _decode(text: str, source: Source) -> Any:
     # Numbers stay as they were written: 1 is "1", 1e3 is "1e3", and a long one loses no digit. NaN is no JSON, but what
     # Python writes for a missing number.
-    numbers = {} if source.whole and len(text) < 4000 else {"parse_int": str, "parse_float": str}
+    numbers: dict[str, Any] = {} if source.whole and len(text) < 4000 else {"parse_int": str, "parse_float": str}
     constant = {"NaN": None, "Infinity": "Infinity", "-Infinity": "-Infinity"}.get
     try:
         return json.loads(text, parse_constant=constant, **numbers)

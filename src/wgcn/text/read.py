@@ -52,7 +52,7 @@ class Table(NamedTuple):
 
     names: list[str]
     schema: Any  # of a parquet file, otherwise None
-    rows: Generator[tuple[str, tuple[Any, ...]], None, None]  # the text of each row, and the values of all columns
+    rows: Generator[tuple[str, Sequence[Any]], None, None]  # the text of each row, and the values of all columns
 
 
 def read_rows(path: str | Path, columns: Columns, *, lists: Columns = (), **reading: Unpack[Reading]) -> Rows:
