@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier
+from wgcn import TextModel, WGCNClassifier
 from wgcn.estimators.preparation import Preparation
 from wgcn.inference import terms
 from wgcn.inference.model import Scorer
@@ -305,12 +305,3 @@ def test_a_pickled_model_knows_its_words_in_another_process() -> None:
     )
     result = subprocess.run([sys.executable, "-c", script], input=pickle.dumps(models), capture_output=True, check=True)
     assert json.loads(result.stdout) == expected
-
-
-@pytest.mark.parametrize("ngram_range", [(1, 1), (1, 2), (2, 2)])
-def test_share_of_unknown_words_counts_words_and_not_ngrams(ngram_range: tuple[int, int]) -> None:
-    texts = ["red wine", "white wine", "fast car", "slow car"] * 2
-    model = WGCNTextClassifier(ngram_range=ngram_range).fit(texts, ["drink", "drink", "drive", "drive"] * 2).model_
-    shares = model.unknown_shares(["wine RED car", "red zzz wine yyy", "zzz", "", "! ?"])
-    assert shares.tolist() == [0, 0.5, 1, 1, 1]
-    assert model.unknown_shares([]).shape == (0,)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from wgcn.labelling.labelled import label_text, read_labelled, same_kind
+from wgcn.labelling.labelled import label_text, read_labelled, texts_and_labels
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def test_lists_are_several_labels_and_an_empty_label_is_none(tmp_path: Path) -> 
     rows = [{"label": ["a", "", True]}, {"label": "b"}, {"label": []}, {"label": " "}, {"label": None}]
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(json.dumps({"text": "x", **row}) for row in rows))
-    labels = [label for _, label in read_labelled(path)]
-    assert labels == [["a", "true"], "b", [], None, None]
-    assert same_kind(labels) == [["a", "true"], ["b"], [], None, None]
-    assert same_kind(["a", None]) == ["a", None]
+    found = list(read_labelled(path))
+    assert [label for _, label in found] == [["a", "true"], "b", [], None, None]
+    assert texts_and_labels(found) == (["x"] * 5, [["a", "true"], ["b"], [], None, None])
+    assert texts_and_labels([("x", "a"), ("y", None)]) == (["x", "y"], ["a", None])
     path.write_text('{"text": "x", "label": "a; 1.0;;"}')
     assert list(read_labelled(path, separator=";")) == [("x", ["a", "1"])]

@@ -1,11 +1,13 @@
 """Columns of predictions."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from wgcn.labelling.predictions import prediction_columns
+from wgcn import WGCNTextClassifier
+from wgcn.labelling.predictions import known_words, prediction_columns, unknown_words
 
 CLASSES = ["a", "b", "c", "d"]
 
@@ -36,3 +38,13 @@ def test_labels_alone_and_several_labels() -> None:
         ("confidence", [[0.9, 0.8], []]),
         ("unknown_words", [0.3333, 1.0]),
     ]
+
+
+@pytest.mark.parametrize("ngram_range", [(1, 1), (1, 2), (2, 2)])
+def test_share_of_unknown_words_counts_words_and_not_ngrams(ngram_range: tuple[int, int]) -> None:
+    texts = ["red wine", "white wine", "fast car", "slow car"] * 2
+    model = WGCNTextClassifier(ngram_range=ngram_range).fit(texts, ["drink", "drink", "drive", "drive"] * 2).model_
+    known = known_words(model.vocabulary)
+    shares = unknown_words(["wine RED car", "red zzz wine yyy", "zzz", "", "! ?"], model.tokenizer, known)
+    assert shares.tolist() == [0, 0.5, 1, 1, 1]
+    assert unknown_words([], "words", known).shape == (0,)

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wgcn.errors import InputError, MissingDependencyError, WGCNWarning
-from wgcn.text.read import read_rows, read_table, read_texts
+from wgcn.text.read import read_rows, read_texts
 
 LINES = [
     "plain words",
@@ -486,22 +486,7 @@ def test_excel_without_openpyxl_says_what_to_install(write, monkeypatch):
         read_texts(path)
 
 
-# --- whole tables, and standard input
-
-
-def test_a_table_has_all_columns_as_they_are(write):
-    path = write("a.csv", "id,text,id\n1,x,2\n3,y\n")
-    table = read_table(path)
-    assert (table.names, list(table.rows)) == (["id", "text", "id"], [("x", ["1", "x", "2"]), ("y", ["3", "y", ""])])
-    data = '{"id": 1, "in": {"body": "x"}, "tags": [1.5]}\n{"id": 2, "late": true}\n' + '{"id": 3}\n' * 1000
-    path = write("a.jsonl", data + '{"id": 4, "new": 1}\n')
-    table = read_table(path, text_column="in.body")
-    assert table.names == ["id", "in", "tags", "late"]
-    with pytest.warns(WGCNWarning) as caught:
-        rows = list(table.rows)
-    assert rows[:2] == [("x", [1, {"body": "x"}, [1.5], None]), ("", [2, None, None, True])]
-    assert [str(each.message).split(" of ")[0] for each in caught] == ["1 row", "1002 rows"]
-    fails(write("b.csv", "id,text\n1\n"), "'text' is missing")
+# --- standard input
 
 
 def test_standard_input_needs_a_format(write, monkeypatch):

@@ -139,9 +139,8 @@ def _fit_network(texts_as: dict[str, Any], settings: dict[str, Any], rows: Rows,
 
 
 def _read_all(rows: Rows) -> tuple[list[str], list[Any]]:
-    from wgcn.labelling.labelled import same_kind
+    from wgcn.labelling.labelled import texts_and_labels
 
-    pairs = list(rows)
-    texts, labels = [text for text, _ in pairs], same_kind([label for _, label in pairs])
+    texts, labels = texts_and_labels(rows)
     say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them labelled.")
     return texts, labels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Set
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,14 +35,15 @@ def predict_texts(
     from wgcn.files import open_whole
     from wgcn.inference.folder import check_target
     from wgcn.inference.model import TextModel
+    from wgcn.labelling.predictions import known_words
     from wgcn.labelling.tables import TableWriter, read_batches, table_kind
 
     kind = table_kind(output, output_format)
     if output is not None:
         check_target(output)
     model = TextModel.load(folder)
-    wanted = {"nested": kind == "jsonl"} | {name: options.pop(name, 0) for name in ("confidence", "top", "proba")}
-    wanted["confidence"] |= kind != "txt"
+    wanted = {"nested": kind == "jsonl"} | {name: options.pop(name, 0) for name in ("top", "proba")}
+    known = known_words(model.vocabulary) if options.pop("confidence", False) or kind != "txt" else frozenset()
     if wanted["top"] > 1 and model.scorer.multilabel:
         raise InputError("--top is for models that give one label per text; this one may give several. Use --proba.")
     names, schema, batches = read_batches(texts, keep=kind != "txt", **options)
@@ -52,7 +54,7 @@ def predict_texts(
     ):
         for batch, kept in batches:
             terms = model.terms(batch)
-            table.write(kept, _columns(model, batch, terms, **wanted))
+            table.write(kept, _columns(model, batch, terms, known, **wanted))
             n_texts += len(batch)
             n_tokens += terms.n_tokens
             n_unknown += terms.n_unknown
@@ -63,11 +65,11 @@ def predict_texts(
     say(f"{n_texts:,} text{'s' * (n_texts != 1)}. {unknown}{empty}.")
 
 
-def _columns(model: TextModel, texts: list[str], terms: Terms, confidence: bool, **wanted: Any) -> list[Column]:
+def _columns(model: TextModel, texts: list[str], terms: Terms, known: Set[str], **wanted: Any) -> list[Column]:
     """Return the columns that are added."""
-    from wgcn.labelling.predictions import prediction_columns
+    from wgcn.labelling.predictions import prediction_columns, unknown_words
 
     scores, classes = model.scorer.scores(*terms[:3]), [str(name) for name in model.classes.tolist()]
-    likely = model.scorer.probabilities(scores) if confidence or wanted["proba"] or wanted["top"] > 1 else None
-    unknown = model.unknown_shares(texts) if confidence else None
+    likely = model.scorer.probabilities(scores) if known or wanted["proba"] or wanted["top"] > 1 else None
+    unknown = unknown_words(texts, model.tokenizer, known) if known else None
     return prediction_columns(classes, model.scorer.decide(scores), likely, unknown, **wanted)

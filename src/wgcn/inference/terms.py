@@ -89,18 +89,6 @@ class TextTerms:
         weights = self.weighting.weigh(counts, words, new_offsets)
         return Terms(weights, words, new_offsets, len(ids), len(ids) - int(counts.sum()))
 
-    def unknown_shares(self, texts: Iterable[str]) -> npt.NDArray[np.float64]:
-        """Return for each text the share of its words that the model does not know; 1 for a text without words."""
-        ids, offsets = self._words._encode(list(checked_texts(texts)))
-        n_words, n_unknown = np.diff(offsets), np.diff(np.concatenate([[0], np.cumsum(ids < 0)])[offsets])
-        return np.where(n_words > 0, n_unknown / np.maximum(n_words, 1), 1.0)
-
-    @cached_property
-    def _words(self) -> TextTerms:
-        """The same with single words alone."""
-        known = self.vocabulary if self.ngram_range[0] == 1 else Vocabulary(tuple(self._ngrams.index))
-        return TextTerms(self.tokenizer, (1, 1), known, self.weighting)
-
     def _rows(
         self, function: Callable[..., Floats], texts: Iterable[str], n_jobs: int | None, n_columns: int
     ) -> Floats:

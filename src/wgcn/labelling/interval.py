@@ -47,7 +47,7 @@ def format_accuracy(accuracy: float, n: int, what: str = "texts") -> str:
     return f"{accuracy:.2%} (95% interval {100 * low:.1f} to {100 * high:.1f}, {n:,} {what})"
 
 
-def held_out_accuracy(report: dict[str, Any], *, multilabel: bool, network: bool) -> str:
+def held_out_accuracy(report: dict[str, Any], multilabel: bool = False, network: bool = False) -> str:
     """Return the accuracy in the report of a fit, or the reason why it has none.
 
     The linear model holds out a tenth of at least 100 labelled documents. With fewer than 500, unlabelled documents

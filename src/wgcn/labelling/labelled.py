@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Unpack
 
 from wgcn.text.read import Reading, read_rows
 
-__all__ = ["label_text", "read_labelled", "same_kind"]
+__all__ = ["label_text", "read_labelled", "texts_and_labels"]
 
 _WHOLE_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
 
@@ -59,7 +59,9 @@ def read_labelled(
         yield text or "", given
 
 
-def same_kind(labels: Sequence[str | list[str] | None]) -> list[Any]:
-    """Return labels of one kind: if some are lists, a label that is none becomes a list of one."""
-    several = any(isinstance(label, list) for label in labels)
-    return [[label] if several and isinstance(label, str) else label for label in labels]
+def texts_and_labels(rows: Iterable[tuple[str, str | list[str] | None]]) -> tuple[list[str], list[Any]]:
+    """Read rows of `read_labelled` to the end: if some labels are lists, one that is none becomes a list of one."""
+    pairs = list(rows)
+    several = any(isinstance(label, list) for _, label in pairs)
+    labels = [[label] if several and isinstance(label, str) else label for _, label in pairs]
+    return [text for text, _ in pairs], labels

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Column", "prediction_columns"]
+from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
+
+__all__ = ["Column", "known_words", "prediction_columns", "unknown_words"]
 
 Column = tuple[str, list[Any]]  # its name, and one value per text
 
 DIGITS = 4
+
+
+def known_words(vocabulary: Iterable[str]) -> frozenset[str]:
+    """Return the words of a vocabulary, those of its n-grams too."""
+    return frozenset(word for entry in vocabulary for word in (entry, *entry.split(" ")))
+
+
+def unknown_words(texts: Iterable[str], tokenizer: str | Tokenizer, known: Set[str]) -> npt.NDArray[np.float64]:
+    """Return for each text the share of its words that are not among the `known` ones; 1 for a text without words.
+
+    Examples
+    --------
+    >>> unknown_words(["Red car", "zzz car", ""], "words", known_words(["red car"])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    words = map(resolve_tokenizer(tokenizer), texts)
+    return np.array(
+        [sum(word not in known for word in each) / len(each) if each else 1.0 for each in words], np.float64
+    )
 
 
 def prediction_columns(

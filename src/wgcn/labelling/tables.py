@@ -10,19 +10,26 @@ import warnings
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from wgcn.errors import InputError, WGCNWarning, needs
 from wgcn.labelling.predictions import DIGITS, Column
-from wgcn.text.encode import in_batches
 
-__all__ = ["KINDS", "TableWriter", "free_names", "read_batches", "table_kind"]
+__all__ = ["KINDS", "Table", "TableWriter", "free_names", "read_batches", "read_table", "table_kind"]
 
 Batch = tuple[list[str], list[Sequence[Any]]]  # texts, and the values of the columns that are kept
 
 KINDS = ("txt", "csv", "tsv", "jsonl", "parquet")
 _OTHERS = (".json", ".xlsx", ".xls", ".gz", ".zip", ".bz2", ".xz")  # endings that promise what is not written
 _BLANKS = str.maketrans("\t\n\r", "   ")
+
+
+class Table(NamedTuple):
+    """A file with all its columns."""
+
+    names: list[str]
+    schema: Any  # of a parquet file, otherwise None
+    rows: Iterator[tuple[str, Sequence[Any]]]  # the text of each row, and the values of all columns
 
 
 def table_kind(output: Path | None, given: str | None = None) -> str:
@@ -70,7 +77,7 @@ def read_batches(texts: str, *, keep: bool, **reading: Any) -> tuple[list[str], 
         lines = (line.decode(errors="replace").rstrip("\r\n") for line in sys.stdin.buffer)
         names, rows = ["text"] * keep, ((line, [line] * keep) for line in lines)
     else:
-        from wgcn.text.read import read_table, read_texts  # lines of standard input are answered without it
+        from wgcn.text.read import read_texts  # lines of standard input are answered without it
 
         if keep:
             names, schema, rows = read_table(texts, **reading)
@@ -79,16 +86,29 @@ def read_batches(texts: str, *, keep: bool, **reading: Any) -> tuple[list[str], 
     return names, schema, _batches(rows, size)
 
 
+def read_table(path: str, *, text_column: str | int | None = None, **reading: Any) -> Table:
+    """Read a file with all its columns; their values are those of the file, numbers and lists too."""
+    from wgcn.text.read import Source, stream_texts
+
+    source = Source(Path(path), None if text_column is None else [text_column], whole=True, **reading)
+    rows = stream_texts(source)
+    return Table(list(next(rows)), source.schema, rows)
+
+
 def _batches(rows: Iterator[tuple[str, Sequence[Any]]], size: int) -> Iterator[Batch]:
-    batch: Any = None
-    for batch in in_batches(rows, size, _length):
-        yield [text for text, _ in batch], [kept for _, kept in batch]
-    if batch is None:
-        yield [], []
-
-
-def _length(row: tuple[str, Sequence[Any]]) -> int:
-    return len(row[0]) + sum(len(value) for value in row[1] if isinstance(value, str))
+    """Cut rows into lists of about so many characters, in all of their columns; there is at least one list."""
+    texts: list[str] = []
+    kept: list[Sequence[Any]] = []
+    held, first = 0, True
+    for text, values in rows:
+        texts.append(text)
+        kept.append(values)
+        held += len(text) + sum(len(value) for value in values if isinstance(value, str)) + 1
+        if held >= size:
+            yield texts, kept
+            texts, kept, held, first = [], [], 0, False
+    if texts or first:
+        yield texts, kept
 
 
 class TableWriter:

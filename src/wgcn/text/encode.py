@@ -1,7 +1,7 @@
 """Batches of texts as bytes, the way the compiled tokenisers read them. Needs numpy alone."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +10,6 @@ from wgcn.errors import InputError
 from wgcn.text.tokenize import Tokenizer, fold, words
 
 __all__ = ["checked_texts", "in_batches", "lay_out"]
-
-Item = TypeVar("Item")
 
 # Large enough that merging a batch's words costs little beside finding them, small enough for the caches.
 BATCH_CHARACTERS = 1 << 22
@@ -41,15 +39,13 @@ def _each_checked(texts: Iterable[Any], name: str) -> Iterator[str]:
         yield text
 
 
-def in_batches(
-    texts: Iterable[Item], characters: int = BATCH_CHARACTERS, length: Callable[[Any], int] = len
-) -> Iterator[list[Item]]:
-    """Cut texts, or items with a `length` of their own, into lists of about so many characters."""
-    batch: list[Item] = []
+def in_batches(texts: Iterable[str], characters: int = BATCH_CHARACTERS) -> Iterator[list[str]]:
+    """Cut texts into lists of about so many characters."""
+    batch: list[str] = []
     size = 0
     for text in texts:
         batch.append(text)
-        size += length(text) + 1
+        size += len(text) + 1
         if size >= characters:
             yield batch
             batch, size = [], 0

@@ -7,6 +7,7 @@ their positions; or None where there is no row.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import warnings
 import zipfile
@@ -44,11 +45,11 @@ def _as_table(records: Iterator[list[Any]], source: Source) -> Opened:
     """Take the names of the columns from the first record."""
     if (first := next(records, None)) is None:
         return None
-    if source.kind == ".txt":
-        return ["text"], partial(_fields, chain([first], records), ["text"], source)
-    if not source.header:
-        records = chain([first], records)
-    names = [str(name or "") for name in first] if source.header else list(map(str, range(len(first))))
+    if source.header and source.kind != ".txt":
+        names = [str(name or "") for name in first]
+    else:
+        names, records = list(map(str, range(len(first)))), chain([first], records)
+    names = ["text"] if source.kind == ".txt" else names
     return names, partial(_fields, records, names, source)
 
 
@@ -89,7 +90,7 @@ def _detect_delimiter(source: Source) -> str:
     text = source.head.decode(source.encoding, "replace").removeprefix("\ufeff")
     best, fit = ",", (0.0, 1)
     for delimiter in _DELIMITERS:
-        records = csv.reader(text.splitlines(keepends=True), delimiter=delimiter)
+        records = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         widths = [len(record) for record in islice(records, _DETECTION_ROWS) if record]
         if len(source.head) == HEAD_BYTES and 1 < len(widths) < _DETECTION_ROWS:
             widths.pop()  # the head may end inside it
@@ -98,16 +99,14 @@ def _detect_delimiter(source: Source) -> str:
             best, fit = delimiter, found
     if best != ",":
         advice = "If that is wrong, give the character: delimiter=… (--delimiter on the command line)."
-        source.note(f"{source.name} is read with {_DELIMITERS[best]} between its fields. {advice}")
+        source.warn(f"is read with {_DELIMITERS[best]} between its fields. {advice}")
     return best
 
 
-def _read_jsonl(stream: Any, source: Source) -> Opened:
-    return _from_objects(_objects(lines(stream, source), source), source)
-
-
 def _read_json(stream: Any, source: Source) -> Opened:
-    """Read an array of objects, or an object that has one such array; or what has one object per line after all."""
+    """Read one object per line or, in .json, an array of objects, or an object that has one such array."""
+    if source.kind == ".jsonl":
+        return _from_objects(_objects(lines(stream, source), source), source)
     text = "".join(lines(stream, source, joined=True))
     try:
         value = _decode(text, source)
@@ -135,13 +134,17 @@ def _objects(items: Iterable[Any], source: Source) -> Objects:
 def _decode(text: str, source: Source) -> Any:
     # Numbers stay as they were written: 1 is "1", 1e3 is "1e3", and a long one loses no digit. NaN is no JSON, but what
     # Python writes for a missing number.
-    numbers: dict[str, Any] = {} if source.whole and len(text) < 4000 else {"parse_int": str, "parse_float": str}
-    constant = {"NaN": None, "Infinity": "Infinity", "-Infinity": "-Infinity"}.get
+    number, constant = _number if source.whole else str, {"NaN": None, "Infinity": "Infinity", "-Infinity": "-Infinity"}
     try:
-        return json.loads(text, parse_constant=constant, **numbers)
+        return json.loads(text, parse_int=number, parse_float=number, parse_constant=constant.get)
     except (ValueError, RecursionError) as error:
         why = "nested too deeply" if isinstance(error, RecursionError) else error
         raise source.fault(f"not valid JSON ({why}). Expected one object per line.") from error
+
+
+def _number(text: str) -> int | float | str:
+    """Return a number, or its text if Python cannot hold it."""
+    return text if len(text) > 300 else int(text) if text.lstrip("-").isdigit() else float(text)
 
 
 def _from_objects(rows: Objects, source: Source) -> Opened:
@@ -235,5 +238,5 @@ def _undamaged(source: Source) -> Iterator[None]:
         raise InputError(f"{source.name} is {what}. Write or fetch it again.") from error
 
 
-_OTHERS = {".jsonl": _read_jsonl, ".json": _read_json, ".parquet": _read_parquet, ".xlsx": _read_excel}
-READERS = {**dict.fromkeys((".txt", ".csv", ".tsv"), _read_delimited), **_OTHERS}
+READERS = dict.fromkeys((".txt", ".csv", ".tsv"), _read_delimited) | dict.fromkeys((".jsonl", ".json"), _read_json)
+READERS |= {".parquet": _read_parquet, ".xlsx": _read_excel}

@@ -17,20 +17,17 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from wgcn.errors import InputError
 from wgcn.text.formats import LOOK_AHEAD_ROWS, READERS
-from wgcn.text.source import ENDINGS, MAX_CHARACTERS, Columns, Source, explained, opened, short
+from wgcn.text.source import ENDINGS, MAX_CHARACTERS, NAME_ENCODING, Columns, Source, explained, opened, short
 
-__all__ = ["ENDINGS", "MAX_CHARACTERS", "Reading", "Table", "read_rows", "read_table", "read_texts"]
+__all__ = ["ENDINGS", "MAX_CHARACTERS", "Reading", "read_rows", "read_texts", "stream_texts"]
 
 Rows = Generator[tuple[Any, ...], None, None]
 
-_BROKEN = (
-    "held text that is not {}; U+FFFD now stands for each broken byte. "
-    "If the file has another encoding, name it: encoding=… (--encoding on the command line)."
-)
+_BROKEN = f"held text that is not {{}}; U+FFFD now stands for each broken byte. {NAME_ENCODING}"
 _TOO_WIDE = (
     "had more fields than the first, and the extra ones were left out. "
     "If they are part of a text, quote it (.csv) or take the tabs out of it (.tsv)."
@@ -45,14 +42,6 @@ class Reading(TypedDict, total=False):
     delimiter: str | None  # of .csv and .tsv; by default found from the first rows of .csv, a tab in .tsv
     encoding: str | None  # by default UTF-8, UTF-16 with a mark, or Windows-1252 where the file is no UTF-8
     format: str | None  # "csv" and so on, where the ending does not say it
-
-
-class Table(NamedTuple):
-    """A file with all its columns."""
-
-    names: list[str]
-    schema: Any  # of a parquet file, otherwise None
-    rows: Generator[tuple[str, Sequence[Any]], None, None]  # the text of each row, and the values of all columns
 
 
 def read_rows(path: str | Path, columns: Columns, *, lists: Columns = (), **reading: Unpack[Reading]) -> Rows:
@@ -91,53 +80,44 @@ def read_texts(
 
     A missing text is an empty document, and one :class:`~wgcn.errors.WGCNWarning` at the end counts them.
     """
-    texts = _texts(Source(Path(path), None if text_column is None else [text_column], **reading))
+    texts = stream_texts(Source(Path(path), None if text_column is None else [text_column], **reading))
     next(texts)
     return texts
 
 
-def read_table(path: str | Path, *, text_column: str | int | None = None, **reading: Unpack[Reading]) -> Table:
-    """Read a file with all its columns, whose values stay as they are in the file, and the text of each row."""
-    source = Source(Path(path), None if text_column is None else [text_column], whole=True, **reading)
-    rows = _texts(source)
-    return Table(list(next(rows)), source.schema, rows)
-
-
-def _texts(source: Source) -> Generator[Any, None, None]:
-    """Yield the names of the columns, so that errors come at the call, and then the text of each row.
-
-    With all columns, yield the text and the values.
-    """
+def stream_texts(source: Source) -> Generator[Any, None, None]:
+    """Yield the names of all columns, if wanted, and then the text of each row, with all columns and their values."""
     missing = 0
     with closing(_rows(source)) as rows:
         yield next(rows)
         for text, *values in rows:
             missing += text is None
             yield (text or "", values) if source.whole else text or ""
-    source.warn(missing, "had no text; each became an empty document.")
+    source.warn("had no text; each became an empty document.", missing)
 
 
 def _rows(source: Source, lists: Columns = ()) -> Rows:
     """Yield the names of the columns, and then the rows: the values of the chosen columns, or of these and all."""
     with explained(source.path), opened(source) as stream:
+        also = "; in .csv, .tsv and .xlsx, below a header line, if you do not say header=False"
+        nothing = InputError(f"{source.name} has no rows. Expected at least one{also}.")
         if (found := READERS[source.kind](stream, source)) is None:
-            raise InputError(f"{source.name} has no rows. Expected at least one.")
+            raise nothing
         names, select = found
         chosen = _positions(source, names)
         source.last = max(chosen)
         own = [place for place, name in enumerate(names) if name not in source.inner] if source.whole else []
         rows = select([*chosen, *own])
         if (first := next(rows, None)) is None:
-            also = "; in .csv, .tsv and .xlsx, below a header line, if you do not say header=False"
-            raise InputError(f"{source.name} has no rows. Expected at least one{also}.")
+            raise nothing
         yield tuple(names[place] for place in own)
         all_text, n = source.kind in (".txt", ".csv", ".tsv"), len(chosen)
         columns = [(names[place], names[place] in lists or place in lists) for place in chosen]
         for row in chain([first], rows):
             plain = row[:n] if all_text else map(source.plain, row[:n], *zip(*columns, strict=True))
             yield (*plain, *row[n:])
-    source.warn(source.broken, _BROKEN.format((source.encoding or "utf-8").upper()))
-    source.warn(source.too_wide, _NEW_KEYS if source.kind in (".jsonl", ".json") else _TOO_WIDE)
+    source.warn(_BROKEN.format((source.encoding or "utf-8").upper()), source.broken)
+    source.warn(_NEW_KEYS if source.kind in (".jsonl", ".json") else _TOO_WIDE, source.too_wide)
 
 
 def _positions(source: Source, names: Sequence[str]) -> list[int]:

@@ -40,7 +40,7 @@ _MARKS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
 _MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # after the longer ones, which begin alike
 UNCLOSED = "Is a quote opened here and never closed? A quote inside a quoted field is written twice."
 _TOO_LONG = {".csv": UNCLOSED, ".json": "Write the objects as .jsonl, one per line."}
-_OTHERWISE = "If that is wrong, name the encoding: encoding=… (--encoding on the command line)."
+NAME_ENCODING = "If it has another encoding, name it: encoding=… (--encoding on the command line)."
 
 
 @dataclass
@@ -97,14 +97,11 @@ class Source:
         unit = "row" if self.kind in (*_BINARY, ".json") else "line"
         return InputError(f"{self.name}, {unit} {self.line}: {what}")
 
-    def warn(self, rows: int, what: str) -> None:
-        """Warn of a number of rows, unless it is 0."""
-        if rows:
-            self.note(f"{rows} {'row' if rows == 1 else 'rows'} of {self.name} {what}")
-
-    def note(self, message: str) -> None:
-        """Say what was assumed or repaired."""
-        warnings.warn(message, WGCNWarning, stacklevel=4)
+    def warn(self, what: str, rows: int | None = None) -> None:
+        """Say what was assumed about the file, or what was repaired in a number of rows, unless it is 0."""
+        of_rows = "" if rows is None else "1 row of " if rows == 1 else f"{rows} rows of "
+        if rows != 0:
+            warnings.warn(f"{of_rows}{self.name} {what}", WGCNWarning, stacklevel=4)
 
     def repaired(self, text: str) -> str:
         """Replace lone surrogates, which are bytes that cannot be decoded or escaped in JSON, by U+FFFD."""
@@ -187,11 +184,11 @@ def _check_head(source: Source) -> None:
     if source.encoding is None:
         source.encoding = _detect_encoding(head)
         if source.encoding == "cp1252":
-            source.note(f"{source.name} is not UTF-8 and is read as Windows-1252 (Western European). {_OTHERWISE}")
+            source.warn(f"is not UTF-8 and is read as Windows-1252 (Western European). {NAME_ENCODING}")
         elif source.encoding != "utf-8":
-            source.note(f"{source.name} is read as {source.encoding.upper()}, as its first bytes say. {_OTHERWISE}")
+            source.warn(f"is read as {source.encoding.upper()}, as its first bytes say. {NAME_ENCODING}")
     if b"\0" in head and not source.encoding.startswith(("utf-16", "utf-32")):
-        raise InputError(f"{source.name} looks like a binary file (it has NUL bytes); expected text. {_OTHERWISE}")
+        raise InputError(f"{source.name} looks like a binary file (it has NUL bytes); expected text. {NAME_ENCODING}")
 
 
 def _detect_encoding(head: bytes) -> str:
@@ -220,7 +217,7 @@ def lines(stream: Any, source: Source, *, joined: bool = False) -> Iterator[str]
             try:
                 line = text.readline(MAX_CHARACTERS + 1).removeprefix("\ufeff" if number == 1 else "")
             except UnicodeError as error:  # not every encoding lets a broken byte pass
-                raise InputError(f"{source.name} is not whole {source.encoding} ({error}). {_OTHERWISE}") from error
+                raise InputError(f"{source.name} is not whole {source.encoding} ({error}). {NAME_ENCODING}") from error
             if not line:
                 return
             if not joined:
