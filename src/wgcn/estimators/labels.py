@@ -16,16 +16,18 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from wgcn.errors import InputError
-from wgcn.linear.splits import few_labels
+from wgcn.linear.splits import Rows, few_labels
 
 __all__ = [
     "Labels",
     "check_class_weight",
     "checked_weights",
     "class_weighted",
+    "label_values",
     "labelled_accuracy",
     "read_class_prior",
     "read_labels",
+    "relabelled",
 ]
 
 Mask = npt.NDArray[np.bool_]
@@ -65,7 +67,7 @@ def read_labels(y: Any) -> Labels:
         return y
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
-    values = _normalised(y)
+    values = label_values(y)
     multilabel = True
     if isinstance(values, np.ndarray):
         labelled, targets = _read_matrix(values)
@@ -90,6 +92,30 @@ def read_labels(y: Any) -> Labels:
     return Labels(classes, labelled, targets, multilabel)
 
 
+def relabelled(labels: Labels, values: Any, given: Rows, documents: Rows, n_documents: int) -> Labels:
+    """Return the labels of `n_documents`, the first of which have `labels`, after documents[i] got values[given[i]].
+
+    `values` are what `label_values` returns. A missing one changes nothing, and of several for a document, the last
+    counts. Classes that no document has any more are gone.
+    """
+    before = np.flatnonzero(labels.labelled)
+    if isinstance(values, np.ndarray):
+        if not labels.multilabel or values.shape[1] != len(labels.classes):
+            raise InputError(f"The labels are a matrix of {values.shape[1]:,} columns, unlike those of the last fit.")
+        every = np.full((n_documents, values.shape[1]), -1.0)
+        every[before] = labels.targets
+        given, documents = (rows[_read_matrix(values)[0][given]] for rows in (given, documents))
+        every[documents] = values[given]
+        return read_labels(every)
+    several = [frozenset(labels.classes[row > 0].tolist()) for row in labels.targets] if labels.multilabel else None
+    known = dict(zip(before.tolist(), several or labels.classes[labels.targets.argmax(axis=1)].tolist(), strict=True))
+    for i, document in zip(given.tolist(), documents.tolist(), strict=True):
+        value = frozenset(values[i]) if isinstance(values[i], list) else values[i]
+        if value is not None and value != {None}:
+            known[document] = value
+    return read_labels([known.get(i) for i in range(n_documents)])
+
+
 def labelled_accuracy(
     y: Any, predicted: npt.NDArray[Any], classes: npt.NDArray[Any], sample_weight: npt.ArrayLike | None = None
 ) -> float:
@@ -97,7 +123,7 @@ def labelled_accuracy(
 
     `predicted` has the shape (documents,) or (documents, classes). -1 is a label only if it is one of the `classes`.
     """
-    values = _normalised(y, classes)
+    values = label_values(y, classes)
     check_consistent_length(values, predicted)
     weight = checked_weights(sample_weight, len(values))
     truth: npt.NDArray[Any]
@@ -197,7 +223,7 @@ def class_weighted(
 # The forms that labels come in
 
 
-def _normalised(y: Any, classes: npt.NDArray[Any] | None = None) -> list[Any] | npt.NDArray[np.float64]:
+def label_values(y: Any, classes: npt.NDArray[Any] | None = None) -> list[Any] | npt.NDArray[np.float64]:
     """Return a label, or a list or set of labels, per document, None for a missing one; or a matrix, NaN for those.
 
     -1 is a missing label too, unless it is a class of the model or, without `classes`, all labels are -1 and 1.
