@@ -27,7 +27,7 @@ from wgcn.labelling.labels import (
     read_labels,
 )
 from wgcn.linear.model import LinearSettings
-from wgcn.linear.training import LinearTask, LinearTraining, train_linear
+from wgcn.linear.training import Earlier, LinearTask, LinearTraining, train_linear
 from wgcn.linear.tuning import Tuned, Tuning
 from wgcn.progress import shown
 from wgcn.text.vocabulary import Vocabulary
@@ -263,8 +263,10 @@ class WGCNClassifier(MatrixClassifier):
             Whether to print the stages of the work with the seconds that each took.
         """
         with shown(verbose):
-            task = self._task(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors)
-            trained = train_linear(task, self._training())
+            return self._train(self._task(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors))
+
+    def _train(self, task: LinearTask, earlier: Earlier | None = None) -> WGCNClassifier:
+        trained = train_linear(task, self._training(), earlier)
         self.trained_, self.scorer_, self.history_, self.tuned_ = (
             trained,
             trained.scorer,
