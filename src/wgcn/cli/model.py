@@ -77,7 +77,7 @@ def evaluate(
     if label_separator is not None and not several:
         raise InputError("The model gives one label per text: leave out --label-separator.")
     found = list(read_labelled(test, label_column=label_column, separator=label_separator, **reading))
-    rows = known_only(found, names, skip_unknown)
+    rows = known_only(found, names, skip_unknown, several)
     if n_left_out := sum(label is not None for _, label in found) - len(rows):
         say(f"Left out {n_left_out:,} texts whose label is not in the model.")
     truth = label_targets(rows, names, several)
