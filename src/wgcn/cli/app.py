@@ -9,7 +9,7 @@ import typer
 from wgcn import __version__
 
 _OF_A_MODEL = ("predict", "evaluate", "extend", "info")
-_COMMANDS = ("fit", *_OF_A_MODEL, "embed", "graph")  # in the order of the help
+_COMMANDS = ("fit", "review", *_OF_A_MODEL, "embed", "graph")  # in the order of the help
 
 
 def app() -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from wgcn.cli.console import say, show, stages
+from wgcn.cli.console import say, show, stages, warn
 from wgcn.cli.fit import read_labelled
 from wgcn.cli.options import Header, LabelColumn, LabelSeparator, ModelFolder, TextColumn, TextFiles, read_files
 from wgcn.cli.predict import predict_texts
@@ -45,6 +45,9 @@ def evaluate(
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the confusion matrix: .png, .svg or .pdf.")
     ] = None,
+    train: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The training texts, to warn of test texts among them.")
+    ] = None,
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="Leave out texts whose label the model does not know.")
     ] = False,
@@ -58,6 +61,7 @@ def evaluate(
 
     from wgcn.graph.pictures import check_picture, plot_confusion
     from wgcn.inference.model import TextModel
+    from wgcn.labelling.notices import shared_texts
 
     if picture is not None:
         check_picture(picture)
@@ -71,6 +75,10 @@ def evaluate(
         raise InputError(f"The model gives {expected} --label-separator.")
     rows = [(text, label if isinstance(label, list) else [label]) for text, label in found if label is not None]
     rows = _known_only(rows, names, skip_unknown)
+    if train is not None and (
+        notice := shared_texts(read_files([train], text_column, header), (row[0] for row in rows))
+    ):
+        warn(notice)
     guess = model.scorer.decide(model.scores(text for text, _ in rows))
     truth = np.array([[name in labels for name in names] for _, labels in rows], np.int64)  # (texts, classes)
     truth = truth if model.scorer.multilabel else truth.argmax(axis=1)

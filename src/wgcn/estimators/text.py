@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sized
 from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any, Literal, NamedTuple
+from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +15,14 @@ from scipy.sparse import csr_array
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from wgcn.errors import InputError
+from wgcn.errors import InputError, WGCNWarning
 from wgcn.estimators.labels import Labels, checked_weights, labelled_accuracy, read_labels
 from wgcn.estimators.matrix import WGCNClassifier
-from wgcn.estimators.preparation import Counted, Preparation, Prepared, TextEstimator
+from wgcn.estimators.preparation import Preparation, Prepared, TextEstimator
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
+from wgcn.labelling.notices import Observed, notices
 from wgcn.labelling.review import Doubt, Seen, doubts
 from wgcn.linear.operator import row_slice
 from wgcn.linear.tuning import Tuning
@@ -150,7 +152,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
-        own = Counted(checked_texts(X, "X"))
+        own = Observed(checked_texts(X, "X"))
         _check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
         checked_weights(sample_weight, n_labels)
         with shown(verbose):
@@ -160,6 +162,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
                 with_graph=document_graph is None,
             )
             _check_lengths(own.n, n_labels)
+            for notice in notices(own, *labels, own_tokenizer=callable(self.tokenizer)):
+                warn(notice, WGCNWarning, stacklevel=2)
             started = time.perf_counter()
             classifier.fit(
                 row_slice(prepared.document_terms, 0, n_labels),
@@ -263,10 +267,10 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             )
         (prepared, labels), trained = self.training_set_, self.classifier_.trained_
         rows = np.flatnonzero(labels.labelled)
-        terms = csr_array(prepared.document_terms[rows])
+        terms, scorer = csr_array(prepared.document_terms[rows]), trained.scorer
         # Texts of weight 0 have no dual: rows of the others do not tell which texts they are.
         held_out = trained.held_out if len(trained.duals[0]) >= len(rows) else None
-        seen = Seen(terms, labels.targets, trained.scorer.scores_of(terms), held_out)
+        seen = Seen(terms, labels.targets, np.asarray(terms @ scorer.word_embeddings + scorer.bias), held_out)
         return doubts(seen, labels.classes, rows, labels.multilabel, n)
 
     def score(self, X: Texts, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:

@@ -1,0 +1,43 @@
+"""wgcn review: labels that look wrong."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wgcn.cli import options
+from wgcn.cli.console import say, stages
+from wgcn.cli.fit import read_all, read_labelled
+
+
+def review(
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Labelled texts: .csv, .tsv, .jsonl or .parquet.")],
+    n: Annotated[int, typer.Option("-n", min=0, metavar="N", help="Labels to show; 0 for all.")] = 20,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE.csv", help="Write them to a file, with whole texts.")
+    ] = None,
+    text_column: options.TextColumn = None,
+    label_column: options.LabelColumn = "label",
+    label_separator: options.LabelSeparator = None,
+    header: options.Header = True,
+) -> None:
+    """Show the labels that look wrong, most doubtful first.
+
+    A model is fitted, and each label is judged without it. Rows are counted from 1, below the header. Example: wgcn
+    review train.csv --text-column body -n 50 --output doubts.csv
+    """
+    from wgcn.estimators.text import WGCNTextClassifier
+    from wgcn.files import write_file
+    from wgcn.inference.folder import check_target
+    from wgcn.labelling.review import report, write_report
+
+    if output is not None:
+        check_target(output)
+    texts, labels = read_all(read_labelled(train, text_column, label_column, header, label_separator))
+    with stages():
+        found = WGCNTextClassifier().fit(texts, labels).review(n or None)
+    if output is None:
+        typer.echo("\n".join(report(found, texts)))
+    else:
+        write_file(output, lambda file: write_report(file, found, texts))
+        say(f"The {len(found):,} most doubtful labels are in {output}.")
