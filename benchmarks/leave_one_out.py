@@ -21,9 +21,9 @@ from scipy.sparse import csr_array
 from sklearn.model_selection import train_test_split
 
 from benchmarks import sets
-from wgcn.estimators.labels import read_labels
 from wgcn.estimators.preparation import Preparation
 from wgcn.inference.scorer import Scorer
+from wgcn.labelling.labels import read_labels
 from wgcn.linear.model import LinearFit, LinearSettings, fit_linear, graph_scale, naive_bayes_scales
 from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory
 from wgcn.linear.solver import Problem, _Search, _State

@@ -34,7 +34,7 @@ def test_the_most_doubtful_label_is_on_top(run: Run, train: Path) -> None:
     status, out, err = run("review", train, *COLUMNS, "-n", 2)
     assert status == 0, err
     header, first, _ = out.splitlines()
-    assert header.split() == ["row", "label", "suggestion", "wrong", "text"]
+    assert header.split() == ["row", "label", "suggestion", "doubt", "text"]
     assert first.split()[:3] == ["7", "car", "wine"]
     assert first.endswith(ROWS[6][1])
 
@@ -47,7 +47,7 @@ def test_all_labels_are_written_to_a_file(run: Run, train: Path, tmp_path: Path)
         rows = list(csv.DictReader(file))
     assert {int(row["row"]) for row in rows} == {1, 2, 3, 4, 5, 6, 7, 9, 10}
     assert all((row["label"], row["text"]) == ROWS[int(row["row"]) - 1] for row in rows)
-    wrong = [float(row["wrong"]) for row in rows]
+    wrong = [float(row["doubt"]) for row in rows]
     assert wrong == sorted(wrong, reverse=True)
 
 

@@ -197,7 +197,8 @@ def test_scores_of_ngrams_are_equal_with_and_without_compiled_code(
         patch.setattr("wgcn.inference.terms._is_compiled", lambda: True)
         terms, compiled = model.terms(texts), model.scores(texts)
         patch.setattr("wgcn.inference.terms._is_compiled", lambda: False)
-        assert model.terms(texts)[3:] == terms[3:]
+        for compiled_part, part in zip(terms[3:], model.terms(texts)[3:], strict=True):
+            assert np.array_equal(compiled_part, part)
         assert np.array_equal(model.scores(texts), compiled)
 
 
@@ -305,3 +306,18 @@ def test_a_pickled_model_knows_its_words_in_another_process() -> None:
     )
     result = subprocess.run([sys.executable, "-c", script], input=pickle.dumps(models), capture_output=True, check=True)
     assert json.loads(result.stdout) == expected
+
+
+@given(seed=st.integers(0, 1000), n_columns=st.integers(1, 3), lengths=st.lists(st.integers(0, 30), min_size=1))
+@example(seed=0, n_columns=1, lengths=[400, 0, 3])  # few long texts
+@example(seed=0, n_columns=1, lengths=[20, 0, 1] * 60)  # many short ones
+@example(seed=0, n_columns=2, lengths=[0, 0])
+def test_rows_are_added_one_after_the_other(seed: int, n_columns: int, lengths: list[int]) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((sum(lengths), n_columns)) * 10.0 ** rng.integers(-3, 4, (sum(lengths), 1))
+    offsets = np.cumsum([0, *lengths])
+    expected = np.zeros((len(lengths), n_columns))
+    for group, (begin, end) in enumerate(pairwise(offsets)):
+        for row in rows[begin:end]:
+            expected[group] += row
+    assert terms._sums_in_order(rows, offsets).tobytes() == expected.tobytes()

@@ -8,7 +8,7 @@ import pytest
 
 from wgcn import WGCNTextClassifier
 from wgcn.errors import WGCNWarning
-from wgcn.estimators.labels import read_labels
+from wgcn.labelling.labels import read_labels
 from wgcn.labelling.notices import Observed, notices, shared_texts
 from wgcn.text.read import read_rows
 

@@ -126,7 +126,7 @@ def test_a_class_that_all_texts_have_is_not_in_doubt() -> None:
 def test_reports_have_rows_from_one_and_whole_texts_only_in_csv() -> None:
     texts, found = ["short", 'a "long" text, ' * 20], [Doubt(1, "x", "y", 0.876), Doubt(0, ["x", "z"], ["z"], 0.2)]
     lines = list(report(found, texts, width=30))
-    assert lines[0].split() == ["row", "label", "suggestion", "wrong", "text"]
+    assert lines[0].split() == ["row", "label", "suggestion", "doubt", "text"]
     assert lines[1].split()[:4] == ["2", "x", "y", "88%"]
     assert lines[1].endswith("…")
     assert len(lines[1]) < 70

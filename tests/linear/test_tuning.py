@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits
 
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
 from wgcn.errors import InputError, WGCNWarning
+from wgcn.labelling.splits import cross_validation_parts
 from wgcn.linear import training as linear_training
 from wgcn.linear.model import LinearSettings
-from wgcn.linear.splits import cross_validation_parts
 from wgcn.linear.teacher import Taught, Teacher
 from wgcn.linear.training import LinearTask, LinearTraining, train_linear
 from wgcn.linear.tuning import Settings, Trial, Tuned, Tuning, tune

@@ -9,7 +9,8 @@ import typer
 from wgcn import __version__
 
 _OF_A_MODEL = ("predict", "evaluate", "extend", "info")
-_COMMANDS = ("fit", "review", *_OF_A_MODEL, "embed", "graph")  # in the order of the help
+_MODULES = dict.fromkeys(_OF_A_MODEL, "model") | {"words": "explain"}  # where they have another name
+_COMMANDS = ("fit", "review", *_OF_A_MODEL, "explain", "words", "embed", "graph")  # in the order of the help
 
 
 def app() -> None:
@@ -24,7 +25,7 @@ def app() -> None:
     )
     commands.callback()(_options)
     for name in [name for name in _COMMANDS if name in sys.argv[1:2]] or _COMMANDS:
-        module = import_module(f"wgcn.cli.{'model' if name in _OF_A_MODEL else name}")
+        module = import_module(f"wgcn.cli.{_MODULES.get(name, name)}")
         if name == "graph":
             commands.add_typer(module.app, name=name)
         else:

@@ -16,7 +16,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from wgcn.checks import check_numbers
 from wgcn.cores import n_threads
 from wgcn.errors import InputError
-from wgcn.estimators.labels import (
+from wgcn.graph import EdgeRules, WordGraph
+from wgcn.inference.scorer import Scorer
+from wgcn.labelling.labels import (
     check_class_weight,
     checked_weights,
     class_weighted,
@@ -24,10 +26,8 @@ from wgcn.estimators.labels import (
     read_class_prior,
     read_labels,
 )
-from wgcn.graph import EdgeRules, WordGraph
-from wgcn.inference.scorer import Scorer
 from wgcn.linear.model import LinearSettings
-from wgcn.linear.training import LinearTask, LinearTraining, train_linear
+from wgcn.linear.training import Earlier, LinearTask, LinearTraining, train_linear
 from wgcn.linear.tuning import Tuned, Tuning
 from wgcn.progress import shown
 from wgcn.text.vocabulary import Vocabulary
@@ -245,7 +245,7 @@ class WGCNClassifier(MatrixClassifier):
         X : array or sparse matrix of shape (n_documents, n_features)
             Document-term matrix, weighted as wanted (tf-idf rows of length 1 are a good choice).
         y : sequence
-            One label per document, -1 or a missing value for an unlabelled one: see `wgcn.estimators.labels`.
+            One label per document, -1 or a missing value for an unlabelled one: see `wgcn.labelling.labels`.
             Unlabelled documents still shape a graph that is made from X.
         sample_weight : array of shape (n_documents,), optional
             Not negative. A document of weight 0 does not count.
@@ -263,8 +263,10 @@ class WGCNClassifier(MatrixClassifier):
             Whether to print the stages of the work with the seconds that each took.
         """
         with shown(verbose):
-            task = self._task(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors)
-            trained = train_linear(task, self._training())
+            return self._train(self._task(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors))
+
+    def _train(self, task: LinearTask, earlier: Earlier | None = None) -> WGCNClassifier:
+        trained = train_linear(task, self._training(), earlier)
         self.trained_, self.scorer_, self.history_, self.tuned_ = (
             trained,
             trained.scorer,

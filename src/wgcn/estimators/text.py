@@ -13,18 +13,21 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils.validation import check_is_fitted
 
 from wgcn.errors import InputError, WGCNWarning
-from wgcn.estimators.labels import Labels, checked_weights, labelled_accuracy, read_labels
 from wgcn.estimators.matrix import WGCNClassifier
-from wgcn.estimators.preparation import Preparation, Prepared, TextEstimator
+from wgcn.estimators.preparation import Counted, Preparation, Prepared, TextEstimator
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
+from wgcn.labelling.additions import document_order, earlier_terms, find_texts, places_in
+from wgcn.labelling.explain import Explanation
+from wgcn.labelling.label_forms import normalised
+from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels, relabelled
 from wgcn.labelling.notices import Observed, notices
 from wgcn.labelling.review import Doubt, Seen, doubts
 from wgcn.linear.operator import row_slice
+from wgcn.linear.training import Earlier, HeldOut
 from wgcn.linear.tuning import Tuning
 from wgcn.progress import shown
 from wgcn.text.encode import checked_texts
@@ -34,12 +37,17 @@ __all__ = ["WGCNTextClassifier"]
 
 Texts = Iterable[str]
 
+_MAX_KEPT = 20_000  # labelled texts, of which a tenth is held out
+
 
 class TrainingSet(NamedTuple):
-    """What a fit saw: the texts as matrices, those of X first, and the labels of X."""
+    """What a fit saw: the texts as matrices, those of X first, and the labels and weights of X."""
 
     prepared: Prepared
     labels: Labels
+    weight: npt.NDArray[np.float64]  # (texts of X,)
+    kept: Mapping[int, str]  # some of the labelled texts, by their places in X
+    fixed: str = ""  # what came with the texts, if others cannot come without
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -152,9 +160,9 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
-        own = Observed(checked_texts(X, "X"))
+        own = Counted(seen := Observed(checked_texts(X, "X")), _sample(np.flatnonzero(labels.labelled)))
         _check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
-        checked_weights(sample_weight, n_labels)
+        weight = checked_weights(sample_weight, n_labels)
         with shown(verbose):
             prepared = preparation.prepare(
                 chain(own, checked_texts(unlabeled, "unlabeled")),
@@ -162,7 +170,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
                 with_graph=document_graph is None,
             )
             _check_lengths(own.n, n_labels)
-            for notice in notices(own, *labels, own_tokenizer=callable(self.tokenizer)):
+            for notice in notices(seen, *labels, own_tokenizer=callable(self.tokenizer)):
                 warn(notice, WGCNWarning, stacklevel=2)
             started = time.perf_counter()
             classifier.fit(
@@ -173,12 +181,87 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
                 unlabeled=row_slice(prepared.document_terms, n_labels, prepared.document_terms.shape[0]),
                 word_vectors=None if vectors is None else prepared.word_vectors(vectors),
             )
+        fixed = "" if document_graph is None and vectors is None else "vectors" if vectors else "document_graph"
+        return self._finish(classifier, TrainingSet(prepared, labels, weight, own.kept, fixed), started)
+
+    def update(self, texts: Texts, labels: Any, *, verbose: bool = False) -> WGCNTextClassifier:
+        """Add texts and labels to those of the last fit, and fit again from where it ended.
+
+        The model is that of a `fit` to all texts with all labels, up to the tolerance of the solver, but sooner, most
+        of all where no text is new. Probabilities may differ a little more: the texts that come are scored by the model
+        as it was, and it is calibrated by these and the earlier held-out ones. What `tune` chose stays.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Texts that the last fit had, in X or `unlabeled`, which get the labels, and new ones, which are added to X.
+        labels : sequence
+            One label per text, as in `fit`, also of new classes. None leaves the label of a known text as it is. A
+            sample weight is that of the fit, 1 for a new text.
+        verbose : bool, default=False
+            Whether to print the stages of the work with the seconds that each took.
+        """
+        given, before = list(checked_texts(texts)), self._training_set()
+        values = normalised(labels, before.labels.classes)
+        _check_lengths(len(given), len(values))
+        prepared, n_before = before.prepared, len(before.prepared.digests)
+        found = find_texts(prepared.digests, given)
+        if len(found.new) and before.fixed:
+            raise InputError(
+                f"{len(found.new):,} of the texts are new, and the last fit had {before.fixed}: fit again."
+            )
+        n_texts = n_before + len(found.new)
+        new = np.arange(n_before, n_texts)
+        now = relabelled(
+            before.labels, values, np.append(found.given, found.new), np.append(found.documents, new), n_texts
+        )
+        kept = {**before.kept, **dict(zip(new.tolist(), (given[i] for i in found.new), strict=True))}
+        self.check_parameters(now)
+        started, classifier = time.perf_counter(), self._classifier()
+        with shown(verbose):
+            if len(new):
+                prepared = prepared.preparation.prepare([given[i] for i in found.new], earlier=prepared)
+                started = time.perf_counter()
+            weight = np.append(before.weight, np.ones(n_texts - len(before.weight)))
+            graph = prepared.word_graph or self.word_graph_
+            task = classifier._task(prepared.document_terms, now, weight, graph, None)
+            classifier._train(task, self._earlier(before, prepared, now))
+        return self._finish(classifier, TrainingSet(prepared, now, weight, kept, before.fixed), started)
+
+    def _training_set(self) -> TrainingSet:
+        self._fitted  # noqa: B018
+        if not hasattr(self, "training_set_") or not hasattr(self.classifier_, "trained_"):
+            raise InputError("What was read from a file, copied or extended has no training texts any more: fit again.")
+        if Preparation.of(self) != self.training_set_.prepared.preparation:
+            raise InputError("Parameters that say how texts are prepared were changed after the last fit: fit again.")
+        return self.training_set_
+
+    def _earlier(self, before: TrainingSet, prepared: Prepared, labels: Labels) -> Earlier | None:
+        """Return what the last fit knows of the texts of now."""
+        trained, scored = self.classifier_.trained_, None
+        if len(trained.duals[0]) < len(before.labels.targets):  # some have the weight 0
+            return None
+        n_before, classes = len(before.prepared.digests), places_in(self.classes_, labels.classes)
+        was_labelled = np.append(before.labels.labelled, np.zeros(n_before - len(before.labels.labelled), bool))
+        documents = places_in(document_order(was_labelled), document_order(labels.labelled))
+        new = np.flatnonzero(labels.labelled[n_before:]) + n_before
+        if len(new) and self.class_prior is None and (classes >= 0).all():
+            rows = earlier_terms(prepared.document_terms[new], prepared.weights, before.prepared.weights)
+            scored = HeldOut(np.cumsum(labels.labelled)[new] - 1, self.classifier_.scorer_.scores_of(rows))
+        return Earlier(trained, documents, classes, scored)
+
+    def _finish(self, classifier: WGCNClassifier, training_set: TrainingSet, started: float) -> WGCNTextClassifier:
         settings = self.get_params(deep=False)
         del settings["tune"], settings["n_jobs"]
         if classifier.tuned_ is not None:
             settings.update(classifier.tuned_.settings)
-        model = prepared.text_model(classifier, settings, time.perf_counter() - started)
-        self.training_set_ = TrainingSet(prepared, labels)
+        model = training_set.prepared.text_model(classifier, settings, time.perf_counter() - started)
+        self.training_set_ = training_set
+        held_out, labels, kept = classifier.trained_.held_out, training_set.labels, training_set.kept
+        if held_out is not None:
+            rows = np.flatnonzero(labels.labelled)[held_out.rows]
+            texts = {place: kept[row] for place, row in enumerate(rows.tolist()) if row in kept}
+            model = model.calibrated(texts, held_out.scores, labels.targets[held_out.rows])
         return self._keep(classifier, classifier.word_graph_, model)
 
     def _keep(self, classifier: WGCNClassifier, word_graph: WordGraph, model: TextModel) -> WGCNTextClassifier:
@@ -201,16 +284,36 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         return WGCNClassifier(**{name: getattr(self, name) for name in names})
 
     def predict(
-        self, X: Texts, *, document_graph: csr_array | None = None, documents: Texts | None = None, hops: int = 1
+        self,
+        X: Texts,
+        *,
+        document_graph: csr_array | None = None,
+        documents: Texts | None = None,
+        hops: int = 1,
+        abstain: float | None = None,
     ) -> npt.NDArray[Any]:
         """Return one label per text; for a multi-label model a 0/1 matrix of shape (n_texts, n_classes).
+
+        With `abstain`, a label is None where it is not to be trusted: see `TextModel.predict`.
 
         With `document_graph`, the rows of the texts in X_dv are averaged with the rows of what they cite, up to `hops`
         links away; nothing is fitted again. It is of shape (n_texts, n_others), entry [i, j] positive if text i cites
         `documents[j]`; or square, with the links among all, the texts of X first. It helps most where the texts
         themselves are short: see `wgcn.graph.citations.attach_citations`.
         """
+        if abstain is not None:
+            if document_graph is not None or documents is not None:
+                raise InputError("abstain is for texts without citations: leave out document_graph and documents.")
+            return self._fitted.predict(checked_texts(X, "X"), abstain=abstain)
         return self._fitted.scorer.labels(self._scores(X, document_graph, documents, hops), self.classes_)
+
+    def out_of_scope(self, X: Texts) -> npt.NDArray[np.float64]:
+        """Return how strange each text is, from 0 to 1: see `TextModel.out_of_scope`."""
+        return self._fitted.out_of_scope(checked_texts(X, "X"))
+
+    def predict_set(self, X: Texts, coverage: float = 0.9, *, as_mask: bool = False) -> Any:
+        """Return the credible labels of each text: see `TextModel.predict_set`."""
+        return self._fitted.predict_set(checked_texts(X, "X"), coverage, as_mask=as_mask)
 
     def predict_proba(
         self, X: Texts, *, document_graph: csr_array | None = None, documents: Texts | None = None, hops: int = 1
@@ -225,6 +328,14 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     def transform(self, X: Texts) -> npt.NDArray[Any]:
         """Return document embeddings H_dm (eq. 5) of shape (n_texts, n_classes)."""
         return self._fitted.transform(checked_texts(X, "X"))
+
+    def explain(self, X: Texts) -> list[Explanation]:
+        """Return for each text the contribution of every term to every class: see `TextModel.explain`."""
+        return self._fitted.explain(checked_texts(X, "X"))
+
+    def top_words(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
+        """Return the words that speak most for a class: see `TextModel.top_words`."""
+        return self._fitted.top_words(label, n)
 
     def _scores(
         self, X: Texts, document_graph: csr_array | None, documents: Texts | None, hops: int
@@ -257,15 +368,11 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     def review(self, n: int | None = None) -> list[Doubt]:
         """Return the `n` labels of the last fit that look most wrong, or all, most doubtful first.
 
-        A `Doubt` has the index of the text in X, the given label, the most likely one, and the probability that the
-        given label is wrong, estimated without it: see `wgcn.labelling.review`. Not for a model that was unpickled.
+        A `Doubt` has the index of the text in X, the given label, the most likely one, and how much speaks against
+        the given one, from 0 to 1: see `wgcn.labelling.review`. Not for a model that was unpickled.
         """
-        check_is_fitted(self, "model_")
-        if not hasattr(self, "training_set_"):
-            raise InputError(
-                "review needs the texts of the last fit, which a pickled or extended model has not: fit again."
-            )
-        (prepared, labels), trained = self.training_set_, self.classifier_.trained_
+        training_set, trained = self._training_set(), self.classifier_.trained_
+        prepared, labels = training_set.prepared, training_set.labels
         rows = np.flatnonzero(labels.labelled)
         terms, scorer = csr_array(prepared.document_terms[rows]), trained.scorer
         # Texts of weight 0 have no dual: rows of the others do not tell which texts they are.
@@ -281,6 +388,12 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _sample(rows: npt.NDArray[np.int64]) -> frozenset[int]:
+    """Return rows of texts that are kept during a fit, to tell from those held out what texts look like."""
+    chosen = rows if len(rows) <= _MAX_KEPT else np.random.default_rng(0).choice(rows, _MAX_KEPT, replace=False)
+    return frozenset(chosen.tolist())
 
 
 def _check_lengths(n_texts: int, n_labels: int) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,13 @@ from wgcn.errors import InputError, StoreError, needs
 from wgcn.inference import folder as store
 from wgcn.inference.card import model_card
 from wgcn.inference.scorer import Scorer
-from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, Floats, TextTerms, load_terms
+from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, Floats, Terms, TextTerms, load_terms
+from wgcn.labelling.explain import Explainer, Explanation, find_class, rank_words
+from wgcn.labelling.scope import familiarity
+from wgcn.labelling.split import Split
+from wgcn.labelling.trust import Trust, checked_trust
+from wgcn.text.encode import checked_texts
+from wgcn.text.tokenize import resolve_tokenizer
 
 __all__ = ["TextModel"]
 
@@ -38,29 +44,106 @@ class TextModel(TextTerms):
         How the model was fitted, and the results: for the model card.
     stop_words : tuple of str
         Words that are dropped before n-grams are formed, sorted. They count as unknown words.
+    split : Split or None
+        What `explain` needs to tell a word from its neighbours in the graph.
+    trust : Trust, optional
+        How the model did on held-out texts, for `out_of_scope`, `predict_set` and `predict` with `abstain`.
     """
 
     scorer: Scorer
     classes: npt.NDArray[Any]
+    split: Split | None = field(default=None, kw_only=True)
+    trust: Trust | None = field(default=None, kw_only=True)
 
     def transform(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
         """Return document embeddings, of shape (documents, hidden); see `scores`."""
-        return self._rows(self.scorer.embed, texts, n_jobs, self.scorer.word_embeddings.shape[1])
+        embed, hidden = self.scorer.embed, self.scorer.word_embeddings.shape[1]
+        return self._rows(lambda terms: embed(*terms[:3]), texts, n_jobs, hidden)
 
     def scores(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
         """Return scores of shape (documents, classes); texts are read in batches.
 
         `n_jobs` threads are useful where numba is installed; -1 or None is one per core.
         """
-        return self._rows(self.scorer.scores, texts, n_jobs, len(self.classes))
+        return self._rows(lambda terms: self.scorer.scores(*terms[:3]), texts, n_jobs, len(self.classes))
 
     def predict_proba(self, texts: Iterable[str], n_jobs: int | None = 1) -> npt.NDArray[np.float64]:
         """Return probabilities of shape (documents, classes)."""
         return self.scorer.probabilities(self.scores(texts, n_jobs))
 
-    def predict(self, texts: Iterable[str], n_jobs: int | None = 1) -> npt.NDArray[Any]:
-        """Return one label per document; for a multi-label model a 0/1 matrix of shape (documents, classes)."""
-        return self.scorer.labels(self.scores(texts, n_jobs), self.classes)
+    def predict(
+        self, texts: Iterable[str], n_jobs: int | None = 1, *, abstain: float | None = None
+    ) -> npt.NDArray[Any]:
+        """Return one label per document; for a multi-label model a 0/1 matrix of shape (documents, classes).
+
+        With `abstain`, above 0 and below 1, the label is None where its probability is below this, or where the text is
+        stranger than 99 % of held-out training texts (`out_of_scope`).
+        """
+        if abstain is None:
+            return self.scorer.labels(self.scores(texts, n_jobs), self.classes)
+        trust = checked_trust(self.trust, self.scorer.multilabel)
+        return trust.labels(*self._judged(texts, n_jobs), self.classes, abstain)
+
+    def out_of_scope(self, texts: Iterable[str], n_jobs: int | None = 1) -> npt.NDArray[np.float64]:
+        """Return how strange each text is: the share of held-out training texts that look less strange.
+
+        A text is strange if its words are unknown or rare, its n-grams unknown, or no class likely.
+        """
+        return checked_trust(self.trust).out_of_scope(*self._judged(texts, n_jobs))
+
+    def predict_set(
+        self, texts: Iterable[str], coverage: float = 0.9, n_jobs: int | None = 1, *, as_mask: bool = False
+    ) -> Any:
+        """Return for each text a list of the labels that are credible, the likeliest first (conformal prediction).
+
+        If the texts are like those in training, the right label is among them for the share `coverage`. A list is empty
+        where no label is credible. With `as_mask`, a matrix of shape (documents, classes), True for a label in the set.
+        """
+        trust, likely = checked_trust(self.trust, self.scorer.multilabel), self.predict_proba(texts, n_jobs)
+        return trust.sets(likely, coverage) if as_mask else trust.label_sets(likely, coverage, self.classes)
+
+    def familiarity(self, terms: Terms, *, leave_one_out: bool = False) -> Floats:
+        """Return how familiar texts look, of shape (documents, 4): see `wgcn.labelling.scope.familiarity`."""
+        given = self.vocabulary, self.weighting.idf, self.ngram_range
+        return familiarity(*given, *terms[1:3], *terms[5:], leave_one_out=leave_one_out)
+
+    def calibrated(self, texts: Mapping[int, str], scores: Floats, targets: Floats) -> TextModel:
+        """Return the model that knows how it does on held-out training texts.
+
+        `scores` and `targets` are of shape (held-out texts, classes), and `texts` are some of these by their places.
+        """
+        familiar = self.familiarity(self.terms(texts.values()), leave_one_out=True)
+        likely, places = self.scorer.probabilities(scores), np.array(list(texts), np.int64)
+        return replace(self, trust=Trust.calibrate(likely, targets, self.scorer.multilabel, places, familiar))
+
+    def _judged(self, texts: Iterable[str], n_jobs: int | None) -> tuple[Floats, Floats]:
+        """Return probabilities, of shape (documents, classes), and familiarity, of shape (documents, 4)."""
+        scores, n = self.scorer.scores, len(self.classes)
+        rows = self._rows(lambda terms: np.hstack([scores(*terms[:3]), self.familiarity(terms)]), texts, n_jobs, n + 4)
+        return self.scorer.probabilities(rows[:, :n]), rows[:, n:]
+
+    def explain(self, texts: Iterable[str]) -> list[Explanation]:
+        """Return for each text the contribution of every term to the score of every class: see `Explanation`.
+
+        Contributions and bias sum to `scores`, in a linear model to the last bit.
+        """
+        terms, scorer = self.terms(texts := list(checked_texts(texts))), self.scorer
+        n_learnt = len(self.vocabulary) - sum(entry["words"] for entry in self.extensions)
+        explainer = Explainer(
+            *(resolve_tokenizer(self.tokenizer), self.ngram_range, self.stop_words, self.vocabulary.words, n_learnt),
+            *(scorer.word_embeddings, scorer.class_weights, scorer.bias, self.classes, self.split),
+        )
+        scores = scorer.scores(*terms[:3])
+        return explainer.explain(texts, *terms[:3], scores, scorer.probabilities(scores), scorer.decide(scores))
+
+    def top_words(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
+        """Return the n words and n-grams that speak most for a class, with the values they are ranked by.
+
+        See `wgcn.labelling.explain.rank_words`. Words of fewer than three training texts are left out.
+        """
+        scorer, idf, place = self.scorer, self.weighting.idf, find_class(self.classes, label)
+        weights = scorer.word_embeddings, scorer.class_weights
+        return rank_words(self.vocabulary, idf, *weights, place, n, multilabel=scorer.multilabel)
 
     def extend(self, texts: Iterable[str], min_count: int = 2) -> TextModel:
         """Return the model with rows for words that it does not know, without training and without labels.
@@ -104,6 +187,10 @@ class TextModel(TextTerms):
         }
         if self.scorer.class_weights is not None:
             tensors["class_weights"] = self.scorer.class_weights
+        if self.split is not None:
+            tensors |= {f"split.{part}": tensor for part, tensor in vars(self.split).items()}
+        if self.trust is not None:
+            tensors |= self.trust.tensors()
         config = {
             **self._term_config(),
             "classes": self.classes.tolist(),
@@ -138,4 +225,7 @@ class TextModel(TextTerms):
             raise StoreError(f"{folder.path}: a linear model of {n_classes} classes has a table {hidden} wide.")
         bias, prior = (folder.tensor(name, n_classes) for name in ("bias", "prior"))
         scorer = Scorer(table, head, bias, prior, config["sharpness"], config["multilabel"])
-        return cls(**terms, scorer=scorer, classes=np.array(classes))
+        size = len(folder.vocabulary), n_classes
+        split = Split.load(folder.tensor, *size) if "split.words" in folder.tensors else None
+        trust = Trust.from_tensors(folder.tensors, folder.path)
+        return cls(**terms, scorer=scorer, classes=np.array(classes), split=split, trust=trust)

@@ -60,6 +60,8 @@ class Terms(NamedTuple):
     offsets: Offsets  # (documents + 1,)
     n_tokens: int
     n_unknown: int
+    counts: npt.NDArray[Any]  # (terms,), how often each occurs
+    lengths: Offsets  # (documents,), tokens known or not
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +89,16 @@ class TextTerms:
         else:
             counts, words, new_offsets = count_terms(ids, offsets, len(self.vocabulary))
         weights = self.weighting.weigh(counts, words, new_offsets)
-        return Terms(weights, words, new_offsets, len(ids), len(ids) - int(counts.sum()))
+        n_unknown = len(ids) - int(counts.sum())
+        return Terms(weights, words, new_offsets, len(ids), n_unknown, counts, np.diff(offsets))
 
     def _rows(
-        self, function: Callable[..., Floats], texts: Iterable[str], n_jobs: int | None, n_columns: int
+        self, function: Callable[[Terms], Floats], texts: Iterable[str], n_jobs: int | None, n_columns: int
     ) -> Floats:
         """Apply a function of weighted terms to texts in batches, on `n_jobs` threads; return one row per text."""
 
         def work(batch: list[str]) -> Floats:
-            return function(*self.terms(batch)[:3])
+            return function(self.terms(batch))
 
         batches, threads = self._read_ahead(in_batches(checked_texts(texts), BATCH_CHARACTERS)), n_threads(n_jobs)
         if threads == 1:
@@ -205,10 +208,24 @@ def add_up(word_embeddings: Floats, weights: Floats, words: npt.NDArray[Any], of
         # In double precision the product of two single ones is exact, so the compiled code, which may fuse it with the
         # addition, gives the same bits.
         terms = word_embeddings[words[begin:end]] * weights[begin:end, None].astype(np.float64)
-        has_terms = np.diff(offsets[first : last + 1]) > 0
-        starts = (offsets[first:last] - begin)[has_terms]
-        embedded[first:last][has_terms] = np.add.reduceat(terms, starts, axis=0)
+        embedded[first:last] = _sums_in_order(terms, offsets[first : last + 1] - begin)
     return embedded
+
+
+def _sums_in_order(rows: Floats, offsets: npt.NDArray[Any]) -> Floats:
+    """Return sums of groups of rows, added one row after the other, as compiled code does; `reduceat` adds in pairs."""
+    starts, lengths = offsets[:-1], np.diff(offsets)
+    sums, longest = np.zeros((len(starts), rows.shape[1])), int(lengths.max())
+    if len(starts) <= 4 * longest:
+        if rows.shape[1] == 1:  # numpy adds in pairs only where it adds neighbours in memory
+            rows = np.hstack([rows, rows])
+        for total, begin, end in zip(sums, starts, offsets[1:], strict=True):
+            total += rows[begin:end].sum(axis=0)[: len(total)]
+    else:
+        for place in range(longest):
+            groups = np.flatnonzero(lengths > place)
+            sums[groups] += rows[starts[groups] + place]
+    return sums
 
 
 def _plain_ids(

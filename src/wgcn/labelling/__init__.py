@@ -1,4 +1,4 @@
-"""The labelling loop: start from seed words, see why, choose what to label next, find wrong labels, trust an answer.
+"""Labels, and the labelling loop: seed words, explanations, what to label next, wrong labels, answers to trust.
 
 The functions here work on arrays, sparse matrices and callbacks and know neither models nor estimators, whose methods
 call them. What is named here is loaded when it is first used.

@@ -54,7 +54,8 @@ class Doubt(NamedTuple):
     index: int  # of the text in X
     label: Any  # the given label; a list of labels in a multi-label problem
     suggestion: Any  # the most likely one, which is the given label if that is
-    score: float  # probability that the given label is wrong, estimated without it
+    # 1 minus the probability of the given label, judged without it. It ranks: of the labels above 0.5, many are right.
+    score: float
 
 
 class Seen(NamedTuple):
@@ -100,7 +101,7 @@ def doubts(
 def report(found: Sequence[Doubt], texts: Sequence[str], width: int = 80) -> Iterator[str]:
     """Yield a table of doubts with the beginnings of their texts; rows are counted from 1."""
     rows = [_shown(doubt) for doubt in found]
-    header = ("row", "label", "suggestion", "wrong")
+    header = ("row", "label", "suggestion", "doubt")
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     for cells, text in zip((header, *rows), ("text", *(texts[doubt.index] for doubt in found)), strict=True):
         start = shorten(text, width, placeholder=" …") if len(text.split()) > 1 else text.strip()[:width]
@@ -111,7 +112,7 @@ def write_report(file: IO[bytes], found: Sequence[Doubt], texts: Sequence[str]) 
     """Write doubts as csv, with the whole texts; rows are counted from 1."""
     wrapper = TextIOWrapper(file, "utf-8", newline="", write_through=True)
     writer = csv.writer(wrapper, lineterminator="\n")
-    writer.writerow(["row", "label", "suggestion", "wrong", "text"])
+    writer.writerow(["row", "label", "suggestion", "doubt", "text"])
     writer.writerows([*_shown(doubt, "{:.4f}"), texts[doubt.index]] for doubt in found)
     wrapper.detach()
 

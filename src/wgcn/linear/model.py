@@ -69,6 +69,8 @@ class LinearFit:
     word_embeddings: Floats  # (I + a A) (R * W) + T, (words, columns)
     bias: Floats  # (columns,)
     history: list[dict[str, float]]  # objective and duality gap after each iteration
+    own_rows: Floats  # R * W of the words that have edges, (words, columns)
+    factor: float  # a
 
 
 def fit_linear(
@@ -120,11 +122,11 @@ def fit_linear(
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        table, bias = operator.table(found.dual), found.bias.astype(dtype)
+        (table, own_rows), bias = operator.table_and_own_rows(found.dual), found.bias.astype(dtype)
     if taught is not None:
         table += taught.word_scores
         bias += taught.bias
-    return LinearFit(found.dual, table, bias, found.history)
+    return LinearFit(found.dual, table, bias, found.history, own_rows, float(factor))
 
 
 def graph_scale(

@@ -112,7 +112,12 @@ class DocumentOperator:
 
     def table(self, dual: Floats) -> Floats:
         """Return M (R^2 * (M X^T B)): a document's score is the weighted sum of its words' rows."""
-        return self._table(dual, self._squares).copy()
+        return self.table_and_own_rows(dual)[0]
+
+    def table_and_own_rows(self, dual: Floats) -> tuple[Floats, Floats]:
+        """Return the table M U, and of the words that have edges U = R^2 * (M X^T B), which the graph then spreads."""
+        table = self._table(dual, self._squares).copy()
+        return table, self._memory.array("edges", len(self._block.words), dual.shape[1]).copy()
 
     def _table(self, dual: Floats, squares: Floats | None) -> Floats:
         rows = self._memory.array("words", self._transposed.shape[0], dual.shape[1])

@@ -15,6 +15,7 @@ are added to scores'.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -23,11 +24,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
 from wgcn.inference.terms import Floats
+from wgcn.labelling.splits import Rows, few_labels
 from wgcn.linear.kernels import multiply
 from wgcn.linear.neighbours import nearest_documents
 from wgcn.linear.operator import with_edges
 from wgcn.linear.space import find_space, scaled, threads
-from wgcn.linear.splits import Rows, few_labels
 
 __all__ = ["Taught", "Teacher"]
 
@@ -64,7 +65,7 @@ class Teacher:
     def __init__(
         self, terms: csr_array, adjacency: csr_array | None, vectors: Floats | None = None, n_jobs: int | None = None
     ) -> None:
-        self._n_words, self._n_jobs = terms.shape[1], n_jobs
+        self._n_words, self._n_jobs, self.rows = terms.shape[1], n_jobs, np.arange(terms.shape[0])
         self._words = np.arange(self._n_words)
         if adjacency is not None:
             self._words, adjacency = with_edges(adjacency)
@@ -83,11 +84,18 @@ class Teacher:
         del rows  # of very many documents, it is the largest matrix
         self._order, self._graph = nearest.order, nearest.graph()
 
+    def reordered(self, rows: Rows) -> Teacher:
+        """Return the teacher for the same documents in another order: `rows` has the place of each in this one."""
+        teacher = copy(self)
+        teacher.rows = self.rows[rows]
+        return teacher
+
     def teach(self, targets: Floats, labelled: Rows, class_prior: Floats | None = None) -> Taught:
         """Spread the labels, of shape (labelled documents, classes), and learn from all documents.
 
         `class_prior` are the shares of the classes among all documents, by default those among the labels.
         """
+        labelled = self.rows[labelled]
         with threads(self._n_jobs) as pool:
             shares = self._spread(targets, labelled, class_prior, pool)
             weights, bias = self._least_squares(shares, pool)

@@ -22,7 +22,7 @@ import numpy as np
 
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.inference.terms import Floats
-from wgcn.linear.splits import Rows
+from wgcn.labelling.splits import Rows
 
 __all__ = ["Trial", "Tuned", "Tuning", "tune"]
 

@@ -32,8 +32,8 @@ def demo(
     Real text, no download: a document is a docstring, its class the sub-package.
     Example: wgcn-paper demo "Sort an array."
     """
-    from wgcn.graph.pictures import check_picture, plot_confusion, plot_neighbourhood
     from wgcn.inference.folder import check_target
+    from wgcn.labelling.pictures import check_picture, plot_confusion, plot_neighbourhood
     from wgcn_paper.datasets import docstrings
 
     model_folder, graph_folder = output / "model", output / "graph"

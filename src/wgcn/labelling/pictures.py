@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from wgcn.errors import InputError, needs
-from wgcn.files import write_file
-from wgcn.graph.word_graph import WordGraph
-from wgcn.inference.folder import check_target
+from wgcn.files import file_target, write_file, writing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,11 +25,18 @@ _STYLES = (("#d1495b", "white", 13), ("#2e6f95", "white", 10), ("#8fb8cc", "blac
 _EDGE_COLOUR = "#9aa5ad"
 
 
+class _Graph(Protocol):
+    """A `wgcn.WordGraph`."""
+
+    def neighbours(self, word: str, k: int = 10, *, min_count: int | None = None) -> list[Any]: ...
+
+
 def check_picture(path: str | Path) -> None:
     """Raise an error if a picture could not be written. Called before the work whose result it shows."""
     if Path(path).suffix.lower() not in _DATE_KEYS:
         raise InputError(f"A picture ends in {', '.join(_DATE_KEYS)}, got {Path(path).name!r}.")
-    check_target(path)
+    with writing(Path(path)):
+        file_target(Path(path))
     with needs("A picture"):
         import matplotlib  # noqa: F401
 
@@ -77,7 +82,7 @@ def plot_confusion(
 
 
 def plot_neighbourhood(
-    graph: WordGraph, word: str, path: str | Path, *, k: int = 12, further: int = 3, min_count: int | None = None
+    graph: _Graph, word: str, path: str | Path, *, k: int = 12, further: int = 3, min_count: int | None = None
 ) -> None:
     """Draw a word, its k strongest neighbours, and the strongest neighbours of these; the same bytes every time."""
     with needs("A picture of a graph"):

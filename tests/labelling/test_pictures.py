@@ -6,7 +6,7 @@ import pytest
 
 from wgcn import Corpus, WordGraph
 from wgcn.errors import InputError
-from wgcn.graph.pictures import drawing, plot_neighbourhood
+from wgcn.labelling.pictures import drawing, plot_neighbourhood
 
 SIZE = (4.0, 2.0)
 MAGIC = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from wgcn.errors import InputError
-from wgcn.estimators.labels import read_class_prior, read_labels
+from wgcn.labelling.labels import read_class_prior, read_labels
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,9 @@ import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils import check_random_state
 
-from wgcn.inference.terms import Floats
-
 __all__ = ["Rows", "cross_validation_parts", "few_labels", "folds", "held_out_mask"]
 
+Floats = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]  # indices of documents
 
 _FOLDS = 5

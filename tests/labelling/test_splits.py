@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wgcn.linear.splits import cross_validation_parts, folds, held_out_mask
+from wgcn.labelling.splits import cross_validation_parts, folds, held_out_mask
 
 class_sizes = st.lists(st.integers(1, 30), min_size=1, max_size=6)
 seeds = st.integers(0, 100)

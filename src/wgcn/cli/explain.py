@@ -1,0 +1,57 @@
+"""wgcn explain and words: why a model gives its labels."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wgcn.cli.console import say, show
+from wgcn.cli.options import ModelFolder
+
+
+def explain(
+    folder: ModelFolder,
+    texts: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Texts to explain, in quotes.")],
+    label: Annotated[
+        str | None, typer.Option(metavar="CLASS", help="Class to explain. Default: the one with the highest score.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page instead.")] = None,
+) -> None:
+    """Show which words of a text speak for a class and against it, and what their neighbours in the graph add.
+
+    Example: wgcn explain my-model "The match ended in a draw." --html why.html
+    """
+    from wgcn.files import open_whole
+    from wgcn.inference.folder import check_target
+    from wgcn.inference.model import TextModel
+    from wgcn.labelling.render import as_html, as_text
+
+    if html is not None:
+        check_target(html)
+    explanations = TextModel.load(folder).explain(texts)
+    if html is not None:
+        with open_whole(html) as file:
+            file.write(as_html(explanations, label).encode())
+        say(f"The explanations are in {html}.")
+        return
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    typer.echo("\n\n".join(as_text(each, label, colour=colour) for each in explanations).encode(), nl=False)
+
+
+def words(
+    folder: ModelFolder,
+    label: Annotated[str | None, typer.Option(metavar="CLASS", help="Only the words of this class.")] = None,
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="Words per class.")] = 20,
+) -> None:
+    """Show the words that speak most for each class.
+
+    Example: wgcn words my-model --top 10
+    """
+    from wgcn.inference.model import TextModel
+    from wgcn.labelling.render import harmless
+
+    model = TextModel.load(folder)
+    rows = {str(name): model.top_words(name, top) for name in (model.classes.tolist() if label is None else [label])}
+    show({harmless(name): harmless(", ".join(word for word, _ in found)) for name, found in rows.items()})

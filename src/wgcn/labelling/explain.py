@@ -1,0 +1,281 @@
+"""Why a text gets its scores: the part of every term in the score of every class, with numpy alone.
+
+A linear model adds up the rows of a text's terms, times their weights, so a term's part in a score is one product. The
+row of a word that has edges in the word graph is itself a sum (see `wgcn.linear.model`):
+
+    table[w] = U[w] + a sum_j A_wj U[j]
+
+The word's own part is (1 + a A_ww) U[w]; every neighbour j in the graph has the part a A_wj U[j]. A model keeps the own
+parts and the strongest neighbours of each word (`Split`). What all other neighbours add is the difference to the row,
+so the parts always sum to the whole. A further part, such as that of subwords, would be a further field of `Split`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from wgcn.errors import InputError
+from wgcn.labelling.split import Split
+from wgcn.text.tokenize import Tokenizer
+from wgcn.text.vocabulary import Vocabulary
+
+__all__ = ["Explainer", "Explanation", "Neighbour", "find_class", "rank_words"]
+
+Floats = npt.NDArray[np.float64]
+
+_MIN_DOCUMENTS = 3  # texts of the training that a top word of a class is in, if that many are in the training
+
+
+class Neighbour(NamedTuple):
+    """A neighbour of a word in the graph, and what it adds to the score of each class through that word."""
+
+    word: str
+    contributions: Floats  # (classes,)
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why a text gets its scores.
+
+    Contributions are products in double precision, in the order in which the model adds them up. `total` rounds their
+    sum as the model does, so for a linear model it is equal to `scores` to the last bit. For a network it is equal up
+    to rounding: there, contributions go through the hidden units that are active for this text.
+
+    A text with no known word has no terms, and its bias are the scores of the class shares in training (the prior).
+
+    Examples
+    --------
+    >>> from wgcn import WGCNTextClassifier
+    >>> model = WGCNTextClassifier().fit(["red wine", "fast car"], ["drink", "drive"])
+    >>> why = model.explain(["a glass of red wine"])[0]
+    >>> why.label, [term for term, _ in why.top(n=2)], why.unknown
+    ('drink', ['red', 'wine'], ['a', 'glass', 'of'])
+    """
+
+    text: str
+    classes: npt.NDArray[Any]  # (classes,)
+    terms: list[str]  # the known words and n-grams, each once
+    weights: npt.NDArray[Any]  # (terms,), their tf-idf weights in this text
+    contributions: Floats  # (terms, classes)
+    bias: npt.NDArray[Any]  # (classes,)
+    scores: npt.NDArray[Any]  # (classes,)
+    probabilities: Floats  # (classes,)
+    label: Any  # the predicted class; for a multi-label model the list of all that are predicted
+    tokens: list[str]  # the words of the text in their order, known or not
+    holders: list[list[int]]  # for each token the places in `terms` of the term occurrences that hold it
+    unknown: list[str]  # the words that the model does not know, each once; stop words are not among them
+    # The part of each term itself; None if the model has not kept it, as folders of wgcn 0.2.0 and networks. A word
+    # that `extend` has added has no part of its own: its row is made of other words.
+    own: Floats | None = None  # (terms, classes)
+    neighbours: list[list[Neighbour]] | None = None  # of each term, the strongest first
+
+    @property
+    def other_neighbours(self) -> Floats | None:
+        """What the neighbours add that are not named: contributions - own - named ones, of shape (terms, classes).
+
+        Where a model was fitted to unlabelled documents without self-training, the teacher's part is in it too.
+        """
+        if self.own is None or self.neighbours is None:
+            return None
+        named = [sum((part for _, part in near), np.zeros(len(self.classes))) for near in self.neighbours]
+        return np.asarray(self.contributions - self.own - np.reshape(named, self.own.shape))
+
+    @property
+    def decided(self) -> int:
+        """The place of the class with the highest score, which is explained where no other is asked for."""
+        return int(self.scores.argmax())
+
+    def place(self, label: Any = None) -> int:
+        """Return the place of a class in `classes`; of the one with the highest score for None."""
+        return self.decided if label is None else find_class(self.classes, label)
+
+    def total(self) -> npt.NDArray[Any]:
+        """Return the sum of the contributions and the bias, of shape (classes,), rounded as the model does."""
+        if not self.terms:
+            return self.bias.copy()
+        return np.asarray(_add_up(self.contributions).astype(self.bias.dtype) + self.bias)
+
+    def top(self, label: Any = None, n: int = 10, *, against: bool = False) -> list[tuple[str, float]]:
+        """Return the n terms that speak most for a class, or against it, with their contributions to its score."""
+        column = self.contributions[:, self.place(label)]
+        order = np.argsort(column if against else -column, kind="stable")[: _checked(n)]
+        return [(self.terms[i], float(column[i])) for i in order if (column[i] < 0 if against else column[i] > 0)]
+
+    def words(self, label: Any = None) -> list[tuple[str, float]]:
+        """Return every word of the text that is in a known term, with what the score of a class loses without it.
+
+        This is the sum of the contributions of all terms that hold the word: itself and n-grams, so that what two words
+        add together counts for both. The highest come first.
+        """
+        column, held = self.contributions[:, self.place(label)], dict[str, set[int]]()
+        for token, terms in zip(self.tokens, self.holders, strict=True):
+            if terms:
+                held.setdefault(token, set()).update(terms)
+        sums = [(word, float(column[sorted(terms)].sum())) for word, terms in held.items()]
+        return sorted(sums, key=lambda pair: -pair[1])
+
+    def shares(self, label: Any = None) -> Floats:
+        """Return for each token its share of the contributions to a class, of shape (tokens,): they have the same sum.
+
+        A term is shared equally by its occurrences, and an n-gram by its words.
+        """
+        column = self.contributions[:, self.place(label)]
+        parts = np.bincount([i for terms in self.holders for i in terms], minlength=len(column))
+        share = column / np.maximum(parts, 1)
+        return np.array([sum(share[i] for i in terms) for terms in self.holders], np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Explainer:
+    """What explains the answers of a model: its words, how texts become terms, its weights and its classes."""
+
+    tokenizer: Tokenizer
+    ngram_range: tuple[int, int]
+    stop_words: Collection[str]
+    words: Sequence[str]  # the vocabulary
+    n_learnt: int  # words that were in training; those after them were added by `extend`
+    table: npt.NDArray[Any]  # (words, hidden)
+    class_weights: npt.NDArray[Any] | None  # (hidden, classes), of a network
+    bias: npt.NDArray[Any]  # (classes,)
+    classes: npt.NDArray[Any]
+    split: Split | None
+
+    def explain(
+        self,
+        texts: Sequence[str],
+        weights: npt.NDArray[Any],
+        words: npt.NDArray[Any],
+        offsets: npt.NDArray[Any],
+        *answers: npt.NDArray[Any],
+    ) -> list[Explanation]:
+        """Explain the answers to texts from their terms, given as `wgcn.inference.terms.Terms` has them.
+
+        The answers are scores and probabilities of shape (texts, classes), and what is decided: the place of the
+        predicted class, of shape (texts,), or for a multi-label model 0 or 1 per class, of shape (texts, classes).
+        """
+        parts = [(weights[begin:end], words[begin:end]) for begin, end in pairwise(offsets)]
+        return [self._explain(*given) for given in zip(texts, parts, *answers, strict=True)]
+
+    def _explain(
+        self,
+        text: str,
+        weighted: tuple[npt.NDArray[Any], npt.NDArray[Any]],
+        scores: npt.NDArray[Any],
+        probabilities: Floats,
+        decided: Any,
+    ) -> Explanation:
+        weights, ids = weighted
+        terms, contributions = [self.words[i] for i in ids], self._contributions(weights, ids)
+        own, neighbours = None, None
+        if self.split is not None and self.class_weights is None:
+            own, neighbours = self._split(self.split, weights, ids, contributions)
+        tokens, holders, unknown = self._tokens(text, terms)
+        return Explanation(
+            text=text,
+            classes=self.classes,
+            terms=terms,
+            weights=weights,
+            contributions=contributions,
+            bias=self.bias if terms else scores,
+            scores=scores,
+            probabilities=probabilities,
+            label=self.classes[decided != 0].tolist() if np.ndim(decided) else self.classes.tolist()[decided],
+            tokens=tokens,
+            holders=holders,
+            unknown=unknown,
+            own=own,
+            neighbours=neighbours,
+        )
+
+    def _contributions(self, weights: npt.NDArray[Any], ids: npt.NDArray[Any]) -> Floats:
+        """Return the products that the model adds up, of shape (terms, classes)."""
+        products = self.table[ids] * weights[:, None].astype(np.float64)  # (terms, hidden)
+        if self.class_weights is None:
+            return np.asarray(products, np.float64)
+        active = _add_up(products).astype(self.table.dtype) > 0 if len(ids) else slice(0)
+        return np.asarray(products[:, active] @ self.class_weights[active].astype(np.float64))
+
+    def _split(
+        self, split: Split, weights: npt.NDArray[Any], ids: npt.NDArray[Any], contributions: Floats
+    ) -> tuple[Floats, list[list[Neighbour]]]:
+        """Return the own parts of terms, of shape (terms, classes), and their named neighbours."""
+        own, named = contributions.copy(), list[list[Neighbour]]([] for _ in ids)
+        own[ids >= self.n_learnt] = 0
+        places = np.searchsorted(split.words, ids)
+        rows = np.flatnonzero(np.append(split.words, -1)[places] == ids)
+        places, weight = places[rows], weights[rows, None].astype(np.float64)
+        own[rows] = weight * split.own[places]
+        near, strengths = split.neighbours[places], weight * split.strengths[places]  # (rows, k)
+        parts = strengths[:, :, None] * split.own[near]  # (rows, k, classes)
+        for row, words, each, is_there in zip(rows, split.words[near].tolist(), parts, strengths != 0, strict=True):
+            named[row] = [Neighbour(self.words[word], each[i]) for i, word in enumerate(words) if is_there[i]]
+        return own, named
+
+    def _tokens(self, text: str, terms: list[str]) -> tuple[list[str], list[list[int]], list[str]]:
+        """Return the tokens of a text, the terms that hold each of them, and the words that are not known."""
+        place_of = {term: place for place, term in enumerate(terms)}
+        tokens, stopped = self.tokenizer(text), frozenset(self.stop_words)
+        kept = [i for i, token in enumerate(tokens) if token not in stopped]
+        holders: list[list[int]] = [[] for _ in tokens]
+        for n in range(self.ngram_range[0], self.ngram_range[1] + 1):
+            for start in range(len(kept) - n + 1):
+                members = kept[start : start + n]
+                place = place_of.get(" ".join(tokens[i] for i in members))
+                if place is not None:
+                    for i in members:
+                        holders[i].append(place)
+        unknown = dict.fromkeys(tokens[i] for i in kept if not holders[i])
+        return tokens, holders, list(unknown)
+
+
+def find_class(classes: npt.NDArray[Any], label: Any) -> int:
+    """Return the place of a class; a label that is none is an InputError that names the classes."""
+    names = [str(name) for name in classes.tolist()]
+    if str(label) in names:
+        return names.index(str(label))
+    shown = ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    raise InputError(f"There is no class {label!r:.80}. The classes are {shown}.")
+
+
+def rank_words(
+    vocabulary: Vocabulary,
+    idf: npt.NDArray[Any],
+    table: npt.NDArray[Any],
+    class_weights: npt.NDArray[Any] | None,
+    place: int,
+    n: int,
+    *,
+    multilabel: bool,
+) -> list[tuple[str, float]]:
+    """Return the n words and n-grams that speak most for a class, with the values that they are ranked by.
+
+    The value of a word is what it adds to the score of the class beyond what it adds to the classes on average, times
+    its `idf`, which is its weight in a text where it occurs once up to the length of the text, times log(1 + texts of
+    the training that have it). Without this last factor the names of people and machines that a few texts have come
+    first. A word is in at least three of these texts, if any is. A multi-label model decides on each class for itself,
+    so nothing is subtracted there. A network is asked for the scores of texts of one word.
+    """
+    rows = table if class_weights is None else np.maximum(table, 0) @ class_weights  # (words, classes)
+    words, document_counts = vocabulary.words, vocabulary.document_counts
+    column = rows[:, place].astype(np.float64) - (0 if multilabel else rows.mean(axis=1, dtype=np.float64))
+    least = min(_MIN_DOCUMENTS, int(document_counts.max(initial=0)))
+    column = np.where(document_counts >= least, column * idf * np.log1p(document_counts), -np.inf)
+    best = np.lexsort((np.arange(len(column)), -column))[: _checked(n)]
+    return [(words[i], float(column[i])) for i in best if column[i] > 0]
+
+
+def _add_up(products: Floats) -> Floats:
+    """Return the sums of columns, added in the order of the rows, as `wgcn.inference.terms.add_up` does."""
+    return np.asarray(np.cumsum(products, axis=0)[-1])
+
+
+def _checked(n: int) -> int:
+    if n < 1:
+        raise InputError(f"n must be at least 1, got {n}.")
+    return n

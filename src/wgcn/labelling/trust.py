@@ -1,0 +1,211 @@
+"""When to trust an answer: labels that are left out, sets of labels that hold the right one, texts out of scope.
+
+All of it is judged by training texts that were held out of a first fit. Needs numpy alone.
+
+Sets of labels are split conformal prediction (Vovk et al. 2005; Sadinle et al. 2019): the nonconformity of a label is 1
+minus its probability, and a set has the labels whose nonconformity is at most the quantile ceil((n + 1) coverage) / n
+of the right labels of the n held-out texts. If new texts are like those in training, the right label is in the set for
+the given share of them. A set is empty where no label is credible, which has to happen where the share of right labels
+is above the coverage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from wgcn.errors import InputError, StoreError
+from wgcn.labelling.scope import N_SIGNS, Scope, doubt
+
+__all__ = ["OUT_OF_SCOPE", "RiskCoverage", "Trust", "answer_columns", "checked_trust", "risk_coverage"]
+
+Floats = npt.NDArray[np.float64]
+
+OUT_OF_SCOPE = 0.99  # a text that is stranger than this share of held-out texts counts as out of scope
+_MIN_TEXTS = 20  # held-out texts, to judge strangeness by
+_MAX_TEXTS = 5000  # values that are kept; of more, evenly spaced ones of the sorted
+_PARTS = ("nonconformity", "strangeness", "scales")
+
+
+class Trust(NamedTuple):
+    """What held-out training texts tell about answers. An array is empty where there were too few of them."""
+
+    nonconformity: Floats  # (held-out texts,), of the right labels, sorted
+    scope: Scope
+
+    @classmethod
+    def calibrate(
+        cls,
+        probabilities: Floats,
+        targets: npt.NDArray[Any],
+        multilabel: bool,
+        texts: npt.NDArray[np.int64],
+        familiar: Floats,
+    ) -> Trust:
+        """Learn from held-out texts.
+
+        probabilities, targets : (held-out texts, classes); targets are 1 for the right label, else 0
+        texts : (n,), which of these the rows of `familiar` are
+        familiar : (n, 4), the result of `familiarity`, left one out
+        """
+        right = np.empty(0) if multilabel else (probabilities * (targets > 0)).sum(axis=1)
+        scope = Scope(np.empty((0, 3)), np.empty(0))
+        if len(texts) >= _MIN_TEXTS:
+            n_words, *signs = familiar.T
+            scope = Scope.calibrate(n_words, np.column_stack([*signs, doubt(probabilities[texts])]))
+            scope = scope._replace(strangeness=_thinned(scope.strangeness))
+        return cls(_thinned(np.sort(1 - right)), scope)
+
+    def out_of_scope(self, probabilities: Floats, familiar: Floats) -> Floats:
+        """Return for each text the share of held-out texts that look less strange; 1 for one without a known word.
+
+        `probabilities` are of shape (texts, classes), `familiar` as `familiarity` returns it.
+        """
+        if not len(self.scope.strangeness):
+            raise InputError(
+                f"Fewer than {_MIN_TEXTS} labelled texts were held out of training, too few to tell what is out of "
+                "scope. Label more texts and fit again."
+            )
+        n_words, *signs = familiar.T
+        strangeness = self.scope.strange(n_words, np.column_stack([*signs, doubt(probabilities)]))
+        return np.where(n_words == 0, 1.0, self.scope.share_below(strangeness))
+
+    def labels(
+        self, probabilities: Floats, familiar: Floats, classes: npt.NDArray[Any], abstain: float
+    ) -> npt.NDArray[Any]:
+        """Return the likeliest label of each text; None where it is less likely than `abstain`, or out of scope."""
+        if not 0 < abstain < 1:
+            raise InputError(f"abstain must be a probability above 0 and below 1, got {abstain}.")
+        labels = classes[probabilities.argmax(axis=1)].astype(object)
+        labels[(probabilities.max(axis=1) < abstain) | (self.out_of_scope(probabilities, familiar) > OUT_OF_SCOPE)] = (
+            None
+        )
+        return labels
+
+    def sets(self, probabilities: Floats, coverage: float) -> npt.NDArray[np.bool_]:
+        """Return which labels are in the set of each text, of shape (texts, classes)."""
+        if not 0 < coverage < 1:
+            raise InputError(f"coverage must be above 0 and below 1, got {coverage}.")
+        n = len(self.nonconformity)
+        place = int(np.ceil((n + 1) * coverage - 1e-9))
+        if place > n:
+            needed = int(np.ceil(coverage / (1 - coverage) - 1e-9))
+            raise InputError(
+                f"Sets with a coverage of {coverage:g} need at least {needed:,} held-out texts, but training held out "
+                f"{n:,}. It holds out a tenth of 500 labelled texts and more, and cross-validates with fewer if there "
+                "are unlabelled ones. Label more texts and fit again, or choose a smaller coverage."
+            )
+        return 1 - probabilities <= self.nonconformity[place - 1]
+
+    def label_sets(self, probabilities: Floats, coverage: float, classes: npt.NDArray[Any]) -> list[list[Any]]:
+        """Return the labels in the set of each text, the likeliest first."""
+        mask, names = self.sets(probabilities, coverage), classes.tolist()
+        order = np.argsort(-probabilities, axis=1, kind="stable").tolist()
+        return [[names[i] for i in row if kept[i]] for row, kept in zip(order, mask, strict=True)]
+
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays by the names under which a model folder keeps them."""
+        parts = self.nonconformity, self.scope.strangeness, self.scope.scales
+        return {f"trust.{name}": part for name, part in zip(_PARTS, parts, strict=True)}
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]], path: object) -> Trust | None:
+        """Return what `tensors` gave, checked; None if nothing of it is there. `path` is for error messages."""
+        found = [tensors[f"trust.{name}"] for name in _PARTS if f"trust.{name}" in tensors]
+        if not found:
+            return None
+        shapes = [part.shape for part in found]
+        sound = (
+            len(found) == len(_PARTS)
+            and all(part.dtype == np.float64 and np.isfinite(part).all() for part in found)
+            and [len(shape) for shape in shapes] == [1, 1, 2]
+            and all((np.diff(part) >= 0).all() and len(part) <= _MAX_TEXTS for part in found[:2])
+            and shapes[2] == ((N_SIGNS, 3) if shapes[1][0] else (0, 3))
+            and bool((found[2][:, 1:] >= 0).all())
+        )
+        if not sound:
+            raise StoreError(f"{path}: the values of held-out texts ('trust.*') do not fit. Save or fetch it again.")
+        return cls(found[0], Scope(found[2], found[1]))
+
+
+def checked_trust(trust: Trust | None, multilabel: bool = False) -> Trust:
+    """Return it, or raise an InputError that says why a model cannot tell."""
+    if multilabel:
+        raise InputError(
+            "Sets of labels and answers that may be left out are for models that give one label per text. This one "
+            "gives several: use the probability that `predict_proba` has for each."
+        )
+    if trust is None:
+        raise InputError(
+            "The model does not know how it does on held-out texts: it was fitted by wgcn 0.2 or earlier, by the "
+            "network, or to fewer than 100 labels without unlabelled texts. Fit it again, with more labels if there "
+            "were few."
+        )
+    return trust
+
+
+def _thinned(values: Floats) -> Floats:
+    """Return at most `_MAX_TEXTS` of sorted values, evenly spaced."""
+    if len(values) <= _MAX_TEXTS:
+        return values
+    return values[np.linspace(0, len(values) - 1, _MAX_TEXTS).round().astype(np.int64)]
+
+
+def answer_columns(
+    model: Any,
+    scores: npt.NDArray[Any],
+    terms: Any,
+    *,
+    abstain: float | None = None,
+    coverage: float | None = None,
+    scope: bool = False,
+) -> dict[str, list[Any]]:
+    """Return columns of an answer to texts: `label`, None if abstained; `set`, a list; `out_of_scope`.
+
+    `model` is a TextModel, `terms` what its method of this name returns, `scores` those of its scorer. There are only
+    the columns that were asked for; `label` is asked for by `abstain`.
+    """
+    several, likely = model.scorer.multilabel, model.scorer.probabilities(scores)
+    trust = checked_trust(model.trust, several and (abstain is not None or coverage is not None))
+    columns: dict[str, list[Any]] = {}
+    if abstain is not None:
+        columns["label"] = trust.labels(likely, model.familiarity(terms), model.classes, abstain).tolist()
+    if coverage is not None:
+        columns["set"] = trust.label_sets(likely, coverage, model.classes)
+    if scope:
+        columns["out_of_scope"] = trust.out_of_scope(likely, model.familiarity(terms)).tolist()
+    return columns
+
+
+class RiskCoverage(NamedTuple):
+    """The share of wrong answers among the most confident ones."""
+
+    coverage: Floats  # (answers,), share of the answers that are given
+    risk: Floats  # (answers,), share of wrong ones among those
+    area: float  # mean risk over all coverages: smaller is better
+
+
+def risk_coverage(confidence: npt.ArrayLike, right: npt.ArrayLike) -> RiskCoverage:
+    """Return how the share of wrong answers grows when less confident ones are given too.
+
+    `confidence` and `right` (whether an answer is right) are of shape (answers,). Equally confident answers are given
+    together, so each counts with the mean risk of its group.
+
+    Examples
+    --------
+    >>> curve = risk_coverage([0.9, 0.8, 0.7, 0.6], [True, True, False, True])
+    >>> curve.risk.round(2).tolist(), round(curve.area, 3)
+    ([0.0, 0.0, 0.33, 0.25], 0.146)
+    """
+    confident, wrong = np.asarray(confidence, np.float64), 1.0 - np.asarray(right, np.float64)
+    if confident.shape != wrong.shape or confident.ndim != 1 or not len(confident):
+        raise InputError(f"confidence and right must be equally long, got shapes {confident.shape} and {wrong.shape}.")
+    order = np.argsort(-confident, kind="stable")
+    _, groups, sizes = np.unique(-confident[order], return_inverse=True, return_counts=True)
+    wrong = (np.bincount(groups, wrong[order]) / sizes)[groups]
+    n = np.arange(1, len(wrong) + 1)
+    risk = np.cumsum(wrong) / n
+    return RiskCoverage(n / len(n), risk, float(risk.mean()))
