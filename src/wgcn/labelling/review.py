@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from io import TextIOWrapper
 from textwrap import shorten
 from typing import IO, Any, NamedTuple
@@ -45,10 +46,11 @@ _SHARE, _SHARE_BESIDE_HELD_OUT = 0.8, 0.4
 _ROUNDS = 2
 _OWN_PART = 1.0  # q where no text was held out
 _SAMPLE = 2000  # texts by which opinions are calibrated
-_SHARE_STEPS = 10
+_SHARE_STEPS = 5
 
 
-class Doubt(NamedTuple):
+@dataclass(frozen=True)
+class Doubt:
     """A label, and how wrong it looks."""
 
     index: int  # of the text in X
@@ -118,7 +120,8 @@ def write_report(file: IO[bytes], found: Sequence[Doubt], texts: Sequence[str]) 
 
 
 def _shown(doubt: Doubt, form: str = "{:.0%}") -> tuple[str, str, str, str]:
-    label, suggestion = (",".join(map(str, each)) if isinstance(each, list) else str(each) for each in doubt[1:3])
+    both = doubt.label, doubt.suggestion
+    label, suggestion = (",".join(map(str, each)) if isinstance(each, list) else str(each) for each in both)
     return str(doubt.index + 1), label, suggestion, form.format(doubt.score)
 
 
@@ -165,24 +168,28 @@ def _naive_bayes(terms: csr_array, codes: Codes, n_classes: int, weight: Floats)
     """
     texts = np.repeat(np.arange(len(codes)), np.diff(terms.indptr))
     own, words, values = codes[texts], terms.indices, terms.data
-    counts = csr_array((weight[texts], words, terms.indptr), terms.shape)
-    inside = np.asarray((counts.T @ np.eye(n_classes, dtype=np.float32)[codes]), np.float32)
+    less, cells = weight[texts], words.astype(np.int64) * n_classes + own
+    inside = np.bincount(cells, less, terms.shape[1] * n_classes).astype(np.float32).reshape(-1, n_classes)
     totals, n_inside = inside.sum(axis=1), np.maximum(inside.sum(axis=0, dtype=np.float64), 1e-12)
     share = n_inside / n_inside.sum()
     a, b = (_SMOOTHING * share).astype(np.float32), (_SMOOTHING * (1 - share)).astype(np.float32)
     offset = (np.log1p(-np.minimum(share, 1 - 1e-12)) - np.log(share)).astype(np.float32)
-    table = np.log((inside + a) / (totals[:, None] - inside + b)) + offset
+    table = inside + a
+    table /= totals[:, None] - inside + b
+    np.log(table, out=table)
+    table += offset
 
-    count, less = inside[words, own], weight[texts]
+    count = inside.ravel()[cells]
     left = np.log((np.maximum(count - less, 0) + a[own]) / (totals[words] - count + b[own])) + offset[own]
     sums = np.bincount(texts, values * left, len(codes)).astype(np.float32)
     if n_classes == 2:  # the contrast of one class is that of the other turned around
         scores = np.column_stack([-sums, -sums])
     else:
         rarer = np.log((totals[words] + _SMOOTHING) / (np.maximum(totals[words] - less, 0) + _SMOOTHING))
-        scores = np.asarray(terms @ table) + np.bincount(texts, values * rarer, len(codes))[:, None]
+        scores = np.asarray(terms @ table)
+        scores += np.bincount(texts, values * rarer, len(codes)).astype(np.float32)[:, None]
     scores[np.arange(len(codes)), codes] = sums
-    return scores.astype(np.float32), table
+    return scores, table
 
 
 def _without_own_part(seen: Seen, table: Floats) -> Floats:
