@@ -93,7 +93,7 @@ def test_the_sample_is_small_and_spread_evenly() -> None:
     observed = Observed(str(i) for i in range(10_000))
     assert sum(1 for _ in observed) == observed.n == 10_000
     places = np.array(observed.sample, int)
-    assert 512 <= len(places) < 1024
+    assert 128 <= len(places) < 256
     assert len(set(np.diff(places))) == 1
     assert places[-1] > 9900
 

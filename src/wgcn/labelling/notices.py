@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 __all__ = ["Observed", "notices", "shared_texts"]
 
-_SAMPLE = 512  # texts, at most twice as many
+_SAMPLE = 128  # texts, at most twice as many
 _CHARACTERS = 1000  # of a sampled text
 _MANY_EMPTY, _LEAST_EMPTY = 0.1, 5  # share and number of empty texts that are worth a warning
 _MANY_IN_CONFLICT = 0.01  # share of labelled texts that have copies with another label
@@ -159,10 +159,10 @@ def _swapped_columns(texts: Observed, classes: npt.NDArray[Any], codes: npt.NDAr
 
 def _conflicts(hashes: npt.NDArray[np.int64], codes: npt.NDArray[Any]) -> str | None:
     _, places, times = np.unique(hashes, return_inverse=True, return_counts=True)
-    pairs = np.unique(np.column_stack([places, codes]), axis=0)
-    n_labels = np.bincount(pairs[:, 0], minlength=len(times))  # different labels of a text
-    in_conflict = (n_labels > 1)[places]
-    n_texts = int(in_conflict.sum())
+    n_classes = int(codes.max()) + 1
+    pairs = np.unique(places[times[places] > 1] * n_classes + codes[times[places] > 1])
+    n_labels = np.bincount(pairs // n_classes, minlength=len(times))  # different labels of a text that has copies
+    n_texts = int(times[n_labels > 1].sum())
     if n_texts < max(_MANY_IN_CONFLICT * len(codes), 2) or len(codes) < _SWAPPED_LEAST:
         return None
     return (
