@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterable, Mapping, Sized
 from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any, Literal, NamedTuple
+from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.base import ClassifierMixin, clone
 
-from wgcn.errors import InputError
+from wgcn.errors import InputError, WGCNWarning
 from wgcn.estimators.matrix import WGCNClassifier
 from wgcn.estimators.preparation import Counted, Preparation, Prepared, TextEstimator
 from wgcn.graph import WordGraph
@@ -23,6 +24,7 @@ from wgcn.labelling.additions import document_order, earlier_terms, find_texts, 
 from wgcn.labelling.explain import Explanation
 from wgcn.labelling.label_forms import normalised
 from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels, relabelled
+from wgcn.labelling.notices import Observed, notices
 from wgcn.labelling.review import Doubt, Seen, doubts
 from wgcn.linear.operator import row_slice
 from wgcn.linear.training import Earlier, HeldOut
@@ -158,7 +160,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
-        own = Counted(checked_texts(X, "X"), _sample(np.flatnonzero(labels.labelled)))
+        own = Counted(seen := Observed(checked_texts(X, "X")), _sample(np.flatnonzero(labels.labelled)))
         _check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
         weight = checked_weights(sample_weight, n_labels)
         with shown(verbose):
@@ -168,6 +170,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
                 with_graph=document_graph is None,
             )
             _check_lengths(own.n, n_labels)
+            for notice in notices(seen, *labels, own_tokenizer=callable(self.tokenizer)):
+                warn(notice, WGCNWarning, stacklevel=2)
             started = time.perf_counter()
             classifier.fit(
                 row_slice(prepared.document_terms, 0, n_labels),
@@ -364,16 +368,16 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     def review(self, n: int | None = None) -> list[Doubt]:
         """Return the `n` labels of the last fit that look most wrong, or all, most doubtful first.
 
-        A `Doubt` has the index of the text in X, the given label, the most likely one, and the probability that the
-        given label is wrong, estimated without it: see `wgcn.labelling.review`. Not for a model that was unpickled.
+        A `Doubt` has the index of the text in X, the given label, the most likely one, and how much speaks against
+        the given one, from 0 to 1: see `wgcn.labelling.review`. Not for a model that was unpickled.
         """
         training_set, trained = self._training_set(), self.classifier_.trained_
         prepared, labels = training_set.prepared, training_set.labels
         rows = np.flatnonzero(labels.labelled)
-        terms = csr_array(prepared.document_terms[rows])
+        terms, scorer = csr_array(prepared.document_terms[rows]), trained.scorer
         # Texts of weight 0 have no dual: rows of the others do not tell which texts they are.
         held_out = trained.held_out if len(trained.duals[0]) >= len(rows) else None
-        seen = Seen(terms, labels.targets, trained.scorer.scores_of(terms), held_out)
+        seen = Seen(terms, labels.targets, np.asarray(terms @ scorer.word_embeddings + scorer.bias), held_out)
         return doubts(seen, labels.classes, rows, labels.multilabel, n)
 
     def score(self, X: Texts, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
