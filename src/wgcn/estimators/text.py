@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sized
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
@@ -23,7 +23,9 @@ from wgcn.inference.model import TextModel
 from wgcn.labelling.explain import Explanation
 from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels
 from wgcn.labelling.review import Doubt, Seen, doubts
+from wgcn.labelling.seeds import SeedWord, read_seeds, seed_evidence, seed_report
 from wgcn.linear.operator import row_slice
+from wgcn.linear.teacher import Teacher
 from wgcn.linear.tuning import Tuning
 from wgcn.progress import shown
 from wgcn.text.encode import checked_texts
@@ -93,6 +95,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         What `tune` chose, and why.
     history_ : list of dict
         Objective after each iteration of the final fit.
+    seed_words_ : dict
+        With `seeds`, the words of each class as `wgcn.labelling.seeds.SeedWord`: those given, then those near them.
     training_set_ : TrainingSet
         The texts of the last fit as numbers, and their labels. Not pickled.
 
@@ -120,9 +124,10 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     def fit(
         self,
         X: Texts,
-        y: Any,
+        y: Any = None,
         sample_weight: npt.ArrayLike | None = None,
         *,
+        seeds: Mapping[Any, Sequence[str]] | Sequence[Any] | None = None,
         unlabeled: Texts = (),
         background: Texts = (),
         document_graph: csr_array | None = None,
@@ -135,9 +140,13 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         ----------
         X : iterable of str
         y : sequence
-            One label per text, None (or -1, NaN, pd.NA) for an unlabelled one; or a list of labels per text.
+            One label per text, None (or -1, NaN, pd.NA) for an unlabelled one; or a list of labels per text. With
+            `seeds`, no text needs a label, and `y` may be None.
         sample_weight, verbose
             As in `WGCNClassifier.fit`.
+        seeds : dict or list, optional
+            Words that stand for classes instead of labels or beside them, such as ``{"sport": ["game", "team"]}``; a
+            list of class names makes these the seeds. A word that begins with "-" must not count for the class.
         unlabeled : iterable of str, optional
             More unlabelled texts.
         background : iterable of str, optional
@@ -149,7 +158,13 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             Vectors of words from elsewhere, such as GloVe's, for the teacher: they help where few texts are labelled.
             Prediction needs none.
         """
-        labels = read_labels(y)
+        given = None if seeds is None else read_seeds(seeds)
+        if given is not None and y is None:
+            X = list(checked_texts(X, "X"))
+            y = [None] * len(X)
+        labels = read_labels(y, () if given is None else given.classes)
+        if self.tune and not labels.labelled.any():
+            raise InputError("tune compares settings by labelled texts, and there are only seeds. Leave out tune.")
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
@@ -164,6 +179,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             )
             _check_lengths(own.n, n_labels)
             started = time.perf_counter()
+            rows = None if given is None else prepared.seed_rows(given, labels.classes)
             classifier.fit(
                 row_slice(prepared.document_terms, 0, n_labels),
                 labels,
@@ -171,6 +187,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
                 word_graph=prepared.word_graph if document_graph is None else prepared.citation_graph(document_graph),
                 unlabeled=row_slice(prepared.document_terms, n_labels, prepared.document_terms.shape[0]),
                 word_vectors=None if vectors is None else prepared.word_vectors(vectors),
+                seeds=rows,
             )
         settings = self.get_params(deep=False)
         del settings["tune"], settings["n_jobs"]
@@ -178,6 +195,9 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             settings.update(classifier.tuned_.settings)
         model = prepared.text_model(classifier, settings, time.perf_counter() - started)
         self.training_set_ = TrainingSet(prepared, labels)
+        if rows is not None:
+            self.seed_words_ = dict(zip(labels.classes.tolist(), classifier.trained_.seed_words or [], strict=True))
+            model = replace(model, report={**model.report, **seed_report(rows, self.seed_words_)})
         held_out = classifier.trained_.held_out
         if held_out is not None:
             rows = np.flatnonzero(labels.labelled)[held_out.rows]
@@ -203,6 +223,16 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     def _classifier(self) -> WGCNClassifier:
         names = [field.name for field in fields(WGCNClassifier) if hasattr(self, field.name)]
         return WGCNClassifier(**{name: getattr(self, name) for name in names})
+
+    def expand_seeds(self, X: Texts, seeds: Mapping[Any, Sequence[str]] | Sequence[Any]) -> dict[Any, list[SeedWord]]:
+        """Return what `fit` makes of seeds, without fitting: per class the given words, then those they draw in."""
+        given, prepared = read_seeds(seeds), Preparation.of(self).prepare(checked_texts(X, "X"))
+        classes = read_labels([], given.classes).classes
+        rows, graph = prepared.seed_rows(given, classes), prepared.word_graph
+        assert graph is not None
+        teacher = Teacher(prepared.document_terms, graph.adjacency if graph.adjacency.nnz else None, None, self.n_jobs)
+        words = seed_evidence(rows, prepared.document_terms, teacher.place).words
+        return dict(zip(classes.tolist(), words, strict=True))
 
     def predict(
         self,

@@ -23,6 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
 from wgcn.inference.terms import Floats
+from wgcn.labelling.seeds import label_evidence, seed_shares
 from wgcn.labelling.splits import Rows, few_labels
 from wgcn.linear.kernels import multiply
 from wgcn.linear.neighbours import nearest_documents
@@ -74,7 +75,7 @@ class Teacher:
         if vectors is not None:
             self._vectors = scaled(terms, vectors[self._words].astype(np.float32))
             space = space.joined(self._vectors, _VECTOR_WEIGHT)
-        self._table = space.words  # E, (words, columns)
+        self._space, self._table = space, space.words  # E, (words, columns)
         self._terms, self._transposed = terms, csr_array(terms.T)
         with threads(n_jobs) as pool:
             rows = multiply(terms, self._table, pool)
@@ -83,13 +84,27 @@ class Teacher:
         del rows  # of very many documents, it is the largest matrix
         self._order, self._graph = nearest.order, nearest.graph()
 
-    def teach(self, targets: Floats, labelled: Rows, class_prior: Floats | None = None) -> Taught:
+    def place(self, terms: csr_array) -> Floats:
+        """Return the places of documents, (documents, words), in the space: rows of length 1, or 0 without a word."""
+        own = terms if terms.shape[1] == len(self._words) else terms[:, self._words]
+        with threads(self._n_jobs) as pool:
+            return self._space.place(multiply(csr_array(own), self._table, pool))
+
+    def teach(
+        self, targets: Floats, labelled: Rows, class_prior: Floats | None = None, seeded: Floats | None = None
+    ) -> Taught:
         """Spread the labels, of shape (labelled documents, classes), and learn from all documents.
 
-        `class_prior` are the shares of the classes among all documents, by default those among the labels.
+        `class_prior` are the shares of the classes among all documents, by default those among the labels. `seeded` is
+        the evidence of seed words, of shape (documents, classes): labels count as seeds then (`wgcn.labelling.seeds`).
         """
         with threads(self._n_jobs) as pool:
-            shares = self._spread(targets, labelled, class_prior, pool)
+            if seeded is None:
+                shares = self._spread(targets, labelled, class_prior, pool)
+            else:
+                found = seeded + label_evidence(self._terms, self._terms[labelled], targets, self.place)
+                shares = seed_shares(found, lambda first: self._scores(first, pool), class_prior)
+                shares[labelled] = targets
             weights, bias = self._least_squares(shares, pool)
             scores = self._table @ weights
             if self._vectors is not None:
@@ -122,6 +137,11 @@ class Teacher:
         np.divide(spread, totals, out=spread, where=totals > 0)
         spread[labelled] = targets
         return spread
+
+    def _scores(self, shares: Floats, pool: ThreadPoolExecutor) -> Floats:
+        """Return the scores of all documents by the regression."""
+        weights, bias = self._least_squares(shares, pool)
+        return multiply(self._terms, self._table @ weights, pool) + bias
 
     def _least_squares(self, shares: Floats, pool: ThreadPoolExecutor) -> tuple[Floats, Floats]:
         """Return weights and intercept of ridge regression of the documents that labels reached."""

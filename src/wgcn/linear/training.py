@@ -24,6 +24,7 @@ from scipy.sparse import csr_array, vstack
 from wgcn.checks import check_least, check_share
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.terms import Floats
+from wgcn.labelling.seeds import SeedEvidence, SeedRows, SeedWord, seed_evidence
 from wgcn.labelling.splits import Rows, cross_validation_parts, held_out_mask
 from wgcn.linear.model import LinearFit, LinearSettings, fit_linear, graph_scale
 from wgcn.linear.operator import row_slice
@@ -74,6 +75,7 @@ class LinearTask:
     word_vectors: Floats | None = None  # (words, values), for the teacher
     # Shares of the classes among the unlabelled documents and those to be predicted, if not those among the labels.
     class_prior: npt.NDArray[np.float64] | None = None  # (classes,)
+    seeds: SeedRows | None = None  # words that stand for classes; there may be no labelled document then
 
     @property
     def codes(self) -> Rows:
@@ -102,6 +104,7 @@ class LinearTrained(NamedTuple):
     teacher: Teacher | None
     own_rows: Floats  # of the last fit, as those of `LinearFit` with a column per class
     factor: float
+    seed_words: list[list[SeedWord]] | None  # of each class
 
 
 class Calibration(NamedTuple):
@@ -141,8 +144,9 @@ def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
         held_out = held_out._replace(rows=np.flatnonzero(used)[held_out.rows])
     duals = [fit.dual for fit in fits]
     own_rows, factor, history = trainer.both_sides(fits[-1].own_rows), fits[-1].factor, fits[-1].history
+    teacher, words = trainer.teacher, trainer.seeded.words if trainer.seeded else None
     return LinearTrained(
-        scorer, history, tuned, accuracy, n_held_out, held_out, duals, trainer.teacher, own_rows, factor
+        scorer, history, tuned, accuracy, n_held_out, held_out, duals, teacher, own_rows, factor, words
     )
 
 
@@ -153,7 +157,6 @@ class _Trainer:
         self.task, self.training, self.rows = task, training, np.arange(len(task.targets))
         self.settings, self.teacher_weight = training.settings, training.teacher
         self.binary = task.targets.shape[1] == 2 and not task.multilabel  # then one column is fitted
-        self.scale = graph_scale(task.terms, task.adjacency, task.weight, training.n_jobs)
         n_labelled, n_unlabelled = len(task.targets), 0 if task.multilabel else task.unlabelled.shape[0]
         self.unlabelled_share = n_unlabelled / max(n_unlabelled + n_labelled, 1)
         self.everything, n = task.terms, n_labelled + n_unlabelled
@@ -161,11 +164,19 @@ class _Trainer:
             self.everything = csr_array(vstack([task.terms, task.unlabelled]))
             own, others = row_slice(self.everything, 0, n_labelled), row_slice(self.everything, n_labelled, n)
             self.task = task = replace(task, terms=own, unlabelled=others)
+        sample = (task.terms, task.weight) if n_labelled else (task.unlabelled, np.ones(n_unlabelled))
+        self.scale = graph_scale(sample[0], task.adjacency, sample[1], training.n_jobs)
         self.unlabelled = task.unlabelled[:n_unlabelled] if task.multilabel else task.unlabelled
         self.teacher: Teacher | None = None
-        if n_unlabelled and task.adjacency.nnz and (training.teacher > 0 or training.tuning is not None):
+        helps = n_unlabelled and task.adjacency.nnz and (training.teacher > 0 or training.tuning is not None)
+        if helps or task.seeds is not None:
+            graph = task.adjacency if task.adjacency.nnz else None
             with stage("Finding similar documents", f"{n:,} documents"):
-                self.teacher = Teacher(self.everything, task.adjacency, task.word_vectors, training.n_jobs)
+                self.teacher = Teacher(self.everything, graph, task.word_vectors, training.n_jobs)
+        self.seeded: SeedEvidence | None = None
+        if task.seeds is not None and self.teacher is not None:
+            with stage("Finding documents of the seeds"):
+                self.seeded = seed_evidence(task.seeds, self.everything, self.teacher.place)
         self._taught: dict[bytes, Taught] = {}  # by rows: in tuning, the same ones come again and again
 
     def tune(self, tuning: Tuning) -> Tuned:
@@ -201,20 +212,28 @@ class _Trainer:
         known, weight = self.task.targets[rows], self.task.weight[rows]
         whole = len(rows) == len(self.rows)
         terms = self.task.terms if whole else self.task.terms[rows]
-        fits = [self._fit(terms, known, weight, self._teach(rows), next(starts, None))]
-        scorer = self._scorer(fits[0], known, weight)
+        taught = self._teach(rows)
+        if self.seeded is not None and taught is not None and not known.any(axis=0).all():
+            # Without a label of each class there is only what the seeds have taught. It stands for a fit of dual 0.
+            dual, own_rows = np.zeros((len(rows), len(taught.bias)), np.float32), np.zeros_like(taught.word_scores)
+            fits = [LinearFit(dual, taught.word_scores, taught.bias, [{"loss": 0.0}], own_rows, 0.0)]
+            scorer = self._scorer(fits[0], np.ones((1, known.shape[1])), np.ones(1))
+        else:
+            fits = [self._fit(terms, known, weight, taught, next(starts, None))]
+            scorer = self._scorer(fits[0], known, weight)
         if self.training.self_training == 0 or not self.unlabelled.shape[0]:
             return scorer, fits
         labelling = scorer if prior is None else scorer.with_prior(prior)
         codes = labelling.scores_of(self.unlabelled).argmax(axis=1)
         targets = np.vstack([known, np.eye(known.shape[1], dtype=known.dtype)[codes]])
         # An unlabelled document weighs as much as the labelled ones of its class do on average, times self_training.
-        class_weight = (weight @ known) / np.maximum(known.sum(axis=0), 1)
+        counts = known.sum(axis=0)
+        class_weight = np.where(counts > 0, (weight @ known) / np.maximum(counts, 1), 1.0)  # 1 where only seeds are
         weights = np.concatenate([weight, self.training.self_training * class_weight[codes]])
         terms = self.everything if whole else csr_array(vstack([terms, self.unlabelled]))
         fits.append(self._fit(terms, targets, weights, None, next(starts, None)))
         # Scores can be shifted to a prior only from the shares that the fit has seen.
-        shares = (known, weight) if prior is None else (targets, weights)
+        shares = (known, weight) if prior is None and self.seeded is None else (targets, weights)
         return self._scorer(fits[1], *shares), fits
 
     def calibrate_by_holding_out(self) -> tuple[Calibration, list[Floats]]:
@@ -248,14 +267,19 @@ class _Trainer:
             return Calibration()
         for part in parts:
             rest = np.setdiff1d(self.rows, part)
-            scores.append(self.teacher.teach(targets[rest], rest).scores(self.task.terms[part]))
+            scores.append(self._taught_by(rest).scores(self.task.terms[part]))
         places, left_out = np.concatenate(parts), np.vstack(scores)
         found = calibrate(scorer, left_out, targets[places], len(np.unique(places)))
-        both = scorer.scores_of(self.unlabelled), self.teacher.teach(targets, self.rows).scores(self.unlabelled)
+        both = scorer.scores_of(self.unlabelled), self._taught_by(self.rows).scores(self.unlabelled)
         own, taught = (float(np.std(each - each.mean(axis=1, keepdims=True))) for each in both)
         ratio = taught / own if own > 0 and taught > 0 else 1.0
         held_out = HeldOut(places, np.asarray(left_out / ratio, left_out.dtype))
         return found._replace(sharpness=found.sharpness * ratio, held_out=held_out)
+
+    def _taught_by(self, rows: Rows, class_prior: Floats | None = None) -> Taught:
+        assert self.teacher is not None
+        seeded = None if self.seeded is None else self.seeded.evidence
+        return self.teacher.teach(self.task.targets[rows], rows, class_prior, seeded)
 
     def _teach(self, rows: Rows) -> Taught | None:
         """Return the weighted scores of the teacher, with as many columns as are fitted."""
@@ -263,7 +287,7 @@ class _Trainer:
             return None
         taught, kept = self._taught.get(key := rows.tobytes()), self.training.tuning is not None
         if taught is None:
-            taught = self.teacher.teach(self.task.targets[rows], rows, self.task.class_prior)
+            taught = self._taught_by(rows, self.task.class_prior)
             if kept:
                 self._taught[key] = taught
         weight = np.float32(self.teacher_weight * self.unlabelled_share)
