@@ -1,6 +1,6 @@
 """wgcn fit: train a text classifier and save it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -30,6 +30,8 @@ def fit(
     unlabeled: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="More texts, without labels. Repeatable.")
     ] = None,
+    seed: options.Seed = None,
+    seeds_file: options.SeedsFile = None,
     text_column: options.TextColumn = None,
     label_column: options.LabelColumn = "label",
     label_separator: options.LabelSeparator = None,
@@ -58,6 +60,8 @@ def fit(
     """Train a classifier on labelled texts.
 
     A text with an empty label counts as unlabelled. Example: wgcn fit train.csv --text-column body --model my-model
+
+    Without labels: wgcn fit texts.csv --seed sport=game,team --seed politics=vote,party --model my-model
     """
     from wgcn.inference.card import model_rows
     from wgcn.inference.folder import check_target
@@ -76,16 +80,21 @@ def fit(
         raise InputError("--tune is for the linear model: leave out --tune or --network.")
     if not network and (epochs is not None or checkpoint is not None):
         raise InputError("--epochs and --checkpoint are for the paper's network: give --network too.")
+    seeds = options.read_seeds(seed, seeds_file)
+    if network and seeds:
+        raise InputError("--seed and --seeds are for the linear model: leave out --network.")
     check_target(model, "model")
     more = options.read_files(unlabeled or [], text_column, header)
-    rows = read_labelled(train, text_column, label_column, header, label_separator)
+    rows = read_labelled(train, text_column, label_column, header, label_separator, seeds is not None)
     try:
         with interrupts_raised():
             if network:
                 training = {"max_epochs": epochs or 800, "checkpoint": checkpoint, "resume": checkpoint is not None}
                 fitted = _fit_network(texts_as, {**classes_as, **training}, rows, more)
             else:
-                fitted = _fit_linear({**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune}, rows, more)
+                fitted = _fit_linear(
+                    {**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune}, rows, more, seeds
+                )
     except KeyboardInterrupt:
         say(f"Interrupted. Nothing was written to {model}.{_advice_to_resume(checkpoint) if network else ''}")
         raise
@@ -100,7 +109,9 @@ def _advice_to_resume(checkpoint: Path | None) -> str:
     return " To be able to go on after an interruption, give --checkpoint FILE."
 
 
-def _fit_linear(settings: dict[str, Any], rows: Rows, unlabeled: Iterator[str]) -> "TextModel":
+def _fit_linear(
+    settings: dict[str, Any], rows: Rows, unlabeled: Iterator[str], seeds: dict[str, list[str]] | None
+) -> "TextModel":
     from wgcn.estimators.text import WGCNTextClassifier
     from wgcn.linear.tuning import Tuning
 
@@ -110,7 +121,7 @@ def _fit_linear(settings: dict[str, Any], rows: Rows, unlabeled: Iterator[str]) 
     with stages() as bars:
         if estimator.tune:
             estimator.set_params(tune=Tuning(callbacks=[partial(_show_trial, bars)]))
-        return estimator.fit(texts, labels, unlabeled=unlabeled).model_
+        return estimator.fit(texts, labels, unlabeled=unlabeled, seeds=seeds).model_
 
 
 def _show_trial(bars: "Progress", trial: "Trial") -> None:
@@ -143,11 +154,23 @@ def _read_all(rows: Rows) -> tuple[list[str], list[Any]]:
     return texts, labels
 
 
-def read_labelled(path: Path, text_column: str | None, label_column: str, header: bool, separator: str | None) -> Rows:
-    """Read texts with their labels: a str, a list of str if there is a separator, or None for an empty label."""
-    from wgcn.text.read import read_rows
+def read_labelled(
+    path: Path, text_column: str | None, label_column: str, header: bool, separator: str | None, optional: bool = False
+) -> Rows:
+    """Read texts with their labels: a str, a list of str if there is a separator, or None for an empty label.
 
-    for label, text in read_rows(path, [label_column, text_column or "text"], header=header):
+    If they are `optional`, a file without a column "label" has only unlabelled texts.
+    """
+    from wgcn.text.read import read_rows, read_texts
+
+    rows: Iterator[Sequence[str | None]]
+    try:
+        rows = read_rows(path, [label_column, text_column or "text"], header=header)
+    except InputError:
+        if not optional or label_column != "label":
+            raise
+        rows = ((None, text) for text in read_texts(path, text_column=text_column, header=header))
+    for label, text in rows:
         given: Any = label if label and label.strip() else None
         if given is not None and separator is not None:
             given = [part.strip() for part in given.split(separator) if part.strip()]

@@ -59,11 +59,8 @@ def model_rows(model: TextModel) -> dict[str, str]:
     report = model.report
     n_ngrams, n_background = int(model.vocabulary.are_ngrams.sum()), report.get("n_background", 0)
     accuracy, several = report.get("held_out_accuracy"), " (a document may have several)" * model.scorer.multilabel
-    measured = (
-        "not measured" + ": no labels" * (not report.get("n_labelled"))
-        if accuracy is None
-        else f"{accuracy:.2%} of {report['n_held_out']:,}"
-    )
+    measured = "not measured" if report.get("n_labelled") else "not measured: no labels"
+    measured = measured if accuracy is None else f"{accuracy:.2%} of {report['n_held_out']:,}"
     added = (f"{more['words']:,} from {more['texts']:,} texts (by {more['how']})" for more in model.extensions)
     chosen, tuned = "", report.get("tuned") or {}
     if tuned.get("accuracy") is not None:

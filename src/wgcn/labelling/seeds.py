@@ -61,6 +61,7 @@ _DOUBTFUL = 0.3  # agreement
 _CANDIDATES = 20_000  # most frequent words that are looked at, for near words and for neighbours
 _FEWEST = 3  # texts that have a word which is added
 _ADDED_WORDS = 10  # per class
+_LEAST = 0.02  # value of an added word beside the first
 _SAMPLE = 20_000  # documents
 _BLOCK = 10_000  # documents
 
@@ -314,7 +315,7 @@ def expand(seeds: SeedRows, weights: Floats, places: Floats, place: Place) -> li
         own = np.flatnonzero((seeds.classes == i) & ~seeds.struck)
         given = [SeedWord(seeds.names[j], float(weights[j]), int(seeds.counts[j]), True) for j in own]
         best = np.argsort(-value[:, i], kind="stable")[:_ADDED_WORDS] if len(own) else own
-        best = best[value[best, i] > 0]
+        best = best[value[best, i] > _LEAST * value[:, i].max(initial=0)]
         counts = vocabulary.document_counts[ids[best]]
         added = [
             SeedWord(vocabulary[int(word)], float(weight), int(n), False)

@@ -1,0 +1,33 @@
+"""wgcn seeds: what seed words stand for in texts, before a fit."""
+
+from wgcn.cli import options
+from wgcn.cli.console import stages, warn
+from wgcn.errors import InputError
+
+
+def seeds(
+    files: options.TextFiles,
+    *,
+    seed: options.Seed = None,
+    seeds_file: options.SeedsFile = None,
+    text_column: options.TextColumn = None,
+    header: options.Header = True,
+    tokenizer: options.TokenizerName = "words",
+    stop_words: options.StopWords = None,
+) -> None:
+    """Show what seed words stand for: how many texts have them, and which words they draw in.
+
+    Strike a word out with a minus. Example: wgcn seeds texts.csv --seed "sport=game,team,-card" --seed politics
+    """
+    from wgcn.estimators.text import WGCNTextClassifier
+    from wgcn.labelling.seeds import problems, shown_words
+
+    given = options.read_seeds(seed, seeds_file)
+    if given is None:
+        raise InputError("Give words that stand for the classes: --seed sport=game,team --seed politics=vote,party.")
+    estimator = WGCNTextClassifier(tokenizer=tokenizer, stop_words=options.read_stop_words(stop_words) or None)
+    with stages():
+        words = estimator.expand_seeds(options.read_files(files, text_column, header), given)
+    print(shown_words(words))
+    for problem in problems(words):
+        warn(problem)
