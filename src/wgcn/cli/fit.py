@@ -65,6 +65,7 @@ def fit(
     """
     from wgcn.inference.card import model_rows
     from wgcn.inference.folder import check_target
+    from wgcn.labelling.seeds import read_seed_options
 
     texts_as = {
         "tokenizer": tokenizer,
@@ -80,7 +81,7 @@ def fit(
         raise InputError("--tune is for the linear model: leave out --tune or --network.")
     if not network and (epochs is not None or checkpoint is not None):
         raise InputError("--epochs and --checkpoint are for the paper's network: give --network too.")
-    seeds = options.read_seeds(seed, seeds_file)
+    seeds = read_seed_options(seed, seeds_file) or None
     if network and seeds:
         raise InputError("--seed and --seeds are for the linear model: leave out --network.")
     check_target(model, "model")
@@ -92,9 +93,8 @@ def fit(
                 training = {"max_epochs": epochs or 800, "checkpoint": checkpoint, "resume": checkpoint is not None}
                 fitted = _fit_network(texts_as, {**classes_as, **training}, rows, more)
             else:
-                fitted = _fit_linear(
-                    {**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune}, rows, more, seeds
-                )
+                settings = {**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune}
+                fitted = _fit_linear(settings, rows, more, seeds)
     except KeyboardInterrupt:
         say(f"Interrupted. Nothing was written to {model}.{_advice_to_resume(checkpoint) if network else ''}")
         raise

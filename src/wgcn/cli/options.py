@@ -39,17 +39,6 @@ Seed = Annotated[
 SeedsFile = Annotated[Path | None, typer.Option("--seeds", metavar="FILE", help="The same: lines 'class: word, word'.")]
 
 
-def read_seeds(given: list[str] | None, path: Path | None) -> dict[str, list[str]] | None:
-    """Return the seeds that options give, or None."""
-    from wgcn.labelling.seeds import read_seed_options
-
-    try:
-        lines = [] if path is None else path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The seeds cannot be read from {path}: {error}.") from error
-    return read_seed_options(given or [], lines) or None
-
-
 def read_files(paths: Iterable[Path], text_column: str | None, header: bool) -> Iterator[str]:
     """Read the texts of files, one file after another; all files are opened and checked first."""
     from wgcn.text.read import read_texts

@@ -2,7 +2,6 @@
 
 from wgcn.cli import options
 from wgcn.cli.console import stages, warn
-from wgcn.errors import InputError
 
 
 def seeds(
@@ -20,11 +19,9 @@ def seeds(
     Strike a word out with a minus. Example: wgcn seeds texts.csv --seed "sport=game,team,-card" --seed politics
     """
     from wgcn.estimators.text import WGCNTextClassifier
-    from wgcn.labelling.seeds import problems, shown_words
+    from wgcn.labelling.seeds import problems, read_seed_options, shown_words
 
-    given = options.read_seeds(seed, seeds_file)
-    if given is None:
-        raise InputError("Give words that stand for the classes: --seed sport=game,team --seed politics=vote,party.")
+    given = read_seed_options(seed, seeds_file)
     estimator = WGCNTextClassifier(tokenizer=tokenizer, stop_words=options.read_stop_words(stop_words) or None)
     with stages():
         words = estimator.expand_seeds(options.read_files(files, text_column, header), given)

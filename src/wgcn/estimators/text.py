@@ -23,7 +23,7 @@ from wgcn.inference.model import TextModel
 from wgcn.labelling.explain import Explanation
 from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels
 from wgcn.labelling.review import Doubt, Seen, doubts
-from wgcn.labelling.seeds import SeedWord, read_seeds, seed_evidence, seed_report
+from wgcn.labelling.seeds import SeedWord, read_seeds, seed_report
 from wgcn.linear.operator import row_slice
 from wgcn.linear.teacher import Teacher
 from wgcn.linear.tuning import Tuning
@@ -179,7 +179,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             )
             _check_lengths(own.n, n_labels)
             started = time.perf_counter()
-            rows = None if given is None else prepared.seed_rows(given, labels.classes)
+            seed_rows = None if given is None else prepared.seed_rows(given, labels.classes)
             classifier.fit(
                 row_slice(prepared.document_terms, 0, n_labels),
                 labels,
@@ -187,7 +187,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
                 word_graph=prepared.word_graph if document_graph is None else prepared.citation_graph(document_graph),
                 unlabeled=row_slice(prepared.document_terms, n_labels, prepared.document_terms.shape[0]),
                 word_vectors=None if vectors is None else prepared.word_vectors(vectors),
-                seeds=rows,
+                seeds=seed_rows,
             )
         settings = self.get_params(deep=False)
         del settings["tune"], settings["n_jobs"]
@@ -195,9 +195,9 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             settings.update(classifier.tuned_.settings)
         model = prepared.text_model(classifier, settings, time.perf_counter() - started)
         self.training_set_ = TrainingSet(prepared, labels)
-        if rows is not None:
-            self.seed_words_ = dict(zip(labels.classes.tolist(), classifier.trained_.seed_words or [], strict=True))
-            model = replace(model, report={**model.report, **seed_report(rows, self.seed_words_)})
+        if seed_rows is not None and (teacher := classifier.trained_.teacher) and teacher.seeded:
+            self.seed_words_ = dict(zip(labels.classes.tolist(), teacher.seeded.words, strict=True))
+            model = replace(model, report={**model.report, **seed_report(seed_rows, self.seed_words_)})
         held_out = classifier.trained_.held_out
         if held_out is not None:
             rows = np.flatnonzero(labels.labelled)[held_out.rows]
@@ -230,9 +230,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         classes = read_labels([], given.classes).classes
         rows, graph = prepared.seed_rows(given, classes), prepared.word_graph
         assert graph is not None
-        teacher = Teacher(prepared.document_terms, graph.adjacency if graph.adjacency.nnz else None, None, self.n_jobs)
-        words = seed_evidence(rows, prepared.document_terms, teacher.place).words
-        return dict(zip(classes.tolist(), words, strict=True))
+        found = Teacher(prepared.document_terms, graph.adjacency, None, self.n_jobs, rows).seeded
+        return dict(zip(classes.tolist(), found.words if found else [], strict=True))
 
     def predict(
         self,

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,12 +130,16 @@ def read_seeds(given: Any) -> GivenSeeds:
     return GivenSeeds(tuple(words), tuple(kept), tuple(struck))
 
 
-def read_seed_options(options: Sequence[str], lines: Sequence[str] = ()) -> dict[str, list[str]]:
+def read_seed_options(options: Sequence[str] | None, file: Path | None = None) -> dict[str, list[str]]:
     """Read ``class=word,word`` and the lines ``class: word, word`` of a file; a class alone is its own seed.
 
     Lines that are empty or begin with "#" are left out. Words of a class that comes twice are joined.
     """
-    parts = [(*option.partition("="), option) for option in options]
+    try:
+        lines = [] if file is None else file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"The seeds cannot be read from {file}: {error}.") from error
+    parts = [(*option.partition("="), option) for option in options or ()]
     parts += [(*line.partition(":"), line) for line in lines if line.strip() and not line.startswith("#")]
     seeds: dict[str, list[str]] = {}
     for name, sign, words, whole in parts:

@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
 from wgcn.inference.terms import Floats
-from wgcn.labelling.seeds import label_evidence, seed_shares
+from wgcn.labelling.seeds import SeedRows, label_evidence, seed_evidence, seed_shares
 from wgcn.labelling.splits import Rows, few_labels
 from wgcn.linear.kernels import multiply
 from wgcn.linear.neighbours import nearest_documents
@@ -63,10 +63,17 @@ class Teacher:
     """
 
     def __init__(
-        self, terms: csr_array, adjacency: csr_array | None, vectors: Floats | None = None, n_jobs: int | None = None
+        self,
+        terms: csr_array,
+        adjacency: csr_array | None,
+        vectors: Floats | None = None,
+        n_jobs: int | None = None,
+        seeds: SeedRows | None = None,
     ) -> None:
         self._n_words, self._n_jobs = terms.shape[1], n_jobs
         self._words = np.arange(self._n_words)
+        if adjacency is not None and adjacency.nnz == 0:
+            adjacency = None
         if adjacency is not None:
             self._words, adjacency = with_edges(adjacency)
             terms = terms[:, self._words]
@@ -83,6 +90,7 @@ class Teacher:
             nearest = nearest_documents(space.place(rows), _NEIGHBOURS, pool)
         del rows  # of very many documents, it is the largest matrix
         self._order, self._graph = nearest.order, nearest.graph()
+        self.seeded = None if seeds is None else seed_evidence(seeds, terms, self.place)
 
     def place(self, terms: csr_array) -> Floats:
         """Return the places of documents, (documents, words), in the space: rows of length 1, or 0 without a word."""
@@ -90,19 +98,17 @@ class Teacher:
         with threads(self._n_jobs) as pool:
             return self._space.place(multiply(csr_array(own), self._table, pool))
 
-    def teach(
-        self, targets: Floats, labelled: Rows, class_prior: Floats | None = None, seeded: Floats | None = None
-    ) -> Taught:
+    def teach(self, targets: Floats, labelled: Rows, class_prior: Floats | None = None) -> Taught:
         """Spread the labels, of shape (labelled documents, classes), and learn from all documents.
 
-        `class_prior` are the shares of the classes among all documents, by default those among the labels. `seeded` is
-        the evidence of seed words, of shape (documents, classes): labels count as seeds then (`wgcn.labelling.seeds`).
+        `class_prior` are the shares of the classes among all documents, by default those among the labels. Beside seed
+        words, labelled documents are seeds too, and nothing spreads: see `wgcn.labelling.seeds`.
         """
         with threads(self._n_jobs) as pool:
-            if seeded is None:
+            if self.seeded is None:
                 shares = self._spread(targets, labelled, class_prior, pool)
             else:
-                found = seeded + label_evidence(self._terms, self._terms[labelled], targets, self.place)
+                found = self.seeded.evidence + label_evidence(self._terms, self._terms[labelled], targets, self.place)
                 shares = seed_shares(found, lambda first: self._scores(first, pool), class_prior)
                 shares[labelled] = targets
             weights, bias = self._least_squares(shares, pool)

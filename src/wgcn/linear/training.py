@@ -24,7 +24,7 @@ from scipy.sparse import csr_array, vstack
 from wgcn.checks import check_least, check_share
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.terms import Floats
-from wgcn.labelling.seeds import SeedEvidence, SeedRows, SeedWord, seed_evidence
+from wgcn.labelling.seeds import SeedRows
 from wgcn.labelling.splits import Rows, cross_validation_parts, held_out_mask
 from wgcn.linear.model import LinearFit, LinearSettings, fit_linear, graph_scale
 from wgcn.linear.operator import row_slice
@@ -104,7 +104,6 @@ class LinearTrained(NamedTuple):
     teacher: Teacher | None
     own_rows: Floats  # of the last fit, as those of `LinearFit` with a column per class
     factor: float
-    seed_words: list[list[SeedWord]] | None  # of each class
 
 
 class Calibration(NamedTuple):
@@ -144,9 +143,8 @@ def train_linear(task: LinearTask, training: LinearTraining) -> LinearTrained:
         held_out = held_out._replace(rows=np.flatnonzero(used)[held_out.rows])
     duals = [fit.dual for fit in fits]
     own_rows, factor, history = trainer.both_sides(fits[-1].own_rows), fits[-1].factor, fits[-1].history
-    teacher, words = trainer.teacher, trainer.seeded.words if trainer.seeded else None
     return LinearTrained(
-        scorer, history, tuned, accuracy, n_held_out, held_out, duals, teacher, own_rows, factor, words
+        scorer, history, tuned, accuracy, n_held_out, held_out, duals, trainer.teacher, own_rows, factor
     )
 
 
@@ -170,13 +168,8 @@ class _Trainer:
         self.teacher: Teacher | None = None
         helps = n_unlabelled and task.adjacency.nnz and (training.teacher > 0 or training.tuning is not None)
         if helps or task.seeds is not None:
-            graph = task.adjacency if task.adjacency.nnz else None
             with stage("Finding similar documents", f"{n:,} documents"):
-                self.teacher = Teacher(self.everything, graph, task.word_vectors, training.n_jobs)
-        self.seeded: SeedEvidence | None = None
-        if task.seeds is not None and self.teacher is not None:
-            with stage("Finding documents of the seeds"):
-                self.seeded = seed_evidence(task.seeds, self.everything, self.teacher.place)
+                self.teacher = Teacher(self.everything, task.adjacency, task.word_vectors, training.n_jobs, task.seeds)
         self._taught: dict[bytes, Taught] = {}  # by rows: in tuning, the same ones come again and again
 
     def tune(self, tuning: Tuning) -> Tuned:
@@ -213,7 +206,7 @@ class _Trainer:
         whole = len(rows) == len(self.rows)
         terms = self.task.terms if whole else self.task.terms[rows]
         taught = self._teach(rows)
-        if self.seeded is not None and taught is not None and not known.any(axis=0).all():
+        if self.task.seeds is not None and taught is not None and not known.any(axis=0).all():
             # Without a label of each class there is only what the seeds have taught. It stands for a fit of dual 0.
             dual, own_rows = np.zeros((len(rows), len(taught.bias)), np.float32), np.zeros_like(taught.word_scores)
             fits = [LinearFit(dual, taught.word_scores, taught.bias, [{"loss": 0.0}], own_rows, 0.0)]
@@ -233,7 +226,7 @@ class _Trainer:
         terms = self.everything if whole else csr_array(vstack([terms, self.unlabelled]))
         fits.append(self._fit(terms, targets, weights, None, next(starts, None)))
         # Scores can be shifted to a prior only from the shares that the fit has seen.
-        shares = (known, weight) if prior is None and self.seeded is None else (targets, weights)
+        shares = (known, weight) if prior is None and self.task.seeds is None else (targets, weights)
         return self._scorer(fits[1], *shares), fits
 
     def calibrate_by_holding_out(self) -> tuple[Calibration, list[Floats]]:
@@ -267,19 +260,14 @@ class _Trainer:
             return Calibration()
         for part in parts:
             rest = np.setdiff1d(self.rows, part)
-            scores.append(self._taught_by(rest).scores(self.task.terms[part]))
+            scores.append(self.teacher.teach(targets[rest], rest).scores(self.task.terms[part]))
         places, left_out = np.concatenate(parts), np.vstack(scores)
         found = calibrate(scorer, left_out, targets[places], len(np.unique(places)))
-        both = scorer.scores_of(self.unlabelled), self._taught_by(self.rows).scores(self.unlabelled)
+        both = scorer.scores_of(self.unlabelled), self.teacher.teach(targets, self.rows).scores(self.unlabelled)
         own, taught = (float(np.std(each - each.mean(axis=1, keepdims=True))) for each in both)
         ratio = taught / own if own > 0 and taught > 0 else 1.0
         held_out = HeldOut(places, np.asarray(left_out / ratio, left_out.dtype))
         return found._replace(sharpness=found.sharpness * ratio, held_out=held_out)
-
-    def _taught_by(self, rows: Rows, class_prior: Floats | None = None) -> Taught:
-        assert self.teacher is not None
-        seeded = None if self.seeded is None else self.seeded.evidence
-        return self.teacher.teach(self.task.targets[rows], rows, class_prior, seeded)
 
     def _teach(self, rows: Rows) -> Taught | None:
         """Return the weighted scores of the teacher, with as many columns as are fitted."""
@@ -287,7 +275,7 @@ class _Trainer:
             return None
         taught, kept = self._taught.get(key := rows.tobytes()), self.training.tuning is not None
         if taught is None:
-            taught = self._taught_by(rows, self.task.class_prior)
+            taught = self.teacher.teach(self.task.targets[rows], rows, self.task.class_prior)
             if kept:
                 self._taught[key] = taught
         weight = np.float32(self.teacher_weight * self.unlabelled_share)
