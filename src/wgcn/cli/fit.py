@@ -1,6 +1,6 @@
 """wgcn fit: train a text classifier and save it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -23,8 +23,10 @@ _model = partial(typer.Option, rich_help_panel="Model")
 _network = partial(typer.Option, rich_help_panel="The paper's network")
 
 
+@options.reads_files
 def fit(
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Labelled texts: .csv, .tsv, .jsonl or .parquet.")],
+    reading: dict[str, Any],
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="File with labelled texts; - is standard input.")],
     model: Annotated[Path, typer.Option("--model", "-m", metavar="DIR", help="Folder to write the model to.")],
     *,
     unlabeled: Annotated[
@@ -32,10 +34,8 @@ def fit(
     ] = None,
     seed: options.Seed = None,
     seeds_file: options.SeedsFile = None,
-    text_column: options.TextColumn = None,
     label_column: options.LabelColumn = "label",
     label_separator: options.LabelSeparator = None,
-    header: options.Header = True,
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
     ngrams: Annotated[
@@ -65,6 +65,7 @@ def fit(
     """
     from wgcn.inference.card import model_rows
     from wgcn.inference.folder import check_target
+    from wgcn.labelling.labelled import read_labelled
     from wgcn.labelling.seeds import read_seed_options
 
     texts_as = {
@@ -85,8 +86,9 @@ def fit(
     if network and seeds:
         raise InputError("--seed and --seeds are for the linear model: leave out --network.")
     check_target(model, "model")
-    more = options.read_files(unlabeled or [], text_column, header)
-    rows = read_labelled(train, text_column, label_column, header, label_separator, seeds is not None)
+    piped = str(train) == "-"  # then the format is that of standard input
+    more = options.read_files(unlabeled or [], reading | {"format": None} if piped else reading)
+    rows = read_labelled(train, label_column=label_column, separator=label_separator, optional=bool(seeds), **reading)
     try:
         with interrupts_raised():
             if network:
@@ -148,30 +150,8 @@ def _fit_network(texts_as: dict[str, Any], settings: dict[str, Any], rows: Rows,
 
 
 def _read_all(rows: Rows) -> tuple[list[str], list[Any]]:
-    pairs = list(rows)
-    texts, labels = [text for text, _ in pairs], [label for _, label in pairs]
+    from wgcn.labelling.labelled import texts_and_labels
+
+    texts, labels = texts_and_labels(rows)
     say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them labelled.")
     return texts, labels
-
-
-def read_labelled(
-    path: Path, text_column: str | None, label_column: str, header: bool, separator: str | None, optional: bool = False
-) -> Rows:
-    """Read texts with their labels: a str, a list of str if there is a separator, or None for an empty label.
-
-    If they are `optional`, a file without a column "label" has only unlabelled texts.
-    """
-    from wgcn.text.read import read_rows, read_texts
-
-    rows: Iterator[Sequence[str | None]]
-    try:
-        rows = read_rows(path, [label_column, text_column or "text"], header=header)
-    except InputError:
-        if not optional or label_column != "label":
-            raise
-        rows = ((None, text) for text in read_texts(path, text_column=text_column, header=header))
-    for label, text in rows:
-        given: Any = label if label and label.strip() else None
-        if given is not None and separator is not None:
-            given = [part.strip() for part in given.split(separator) if part.strip()]
-        yield text or "", given

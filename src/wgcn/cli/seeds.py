@@ -1,16 +1,18 @@
 """wgcn seeds: what seed words stand for in texts, before a fit."""
 
+from typing import Any
+
 from wgcn.cli import options
 from wgcn.cli.console import stages, warn
 
 
+@options.reads_files
 def seeds(
     files: options.TextFiles,
+    reading: dict[str, Any],
     *,
     seed: options.Seed = None,
     seeds_file: options.SeedsFile = None,
-    text_column: options.TextColumn = None,
-    header: options.Header = True,
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
 ) -> None:
@@ -24,7 +26,7 @@ def seeds(
     given = read_seed_options(seed, seeds_file)
     estimator = WGCNTextClassifier(tokenizer=tokenizer, stop_words=options.read_stop_words(stop_words) or None)
     with stages():
-        words = estimator.expand_seeds(options.read_files(files, text_column, header), given)
+        words = estimator.expand_seeds(options.read_files(files, reading), given)
     print(shown_words(words))
     for problem in problems(words):
         warn(problem)

@@ -28,7 +28,7 @@ from wgcn.labelling.labels import (
 )
 from wgcn.labelling.seeds import SeedRows
 from wgcn.linear.model import LinearSettings
-from wgcn.linear.training import LinearTask, LinearTraining, train_linear
+from wgcn.linear.training import Earlier, LinearTask, LinearTraining, train_linear
 from wgcn.linear.tuning import Tuned, Tuning
 from wgcn.progress import shown
 from wgcn.text.vocabulary import Vocabulary
@@ -269,7 +269,10 @@ class WGCNClassifier(MatrixClassifier):
         """
         with shown(verbose):
             task = self._task(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors, seeds)
-            trained = train_linear(task, self._training())
+            return self._train(task)
+
+    def _train(self, task: LinearTask, earlier: Earlier | None = None) -> WGCNClassifier:
+        trained = train_linear(task, self._training(), earlier)
         self.trained_, self.scorer_, self.history_, self.tuned_ = (
             trained,
             trained.scorer,

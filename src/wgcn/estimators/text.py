@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils.validation import check_is_fitted
 
 from wgcn.errors import InputError
 from wgcn.estimators.matrix import WGCNClassifier
@@ -20,12 +19,15 @@ from wgcn.estimators.preparation import Counted, Preparation, Prepared, TextEsti
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
+from wgcn.labelling.additions import document_order, earlier_terms, find_texts, places_in
 from wgcn.labelling.explain import Explanation
-from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels
+from wgcn.labelling.label_forms import normalised
+from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels, relabelled
 from wgcn.labelling.review import Doubt, Seen, doubts
-from wgcn.labelling.seeds import SeedWord, read_seeds, seed_report
+from wgcn.labelling.seeds import GivenSeeds, SeedWord, read_seeds, seed_report
 from wgcn.linear.operator import row_slice
 from wgcn.linear.teacher import Teacher
+from wgcn.linear.training import Earlier, HeldOut
 from wgcn.linear.tuning import Tuning
 from wgcn.progress import shown
 from wgcn.text.encode import checked_texts
@@ -39,10 +41,14 @@ _MAX_KEPT = 20_000  # labelled texts, of which a tenth is held out
 
 
 class TrainingSet(NamedTuple):
-    """What a fit saw: the texts as matrices, those of X first, and the labels of X."""
+    """What a fit saw: the texts as matrices, those of X first, and the labels and weights of X."""
 
     prepared: Prepared
     labels: Labels
+    weight: npt.NDArray[np.float64]  # (texts of X,)
+    kept: Mapping[int, str]  # some of the labelled texts, by their places in X
+    fixed: str = ""  # what came with the texts, if others cannot come without
+    seeds: GivenSeeds | None = None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -170,7 +176,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         classifier, preparation = self._classifier(), Preparation.of(self)
         own = Counted(checked_texts(X, "X"), _sample(np.flatnonzero(labels.labelled)))
         _check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
-        checked_weights(sample_weight, n_labels)
+        weight = checked_weights(sample_weight, n_labels)
         with shown(verbose):
             prepared = preparation.prepare(
                 chain(own, checked_texts(unlabeled, "unlabeled")),
@@ -179,7 +185,6 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             )
             _check_lengths(own.n, n_labels)
             started = time.perf_counter()
-            seed_rows = None if given is None else prepared.seed_rows(given, labels.classes)
             classifier.fit(
                 row_slice(prepared.document_terms, 0, n_labels),
                 labels,
@@ -187,21 +192,97 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
                 word_graph=prepared.word_graph if document_graph is None else prepared.citation_graph(document_graph),
                 unlabeled=row_slice(prepared.document_terms, n_labels, prepared.document_terms.shape[0]),
                 word_vectors=None if vectors is None else prepared.word_vectors(vectors),
-                seeds=seed_rows,
+                seeds=prepared.seed_rows(given, labels.classes),
             )
+        fixed = "" if document_graph is None and vectors is None else "vectors" if vectors else "document_graph"
+        return self._finish(classifier, TrainingSet(prepared, labels, weight, own.kept, fixed, given), started)
+
+    def update(self, texts: Texts, labels: Any, *, verbose: bool = False) -> WGCNTextClassifier:
+        """Add texts and labels to those of the last fit, and fit again from where it ended.
+
+        The model is that of a `fit` to all texts with all labels, up to the tolerance of the solver, but sooner, most
+        of all where no text is new. Probabilities may differ a little more: the texts that come are scored by the model
+        as it was, and it is calibrated by these and the earlier held-out ones. What `tune` chose stays.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Texts that the last fit had, in X or `unlabeled`, which get the labels, and new ones, which are added to X.
+        labels : sequence
+            One label per text, as in `fit`, also of new classes. None leaves the label of a known text as it is. A
+            sample weight is that of the fit, 1 for a new text.
+        verbose : bool, default=False
+            Whether to print the stages of the work with the seconds that each took.
+        """
+        given, before = list(checked_texts(texts)), self._training_set()
+        values = normalised(labels, before.labels.classes)
+        _check_lengths(len(given), len(values))
+        prepared, n_before = before.prepared, len(before.prepared.digests)
+        found = find_texts(prepared.digests, given)
+        if len(found.new) and before.fixed:
+            raise InputError(
+                f"{len(found.new):,} of the texts are new, and the last fit had {before.fixed}: fit again."
+            )
+        n_texts = n_before + len(found.new)
+        new = np.arange(n_before, n_texts)
+        now = relabelled(
+            before.labels,
+            values,
+            np.append(found.given, found.new),
+            np.append(found.documents, new),
+            n_texts,
+            before.seeds.classes if before.seeds else (),
+        )
+        kept = {**before.kept, **dict(zip(new.tolist(), (given[i] for i in found.new), strict=True))}
+        self.check_parameters(now)
+        started, classifier = time.perf_counter(), self._classifier()
+        with shown(verbose):
+            if len(new):
+                prepared = prepared.preparation.prepare([given[i] for i in found.new], earlier=prepared)
+                started = time.perf_counter()
+            weight = np.append(before.weight, np.ones(n_texts - len(before.weight)))
+            graph = prepared.word_graph or self.word_graph_
+            rows = prepared.seed_rows(before.seeds, now.classes)
+            task = classifier._task(prepared.document_terms, now, weight, graph, None, seeds=rows)
+            classifier._train(task, self._earlier(before, prepared, now))
+        return self._finish(classifier, TrainingSet(prepared, now, weight, kept, before.fixed, before.seeds), started)
+
+    def _training_set(self) -> TrainingSet:
+        self._fitted  # noqa: B018
+        if not hasattr(self, "training_set_") or not hasattr(self.classifier_, "trained_"):
+            raise InputError("What was read from a file, copied or extended has no training texts any more: fit again.")
+        if Preparation.of(self) != self.training_set_.prepared.preparation:
+            raise InputError("Parameters that say how texts are prepared were changed after the last fit: fit again.")
+        return self.training_set_
+
+    def _earlier(self, before: TrainingSet, prepared: Prepared, labels: Labels) -> Earlier | None:
+        """Return what the last fit knows of the texts of now."""
+        trained, scored = self.classifier_.trained_, None
+        if len(trained.duals[0]) < len(before.labels.targets) or before.seeds is not None:  # some have the weight 0
+            return None
+        n_before, classes = len(before.prepared.digests), places_in(self.classes_, labels.classes)
+        was_labelled = np.append(before.labels.labelled, np.zeros(n_before - len(before.labels.labelled), bool))
+        documents = places_in(document_order(was_labelled), document_order(labels.labelled))
+        new = np.flatnonzero(labels.labelled[n_before:]) + n_before
+        if len(new) and self.class_prior is None and (classes >= 0).all():
+            rows = earlier_terms(prepared.document_terms[new], prepared.weights, before.prepared.weights)
+            scored = HeldOut(np.cumsum(labels.labelled)[new] - 1, self.classifier_.scorer_.scores_of(rows))
+        return Earlier(trained, documents, classes, scored)
+
+    def _finish(self, classifier: WGCNClassifier, training_set: TrainingSet, started: float) -> WGCNTextClassifier:
         settings = self.get_params(deep=False)
         del settings["tune"], settings["n_jobs"]
         if classifier.tuned_ is not None:
             settings.update(classifier.tuned_.settings)
-        model = prepared.text_model(classifier, settings, time.perf_counter() - started)
-        self.training_set_ = TrainingSet(prepared, labels)
-        if seed_rows is not None and (teacher := classifier.trained_.teacher) and teacher.seeded:
-            self.seed_words_ = dict(zip(labels.classes.tolist(), teacher.seeded.words, strict=True))
-            model = replace(model, report={**model.report, **seed_report(seed_rows, self.seed_words_)})
-        held_out = classifier.trained_.held_out
+        model = training_set.prepared.text_model(classifier, settings, time.perf_counter() - started)
+        self.training_set_ = training_set
+        if (teacher := classifier.trained_.teacher) and teacher.seeded:
+            self.seed_words_ = dict(zip(classifier.classes_.tolist(), teacher.seeded.words, strict=True))
+            model = replace(model, report=model.report | seed_report(training_set.seeds, self.seed_words_))
+        held_out, labels, kept = classifier.trained_.held_out, training_set.labels, training_set.kept
         if held_out is not None:
             rows = np.flatnonzero(labels.labelled)[held_out.rows]
-            texts = {place: own.kept[row] for place, row in enumerate(rows.tolist()) if row in own.kept}
+            texts = {place: kept[row] for place, row in enumerate(rows.tolist()) if row in kept}
             model = model.calibrated(texts, held_out.scores, labels.targets[held_out.rows])
         return self._keep(classifier, classifier.word_graph_, model)
 
@@ -321,12 +402,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         A `Doubt` has the index of the text in X, the given label, the most likely one, and the probability that the
         given label is wrong, estimated without it: see `wgcn.labelling.review`. Not for a model that was unpickled.
         """
-        check_is_fitted(self, "model_")
-        if not hasattr(self, "training_set_"):
-            raise InputError(
-                "review needs the texts of the last fit, which a pickled or extended model has not: fit again."
-            )
-        (prepared, labels), trained = self.training_set_, self.classifier_.trained_
+        training_set, trained = self._training_set(), self.classifier_.trained_
+        prepared, labels = training_set.prepared, training_set.labels
         rows = np.flatnonzero(labels.labelled)
         terms = csr_array(prepared.document_terms[rows])
         # Texts of weight 0 have no dual: rows of the others do not tell which texts they are.

@@ -141,12 +141,9 @@ class TextModel(TextTerms):
 
         See `wgcn.labelling.explain.rank_words`. Words of fewer than three training texts are left out.
         """
-        rows, words, scorer = self.scorer.word_embeddings, self.vocabulary, self.scorer
-        if scorer.class_weights is not None:  # the scores of texts of one word
-            rows = np.maximum(rows, 0) @ scorer.class_weights
-        frequencies = self.weighting.idf, words.document_counts
-        place = find_class(self.classes, label)
-        return rank_words(words.words, rows, *frequencies, place, n, multilabel=scorer.multilabel)
+        scorer, idf, place = self.scorer, self.weighting.idf, find_class(self.classes, label)
+        weights = scorer.word_embeddings, scorer.class_weights
+        return rank_words(self.vocabulary, idf, *weights, place, n, multilabel=scorer.multilabel)
 
     def extend(self, texts: Iterable[str], min_count: int = 2) -> TextModel:
         """Return the model with rows for words that it does not know, without training and without labels.

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from wgcn.errors import InputError
 from wgcn.labelling.label_forms import SEVERAL, normalised, of_one_kind, read_lists, read_matrix, read_single
-from wgcn.labelling.splits import few_labels
+from wgcn.labelling.splits import Rows, few_labels
 
 __all__ = [
     "Labels",
@@ -26,6 +26,7 @@ __all__ = [
     "labelled_accuracy",
     "read_class_prior",
     "read_labels",
+    "relabelled",
 ]
 
 Mask = npt.NDArray[np.bool_]
@@ -85,6 +86,32 @@ def read_labels(y: Any, more_classes: Sequence[Any] = ()) -> Labels:
         among = "the labels and seeds" if more_classes else "the labels"
         raise InputError(f"There is {found} among {among}: at least two classes are needed.")
     return Labels(classes, labelled, targets, multilabel)
+
+
+def relabelled(
+    labels: Labels, values: Any, given: Rows, documents: Rows, n_documents: int, more_classes: Sequence[Any] = ()
+) -> Labels:
+    """Return the labels of `n_documents`, the first of which have `labels`, after documents[i] got values[given[i]].
+
+    `values` are what `normalised` returns. A missing one changes nothing, and of several for a document, the last
+    counts. Classes that no document has any more are gone, but for `more_classes`.
+    """
+    before = np.flatnonzero(labels.labelled)
+    if isinstance(values, np.ndarray):
+        if not labels.multilabel or values.shape[1] != len(labels.classes):
+            raise InputError(f"The labels are a matrix of {values.shape[1]:,} columns, unlike those of the last fit.")
+        every = np.full((n_documents, values.shape[1]), -1.0)
+        every[before] = labels.targets
+        given, documents = (rows[read_matrix(values)[0][given]] for rows in (given, documents))
+        every[documents] = values[given]
+        return read_labels(every)
+    several = [frozenset(labels.classes[row > 0].tolist()) for row in labels.targets] if labels.multilabel else None
+    known = dict(zip(before.tolist(), several or labels.classes[labels.targets.argmax(axis=1)].tolist(), strict=True))
+    for i, document in zip(given.tolist(), documents.tolist(), strict=True):
+        value = frozenset(values[i]) if isinstance(values[i], list) else values[i]
+        if value is not None and value != {None}:
+            known[document] = value
+    return read_labels([known.get(i) for i in range(n_documents)], more_classes)
 
 
 def labelled_accuracy(

@@ -156,7 +156,6 @@ def find_seeds(
     vocabulary: Vocabulary,
     weighting: TermWeighting,
     terms: csr_array,
-    *,
     tokenizer: str | Tokenizer = "words",
     ngram_range: tuple[int, int] = (1, 1),
 ) -> SeedRows:
@@ -341,15 +340,14 @@ def _unit_rows(words: Ints, like: csr_array) -> csr_array:
 # What the user sees
 
 
-def seed_report(seeds: SeedRows, words: Mapping[Any, Sequence[SeedWord]]) -> dict[str, Any]:
+def seed_report(given: GivenSeeds | None, words: Mapping[Any, Sequence[SeedWord]]) -> dict[str, Any]:
     """Return what a model's report says of its seeds, and warn of those that may do harm."""
     doubts = problems(words)
     if doubts:
-        warnings.warn(f"{len(doubts)} of the seeds may do harm: {' '.join(doubts)}", WGCNWarning, stacklevel=4)
-    own = {str(name): [seed.word for seed in some if seed.given] for name, some in words.items()}
-    for i in np.flatnonzero(seeds.struck):
-        own[str(list(words)[seeds.classes[i]])].append(f"-{seeds.names[i]}")
-    return {"seeds": own, "seed_problems": doubts}
+        warnings.warn(f"Seeds to look at: {' '.join(doubts)}", WGCNWarning, stacklevel=4)
+    both = () if given is None else zip(given.classes, given.seeds, given.struck, strict=True)
+    seeds = {str(name): [*own, *(f"-{word}" for word in struck)] for name, own, struck in both}
+    return {"seeds": seeds, "seed_problems": doubts}
 
 
 def problems(words: Mapping[Any, Sequence[SeedWord]]) -> list[str]:

@@ -15,6 +15,7 @@ are added to scores'.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -70,7 +71,7 @@ class Teacher:
         n_jobs: int | None = None,
         seeds: SeedRows | None = None,
     ) -> None:
-        self._n_words, self._n_jobs = terms.shape[1], n_jobs
+        self._n_words, self._n_jobs, self.rows = terms.shape[1], n_jobs, np.arange(terms.shape[0])
         self._words = np.arange(self._n_words)
         if adjacency is not None and adjacency.nnz == 0:
             adjacency = None
@@ -98,12 +99,19 @@ class Teacher:
         with threads(self._n_jobs) as pool:
             return self._space.place(multiply(csr_array(own), self._table, pool))
 
+    def reordered(self, rows: Rows) -> Teacher:
+        """Return the teacher for the same documents in another order: `rows` has the place of each in this one."""
+        teacher = copy(self)
+        teacher.rows = self.rows[rows]
+        return teacher
+
     def teach(self, targets: Floats, labelled: Rows, class_prior: Floats | None = None) -> Taught:
         """Spread the labels, of shape (labelled documents, classes), and learn from all documents.
 
         `class_prior` are the shares of the classes among all documents, by default those among the labels. Beside seed
         words, labelled documents are seeds too, and nothing spreads: see `wgcn.labelling.seeds`.
         """
+        labelled = self.rows[labelled]
         with threads(self._n_jobs) as pool:
             if self.seeded is None:
                 shares = self._spread(targets, labelled, class_prior, pool)

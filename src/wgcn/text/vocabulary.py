@@ -91,6 +91,8 @@ class Vocabulary:
         part = Vocabulary(())  # whose words need no check, as these are distinct
         words = tuple(map(self.words.__getitem__, places.tolist()))
         vars(part).update(words=words, counts=self.counts[places], document_counts=self.document_counts[places])
+        if "are_ngrams" in vars(self):
+            vars(part)["are_ngrams"] = self.are_ngrams[places]
         return part
 
     @cached_property
