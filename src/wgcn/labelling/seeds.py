@@ -8,7 +8,8 @@ Seeds and documents have places in one space, in which texts about the same thin
     P_dc    = E_dc pi_c / sum_d E_dc, rows scaled to 1               shares of the classes in a document
 
 w_s is how well a seed agrees with the others of its class (`agreement`), so that a wrong one counts little. pi are the
-shares of the classes: equal at first, then those that a model of the first P gives to the documents.
+shares of the classes: equal at first, then those that a model of the first P gives to the documents. In the end P is
+corrected by such a model and by similar documents (`seed_shares`). Constants were chosen on training documents.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ Ints = npt.NDArray[np.int64]
 Place = Callable[[csr_array], Floats]  # from rows of terms to places in the space
 
 _POWER = 6  # of the cosine
-_SHARPNESS = 4.0  # of the scores of a model, for shares of the classes
+_PRIOR_SHARPNESS = 4.0  # factor of a model's scores, for the shares of the classes
+_ANSWER_SHARPNESS = 8.0  # the same, for its answers
+_SPREADING, _STEPS = 0.8, 3  # how much a document takes from similar ones in a step
 _RARE = 5  # texts that have a seed
 _DOUBTFUL = 0.3  # agreement
 _CANDIDATES = 20_000  # most frequent words that are looked at, for near words and for neighbours
@@ -254,24 +257,42 @@ def evidence(near: Floats, weights: Floats, classes: Ints, n_classes: int) -> Fl
     return np.maximum(near @ members, 0)
 
 
-def seed_shares(found: Floats, fit: Callable[[Floats], Floats], prior: Floats | None = None) -> Floats:
+def seed_shares(
+    found: Floats,
+    fit: Callable[[Floats], Floats],
+    neighbours: Callable[[Floats], Floats],
+    prior: Floats | None = None,
+) -> Floats:
     """Return P_dc, of shape (documents, classes): 0 where there is no evidence.
 
-    `fit` fits a model to shares and returns its scores of the documents; without `prior`, the shares of the classes
-    among all documents are those that the model gives, fitted to equal ones.
+    `fit` fits a model to shares and returns its scores of the documents. Without `prior`, the shares of the classes
+    among all documents are those that the model gives, fitted to equal ones. A model of P is asked once more: its
+    answers, times P, are averaged with those of similar documents, which `neighbours` adds up.
     """
     if prior is None:
         equal = np.full(found.shape[1], 1 / found.shape[1])
-        scores = _SHARPNESS * fit(_shares(found, equal)).astype(np.float64)
-        likely = np.exp(scores - scores.max(axis=1, keepdims=True))
-        prior = np.mean(likely / likely.sum(axis=1, keepdims=True), axis=0)
-    return _shares(found, prior)
+        prior = _likely(_PRIOR_SHARPNESS * fit(_shares(found, equal))).mean(axis=0)
+    shares = _shares(found, prior)
+    agreed = _scaled(shares * _likely(_ANSWER_SHARPNESS * fit(shares)).astype(np.float32))
+    mixed = agreed
+    for _ in range(_STEPS):
+        mixed = np.float32(_SPREADING) * neighbours(mixed) + np.float32(1 - _SPREADING) * agreed
+    return _scaled(mixed)
+
+
+def _likely(scores: Floats) -> npt.NDArray[np.float64]:
+    """Return the softmax of scores."""
+    exponentials = np.exp(scores.astype(np.float64) - scores.max(axis=1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
+
+
+def _scaled(shares: Floats) -> Floats:
+    totals = shares.sum(axis=1, keepdims=True)
+    return np.divide(shares, totals, out=np.zeros_like(shares), where=totals > 0)
 
 
 def _shares(found: Floats, prior: Floats) -> Floats:
-    shares = (found * (prior / np.maximum(found.sum(axis=0, dtype=np.float64), 1e-12))).astype(np.float32)
-    totals = shares.sum(axis=1, keepdims=True)
-    return np.divide(shares, totals, out=shares, where=totals > 0)
+    return _scaled((found * (prior / np.maximum(found.sum(axis=0, dtype=np.float64), 1e-12))).astype(np.float32))
 
 
 def seed_evidence(seeds: SeedRows, terms: csr_array, place: Place) -> SeedEvidence:

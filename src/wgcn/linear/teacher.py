@@ -117,7 +117,13 @@ class Teacher:
                 shares = self._spread(targets, labelled, class_prior, pool)
             else:
                 found = self.seeded.evidence + label_evidence(self._terms, self._terms[labelled], targets, self.place)
-                shares = seed_shares(found, lambda first: self._scores(first, pool), class_prior)
+                places = np.argsort(self._order)
+                shares = seed_shares(
+                    found,
+                    lambda first: self._scores(first, pool),
+                    lambda some: multiply(self._graph, some[self._order], pool)[places],
+                    class_prior,
+                )
                 shares[labelled] = targets
             weights, bias = self._least_squares(shares, pool)
             scores = self._table @ weights
