@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +23,9 @@ from wgcn.inference.model import TextModel
 from wgcn.labelling.explain import Explanation
 from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels
 from wgcn.labelling.review import Doubt, Seen, doubts
+from wgcn.labelling.suggest import suggest
 from wgcn.linear.operator import row_slice
+from wgcn.linear.teacher import DocumentSpace
 from wgcn.linear.tuning import Tuning
 from wgcn.progress import shown
 from wgcn.text.encode import checked_texts
@@ -304,6 +306,40 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         held_out = trained.held_out if len(trained.duals[0]) >= len(rows) else None
         seen = Seen(terms, labels.targets, trained.scorer.scores_of(terms), held_out)
         return doubts(seen, labels.classes, rows, labels.multilabel, n)
+
+    def suggest(self, n: int = 10, texts: Texts | None = None) -> npt.NDArray[np.int64]:
+        """Return the indices of `n` unlabelled texts to label next, the most useful first: `wgcn.labelling.suggest`.
+
+        After a fit they count through its texts, X first and then `unlabeled`. With `texts`, they count through these:
+        before a fit they are chosen without a model, and after one by it.
+        """
+        model: TextModel | None = getattr(self, "model_", None)
+        if model is None or not hasattr(self, "training_set_"):
+            if model is not None or texts is None:
+                raise InputError("Nothing is fitted here: give the texts to choose from, or call fit first.")
+            prepared = Preparation.of(self).prepare(checked_texts(texts, "texts"))
+            assert prepared.word_graph is not None
+            terms, graph, teacher = prepared.document_terms, prepared.word_graph.adjacency, None
+            labelled = np.zeros(terms.shape[0], bool)
+        else:
+            terms, labelled = self.training_set_.prepared.document_terms, self.training_set_.labels.labelled
+            labelled = np.append(labelled, np.zeros(terms.shape[0] - len(labelled), bool))
+            graph, teacher = self.word_graph_.adjacency, self.classifier_.trained_.teacher
+        space = teacher or DocumentSpace(terms, graph if graph.nnz else None, n_jobs=self.n_jobs)
+        n_before = 0
+        if model is not None and texts is not None:  # what is labelled already counts
+            terms, n_before = terms[labelled], int(labelled.sum())
+            terms = csr_array(vstack([terms, self._rows(checked_texts(texts, "texts"))]))
+            labelled = np.arange(terms.shape[0]) < n_before
+        scorer = None if model is None else model.scorer
+        found = suggest(
+            lambda rows: space.place(terms[rows]),
+            labelled,
+            n,
+            None if scorer is None else lambda rows: scorer.probabilities(scorer.scores_of(terms[rows])),
+            scorer is not None and scorer.multilabel,
+        )
+        return found - n_before
 
     def score(self, X: Texts, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the accuracy on the labelled texts: see `WGCNClassifier.score`."""

@@ -1,0 +1,110 @@
+"""What to label next: texts that stand for many others, above all for those of which the model is not certain.
+
+    gain(S) = sum_j u_j max(0, max_{i in S} cos(i, j) - max_{l labelled} cos(l, j))
+
+A batch S is chosen greedily to maximise this facility location function. u_j is 1 without a model, so that the first
+batch is spread over everything there is; later it is the uncertainty of text j. A text beside one that is chosen or
+labelled gains nothing, so a batch holds no near duplicates. The function is submodular: the greedy choice reaches at
+least 63 % of the best batch (Nemhauser et al., 1978), and most gains need not be computed again (Minoux, 1978).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wgcn.errors import InputError
+
+__all__ = ["WHY_FIRST", "WHY_NEXT", "greedy_cover", "suggest", "uncertainty"]
+
+Floats = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]  # indices of texts
+
+WHY_FIRST = "Each stands for many other texts, and they differ from each other."
+WHY_NEXT = "Each stands for many texts of which the model is uncertain; they differ from each other and the labelled."
+
+_CANDIDATES = 2000  # texts that a batch is chosen from; where there are more, every so many-th is taken
+_POPULATION = 4000  # texts that a batch should stand for, likewise
+_LABELLED = 4000  # labelled texts that are looked at, likewise
+_BLOCK = 500  # rows whose cosines are computed at a time
+_LEAST_WEIGHT = 1e-3  # of a text of which the model is certain
+
+
+def suggest(
+    place: Callable[[Rows], Floats],
+    labelled: npt.NDArray[np.bool_],
+    n: int,
+    probabilities: Callable[[Rows], Floats] | None = None,
+    multilabel: bool = False,
+) -> Rows:
+    """Return the indices of `n` unlabelled texts to label next, the most useful first; fewer if there are fewer.
+
+    place : gives texts their rows in a space, (texts, columns), each of length 1, or 0 for a text without words
+    labelled : (texts,), which texts have a label
+    probabilities : gives texts their probabilities by the current model, (texts, classes); None without one
+    """
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise InputError(f"n must be a number of texts to label, at least 1, got {n!r}.")
+    unlabelled = np.flatnonzero(~labelled)
+    if not len(unlabelled):
+        raise InputError("Every text has a label: there is none to suggest. Give more texts, without labels.")
+    candidates = _some(unlabelled, max(_CANDIDATES, 2 * n))
+    population = _some(unlabelled, _POPULATION)
+    weight = np.ones(len(population), np.float32)
+    if probabilities is not None:
+        weight = (_LEAST_WEIGHT + uncertainty(probabilities(population), multilabel)).astype(np.float32)
+    others = place(population)
+    covered = np.zeros(len(population), np.float32)
+    known = _some(np.flatnonzero(labelled), _LABELLED)
+    for begin in range(0, len(known), _BLOCK):
+        np.maximum(covered, (place(known[begin : begin + _BLOCK]) @ others.T).max(axis=0), out=covered)
+    similar = np.maximum(place(candidates) @ others.T, 0)
+    return candidates[greedy_cover(similar, weight, covered, min(int(n), len(candidates)))]
+
+
+def uncertainty(probabilities: Floats, multilabel: bool = False) -> Floats:
+    """Return how uncertain a model is of each text, from 0 to 1: 1 less the margin of the two most likely classes.
+
+    probabilities : (texts, classes). A multi-label model is as uncertain of a text as of the class nearest to 1/2.
+    """
+    if multilabel:
+        return np.asarray(1 - np.abs(2 * probabilities - 1).min(axis=1, initial=1))
+    if probabilities.shape[1] < 2:
+        return np.ones(len(probabilities))
+    two = np.partition(probabilities, -2, axis=1)[:, -2:]
+    return np.asarray(1 - (two[:, 1] - two[:, 0]))
+
+
+def greedy_cover(similar: Floats, weight: Floats, covered: Floats, n: int) -> Rows:
+    """Choose `n` rows of `similar`, (candidates, population), one after another, each with the largest gain.
+
+    The gain of row i is the sum of weight * max(0, similar[i] - covered), and then `covered`, of shape (population,),
+    is at least similar[i]. Of equal gains, the first row is taken.
+    """
+    covered = covered.copy()
+
+    def gain(row: int) -> float:
+        return float(np.maximum(similar[row] - covered, 0) @ weight)
+
+    heap = [(-gain(row), row) for row in range(len(similar))]
+    heapq.heapify(heap)
+    chosen: list[int] = []
+    while len(chosen) < n:
+        row = heap[0][1]
+        heapq.heapreplace(heap, (-gain(row), row))  # gains only fall: one that stays on top is the largest
+        if heap[0][1] == row:
+            chosen.append(row)
+            heapq.heappop(heap)
+            np.maximum(covered, similar[row], out=covered)
+    return np.array(chosen, np.int64)
+
+
+def _some(rows: Rows, most: int) -> Rows:
+    """Return at most so many of the rows, evenly."""
+    if len(rows) <= most:
+        return rows
+    return np.asarray(rows[np.linspace(0, len(rows) - 1, most).astype(int)])
