@@ -10,7 +10,7 @@ from wgcn import __version__
 
 _OF_A_MODEL = ("predict", "evaluate", "extend", "info")
 _MODULES = dict.fromkeys(_OF_A_MODEL, "model") | {"words": "explain"}  # where they have another name
-_COMMANDS = ("fit", *_OF_A_MODEL, "explain", "words", "embed", "graph")  # in the order of the help
+_COMMANDS = ("fit", *_OF_A_MODEL, "suggest", "curve", "explain", "words", "embed", "graph")  # in the order of the help
 
 
 def app() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sized
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any, Literal, NamedTuple
@@ -20,6 +20,7 @@ from wgcn.estimators.preparation import Counted, Preparation, Prepared, TextEsti
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
+from wgcn.labelling.curve import CurvePoint, learning_curve
 from wgcn.labelling.explain import Explanation
 from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels
 from wgcn.labelling.review import Doubt, Seen, doubts
@@ -340,6 +341,27 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             scorer is not None and scorer.multilabel,
         )
         return found - n_before
+
+    def learning_curve(self, X: Texts, y: Any, sizes: Sequence[int] | None = None) -> list[CurvePoint]:
+        """Return the accuracy for growing numbers of labels, by cross-validation: see `wgcn.labelling.curve`.
+
+        `X` and `y` are as for `fit`. By default, each of at most six numbers is twice the one before. The held-out
+        texts shape vocabulary and word graph. This estimator stays as it is.
+        """
+        labels, texts = read_labels(y), list(checked_texts(X, "X"))
+        self.check_parameters(labels)
+        _check_lengths(len(texts), len(labels.labelled))
+        prepared = Preparation.of(self).prepare(texts)
+        everything, terms = np.cumsum(labels.labelled) - 1, prepared.document_terms  # rows of the targets
+
+        def judge(known: npt.NDArray[np.int64], held_out: npt.NDArray[np.int64]) -> int:
+            kept = np.delete(np.arange(terms.shape[0]), held_out)
+            own = labels._replace(labelled=np.isin(kept, known), targets=labels.targets[everything[np.sort(known)]])
+            fitted = self._classifier().fit(terms[kept], own, word_graph=prepared.word_graph)
+            scores = fitted.scorer_.scores_of(terms[held_out])
+            return int(fitted.scorer_.are_right(scores, labels.targets[everything[held_out]]).sum())
+
+        return learning_curve(labels, judge, sizes)
 
     def score(self, X: Texts, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the accuracy on the labelled texts: see `WGCNClassifier.score`."""

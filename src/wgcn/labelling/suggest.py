@@ -10,16 +10,19 @@ least 63 % of the best batch (Nemhauser et al., 1978), and most gains need not b
 
 from __future__ import annotations
 
+import csv
 import heapq
-from collections.abc import Callable
-from typing import Any
+import io
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from wgcn.errors import InputError
+from wgcn.labelling.render import harmless
 
-__all__ = ["WHY_FIRST", "WHY_NEXT", "greedy_cover", "suggest", "uncertainty"]
+__all__ = ["WHY_FIRST", "WHY_NEXT", "Suggestion", "as_csv", "as_lines", "greedy_cover", "suggest", "uncertainty"]
 
 Floats = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]  # indices of texts
@@ -32,6 +35,16 @@ _POPULATION = 4000  # texts that a batch should stand for, likewise
 _LABELLED = 4000  # labelled texts that are looked at, likewise
 _BLOCK = 500  # rows whose cosines are computed at a time
 _LEAST_WEIGHT = 1e-3  # of a text of which the model is certain
+_SHOWN = 100  # characters of a text, in a terminal
+
+
+class Suggestion(NamedTuple):
+    """A text to label, with what the current model makes of it."""
+
+    row: int  # of its file, from 1
+    text: str
+    guess: str = ""  # nothing without a model
+    confidence: float | None = None  # probability of the guess
 
 
 def suggest(
@@ -101,6 +114,30 @@ def greedy_cover(similar: Floats, weight: Floats, covered: Floats, n: int) -> Ro
             heapq.heappop(heap)
             np.maximum(covered, similar[row], out=covered)
     return np.array(chosen, np.int64)
+
+
+def as_lines(suggestions: Iterable[Suggestion]) -> list[str]:
+    """Return one line per text for a terminal, in columns: row, guess with its probability, beginning of the text."""
+    rows = [("row", "guess", "text")]
+    for each in suggestions:
+        guess = "" if each.confidence is None else f"{harmless(each.guess) or 'none'} {each.confidence:.0%}"
+        text = harmless(" ".join(each.text.split()))
+        rows.append((str(each.row), guess, text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"))
+    if not any(guess for _, guess, _ in rows[1:]):
+        rows = [(row, "", text) for row, _, text in rows]
+    first, second = (max(len(line[column]) for line in rows) for column in (0, 1))
+    return [f"{row:>{first}}  {guess:<{second}}{'  ' if second else ''}{text}" for row, guess, text in rows]
+
+
+def as_csv(suggestions: Iterable[Suggestion]) -> bytes:
+    """Return a table with an empty column for the labels, to be filled in with a spreadsheet."""
+    buffer = io.StringIO(newline="")
+    table = csv.writer(buffer, lineterminator="\n")
+    table.writerow([*Suggestion._fields, "label"])
+    for each in suggestions:
+        confidence = "" if each.confidence is None else f"{each.confidence:.3f}"
+        table.writerow([each.row, each.text, each.guess, confidence, ""])
+    return buffer.getvalue().encode()
 
 
 def _some(rows: Rows, most: int) -> Rows:
