@@ -9,7 +9,8 @@ import typer
 from wgcn import __version__
 
 _OF_A_MODEL = ("predict", "evaluate", "extend", "info")
-_MODULES = dict.fromkeys(_OF_A_MODEL, "model") | {"words": "explain"}  # where they have another name
+# Where they have another name.
+_MODULES = dict.fromkeys(_OF_A_MODEL, "model") | {"words": "explain", "curve": "suggest"}
 _COMMANDS = ("fit", *_OF_A_MODEL, "suggest", "curve", "explain", "words", "embed", "graph")  # in the order of the help
 
 

@@ -6,11 +6,11 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,13 +20,14 @@ from wgcn.estimators.preparation import Counted, Preparation, Prepared, TextEsti
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
-from wgcn.labelling.curve import CurvePoint, learning_curve
+from wgcn.inference.scorer import Scorer
+from wgcn.labelling.curve import CurvePoint, judging, learning_curve
 from wgcn.labelling.explain import Explanation
 from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels
 from wgcn.labelling.review import Doubt, Seen, doubts
 from wgcn.labelling.suggest import suggest
 from wgcn.linear.operator import row_slice
-from wgcn.linear.teacher import DocumentSpace
+from wgcn.linear.teacher import Teacher
 from wgcn.linear.tuning import Tuning
 from wgcn.progress import shown
 from wgcn.text.encode import checked_texts
@@ -289,18 +290,21 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         extended: WGCNTextClassifier = clone(self)
         return extended._keep(self.classifier_, self.word_graph_.among(model.vocabulary), model)
 
+    def _seen(self, method: str) -> TrainingSet:
+        check_is_fitted(self, "model_")
+        if not hasattr(self, "training_set_"):
+            raise InputError(
+                f"{method} needs the texts of the last fit, which a pickled or extended model has not: fit again."
+            )
+        return self.training_set_
+
     def review(self, n: int | None = None) -> list[Doubt]:
         """Return the `n` labels of the last fit that look most wrong, or all, most doubtful first.
 
         A `Doubt` has the index of the text in X, the given label, the most likely one, and the probability that the
         given label is wrong, estimated without it: see `wgcn.labelling.review`. Not for a model that was unpickled.
         """
-        check_is_fitted(self, "model_")
-        if not hasattr(self, "training_set_"):
-            raise InputError(
-                "review needs the texts of the last fit, which a pickled or extended model has not: fit again."
-            )
-        (prepared, labels), trained = self.training_set_, self.classifier_.trained_
+        (prepared, labels), trained = self._seen("review"), self.classifier_.trained_
         rows = np.flatnonzero(labels.labelled)
         terms = csr_array(prepared.document_terms[rows])
         # Texts of weight 0 have no dual: rows of the others do not tell which texts they are.
@@ -311,57 +315,36 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     def suggest(self, n: int = 10, texts: Texts | None = None) -> npt.NDArray[np.int64]:
         """Return the indices of `n` unlabelled texts to label next, the most useful first: `wgcn.labelling.suggest`.
 
-        After a fit they count through its texts, X first and then `unlabeled`. With `texts`, they count through these:
-        before a fit they are chosen without a model, and after one by it.
+        After a fit they count through its texts, X first and then `unlabeled`. Before one, give the `texts`.
         """
-        model: TextModel | None = getattr(self, "model_", None)
-        if model is None or not hasattr(self, "training_set_"):
-            if model is not None or texts is None:
-                raise InputError("Nothing is fitted here: give the texts to choose from, or call fit first.")
-            prepared = Preparation.of(self).prepare(checked_texts(texts, "texts"))
-            assert prepared.word_graph is not None
-            terms, graph, teacher = prepared.document_terms, prepared.word_graph.adjacency, None
-            labelled = np.zeros(terms.shape[0], bool)
+        if texts is None:
+            (prepared, labels), scorer, graph = self._seen("suggest"), self._fitted.scorer, self.word_graph_
+            labelled, teacher = labels.labelled, self.classifier_.trained_.teacher
+        elif hasattr(self, "model_"):
+            raise InputError("After a fit, suggest chooses from the texts of the fit: give it more as unlabeled.")
         else:
-            terms, labelled = self.training_set_.prepared.document_terms, self.training_set_.labels.labelled
-            labelled = np.append(labelled, np.zeros(terms.shape[0] - len(labelled), bool))
-            graph, teacher = self.word_graph_.adjacency, self.classifier_.trained_.teacher
-        space = teacher or DocumentSpace(terms, graph if graph.nnz else None, n_jobs=self.n_jobs)
-        n_before = 0
-        if model is not None and texts is not None:  # what is labelled already counts
-            terms, n_before = terms[labelled], int(labelled.sum())
-            terms = csr_array(vstack([terms, self._rows(checked_texts(texts, "texts"))]))
-            labelled = np.arange(terms.shape[0]) < n_before
-        scorer = None if model is None else model.scorer
-        found = suggest(
-            lambda rows: space.place(terms[rows]),
-            labelled,
-            n,
-            None if scorer is None else lambda rows: scorer.probabilities(scorer.scores_of(terms[rows])),
-            scorer is not None and scorer.multilabel,
-        )
-        return found - n_before
+            prepared, labelled = Preparation.of(self).prepare(checked_texts(texts, "texts")), np.empty(0, bool)
+            scorer, graph, teacher = None, cast(WordGraph, prepared.word_graph), None
+        terms, edges = prepared.document_terms, graph.adjacency if graph.adjacency.nnz else None
+        place = (teacher or Teacher(terms, edges, n_jobs=self.n_jobs)).place
+        likely = None if scorer is None else lambda rows: scorer.probabilities(scorer.scores_of(rows))
+        return suggest(terms, place, labelled, n, likely, scorer is not None and scorer.multilabel)
 
     def learning_curve(self, X: Texts, y: Any, sizes: Sequence[int] | None = None) -> list[CurvePoint]:
         """Return the accuracy for growing numbers of labels, by cross-validation: see `wgcn.labelling.curve`.
 
         `X` and `y` are as for `fit`. By default, each of at most six numbers is twice the one before. The held-out
-        texts shape vocabulary and word graph. This estimator stays as it is.
+        texts shape vocabulary and word graph alone. This estimator stays as it is.
         """
         labels, texts = read_labels(y), list(checked_texts(X, "X"))
         self.check_parameters(labels)
         _check_lengths(len(texts), len(labels.labelled))
         prepared = Preparation.of(self).prepare(texts)
-        everything, terms = np.cumsum(labels.labelled) - 1, prepared.document_terms  # rows of the targets
 
-        def judge(known: npt.NDArray[np.int64], held_out: npt.NDArray[np.int64]) -> int:
-            kept = np.delete(np.arange(terms.shape[0]), held_out)
-            own = labels._replace(labelled=np.isin(kept, known), targets=labels.targets[everything[np.sort(known)]])
-            fitted = self._classifier().fit(terms[kept], own, word_graph=prepared.word_graph)
-            scores = fitted.scorer_.scores_of(terms[held_out])
-            return int(fitted.scorer_.are_right(scores, labels.targets[everything[held_out]]).sum())
+        def fit(terms: csr_array, own: Labels) -> Scorer:
+            return self._classifier().fit(terms, own, word_graph=prepared.word_graph).scorer_
 
-        return learning_curve(labels, judge, sizes)
+        return learning_curve(labels, judging(prepared.document_terms, labels, fit), sizes)
 
     def score(self, X: Texts, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the accuracy on the labelled texts: see `WGCNClassifier.score`."""

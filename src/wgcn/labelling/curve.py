@@ -8,10 +8,11 @@ fit is unlabelled text in it, but for the texts that are held out: no model has 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from wgcn.errors import InputError
 from wgcn.labelling.interval import accuracy_interval
@@ -19,7 +20,7 @@ from wgcn.labelling.labels import Labels
 from wgcn.labelling.splits import Rows, folds
 from wgcn.progress import stage
 
-__all__ = ["CurvePoint", "curve_lines", "default_sizes", "extrapolate", "learning_curve"]
+__all__ = ["CurvePoint", "curve_lines", "default_sizes", "extrapolate", "judging", "learning_curve"]
 
 _FOLDS = 5
 _ENOUGH_TEXTS = 1000  # held out: with this many the interval is at most 6 points wide, and no more folds are needed
@@ -27,6 +28,14 @@ _FEWEST_LABELS = 10  # in the smallest fit
 _MOST_SIZES = 6
 
 Judge = Callable[[Rows, Rows], int]
+
+
+class _Scorer(Protocol):
+    """A `wgcn.inference.scorer.Scorer`."""
+
+    def scores_of(self, rows: Any) -> npt.NDArray[Any]: ...
+
+    def are_right(self, scores: npt.NDArray[Any], targets: npt.NDArray[Any]) -> npt.NDArray[np.bool_]: ...
 
 
 class CurvePoint(NamedTuple):
@@ -70,6 +79,19 @@ def learning_curve(labels: Labels, judge: Judge, sizes: Sequence[int] | None = N
         with stage(f"Measuring, part {number} of {min(n_enough, len(parts))}", f"{len(sizes)} models"):
             right += [judge(rows[rest[:size]], rows[part]) for size in sizes]
     return [CurvePoint(int(size), int(n), n_texts) for size, n in zip(sizes, right, strict=True)]
+
+
+def judging(terms: csr_array, labels: Labels, fit: Callable[[csr_array, Labels], _Scorer]) -> Judge:
+    """Return the function that `learning_curve` needs, for texts of shape (texts, words)."""
+    place = np.cumsum(labels.labelled) - 1  # of a text among the targets
+
+    def judge(known: Rows, held_out: Rows) -> int:
+        kept = np.delete(np.arange(terms.shape[0]), held_out)
+        targets = labels.targets[place[np.sort(known)]]
+        scorer = fit(terms[kept], labels._replace(labelled=np.isin(kept, known), targets=targets))
+        return int(scorer.are_right(scorer.scores_of(terms[held_out]), labels.targets[place[held_out]]).sum())
+
+    return judge
 
 
 def default_sizes(most: int) -> list[int]:

@@ -13,28 +13,30 @@ from __future__ import annotations
 import csv
 import heapq
 import io
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from wgcn.errors import InputError
 from wgcn.labelling.render import harmless
 
-__all__ = ["WHY_FIRST", "WHY_NEXT", "Suggestion", "as_csv", "as_lines", "greedy_cover", "suggest", "uncertainty"]
+__all__ = ["Suggestion", "as_csv", "as_lines", "greedy_cover", "suggest", "suggestions", "uncertainty"]
 
 Floats = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]  # indices of texts
 
-WHY_FIRST = "Each stands for many other texts, and they differ from each other."
-WHY_NEXT = "Each stands for many texts of which the model is uncertain; they differ from each other and the labelled."
+_WHY_FIRST = "Each stands for many other texts, and they differ from each other."
+_WHY_NEXT = "Each stands for many texts of which the model is uncertain; they differ from each other and the labelled."
 
 _CANDIDATES = 2000  # texts that a batch is chosen from; where there are more, every so many-th is taken
 _POPULATION = 4000  # texts that a batch should stand for, likewise
 _LABELLED = 4000  # labelled texts that are looked at, likewise
 _BLOCK = 500  # rows whose cosines are computed at a time
 _LEAST_WEIGHT = 1e-3  # of a text of which the model is certain
+_UNCERTAINTY_POWER = 0.5  # below 1, texts of which the model is rather certain keep some weight
 _SHOWN = 100  # characters of a text, in a terminal
 
 
@@ -47,36 +49,69 @@ class Suggestion(NamedTuple):
     confidence: float | None = None  # probability of the guess
 
 
+class _Model(Protocol):
+    """A `wgcn.WGCNTextClassifier`."""
+
+    classes_: npt.NDArray[Any]
+
+    def fit(self, X: Iterable[str], y: Any, /) -> _Model: ...
+
+    def suggest(self, n: int = 10, texts: Iterable[str] | None = None) -> Rows: ...
+
+    def predict_proba(self, X: Iterable[str], /) -> Floats: ...
+
+
 def suggest(
-    place: Callable[[Rows], Floats],
+    terms: csr_array,
+    place: Callable[[csr_array], Floats],
     labelled: npt.NDArray[np.bool_],
     n: int,
-    probabilities: Callable[[Rows], Floats] | None = None,
+    probabilities: Callable[[csr_array], Floats] | None = None,
     multilabel: bool = False,
 ) -> Rows:
     """Return the indices of `n` unlabelled texts to label next, the most useful first; fewer if there are fewer.
 
+    terms : (texts, words), rows of which are given to the two functions
     place : gives texts their rows in a space, (texts, columns), each of length 1, or 0 for a text without words
-    labelled : (texts,), which texts have a label
+    labelled : which texts have a label; texts beyond its end have none
     probabilities : gives texts their probabilities by the current model, (texts, classes); None without one
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise InputError(f"n must be a number of texts to label, at least 1, got {n!r}.")
-    unlabelled = np.flatnonzero(~labelled)
+    known = np.flatnonzero(labelled)
+    unlabelled = np.setdiff1d(np.arange(terms.shape[0]), known)
     if not len(unlabelled):
         raise InputError("Every text has a label: there is none to suggest. Give more texts, without labels.")
-    candidates = _some(unlabelled, max(_CANDIDATES, 2 * n))
-    population = _some(unlabelled, _POPULATION)
-    weight = np.ones(len(population), np.float32)
+    population = terms[_some(unlabelled, _POPULATION)]
+    weight = np.ones(population.shape[0], np.float32)
     if probabilities is not None:
-        weight = (_LEAST_WEIGHT + uncertainty(probabilities(population), multilabel)).astype(np.float32)
-    others = place(population)
-    covered = np.zeros(len(population), np.float32)
-    known = _some(np.flatnonzero(labelled), _LABELLED)
+        uncertain = uncertainty(probabilities(population), multilabel)
+        weight = (_LEAST_WEIGHT + uncertain**_UNCERTAINTY_POWER).astype(np.float32)
+    others, covered = place(population), np.zeros(population.shape[0], np.float32)
+    known = _some(known, _LABELLED)
     for begin in range(0, len(known), _BLOCK):
-        np.maximum(covered, (place(known[begin : begin + _BLOCK]) @ others.T).max(axis=0), out=covered)
-    similar = np.maximum(place(candidates) @ others.T, 0)
+        np.maximum(covered, (place(terms[known[begin : begin + _BLOCK]]) @ others.T).max(axis=0), out=covered)
+    candidates = _some(unlabelled, max(_CANDIDATES, 2 * n))
+    similar = np.maximum(place(terms[candidates]) @ others.T, 0)
     return candidates[greedy_cover(similar, weight, covered, min(int(n), len(candidates)))]
+
+
+def suggestions(model: _Model, texts: Sequence[str], labels: Sequence[Any], n: int) -> tuple[list[Suggestion], str]:
+    """Return what to label next, with the guesses of a model that is fitted first, and why; None is no label.
+
+    Labels of fewer than two classes are not enough for a fit.
+    """
+    rows = [row for row, label in enumerate(labels) if label is None]
+    names = {name for label in labels if label is not None for name in (label if isinstance(label, list) else [label])}
+    about = f"{len(texts) - len(rows):,} of {len(texts):,} texts have a label."
+    if len(names) < 2 and rows:
+        chosen = [rows[i] for i in model.suggest(n, [texts[row] for row in rows])]
+        return [Suggestion(row + 1, texts[row]) for row in chosen], f"{about} {_WHY_FIRST}"
+    chosen = model.fit(texts, labels).suggest(n).tolist()
+    likely = model.predict_proba([texts[row] for row in chosen])
+    guesses = [str(model.classes_[best]) for best in likely.argmax(axis=1)]
+    found = zip(chosen, guesses, likely.max(axis=1).tolist(), strict=True)
+    return [Suggestion(row + 1, texts[row], guess, likely) for row, guess, likely in found], f"{about} {_WHY_NEXT}"
 
 
 def uncertainty(probabilities: Floats, multilabel: bool = False) -> Floats:

@@ -29,7 +29,7 @@ from wgcn.linear.neighbours import nearest_documents
 from wgcn.linear.operator import with_edges
 from wgcn.linear.space import find_space, scaled, threads
 
-__all__ = ["DocumentSpace", "Taught", "Teacher"]
+__all__ = ["Taught", "Teacher"]
 
 _COMPONENTS = 300
 _NEIGHBOURS = 40
@@ -55,8 +55,8 @@ class Taught(NamedTuple):
         return np.asarray(terms @ self.word_scores + self.bias)
 
 
-class DocumentSpace:
-    """A space in which similar documents are near each other, from text and word graph: see `wgcn.linear.space`.
+class Teacher:
+    """All documents and the graph of the nearest ones.
 
     terms : (documents, words); adjacency : (words, words), A_vv; vectors : (words, values), given word vectors.
     """
@@ -75,28 +75,18 @@ class DocumentSpace:
             self._vectors = scaled(terms, vectors[self._words].astype(np.float32))
             space = space.joined(self._vectors, _VECTOR_WEIGHT)
         self._space, self._table = space, space.words  # E, (words, columns)
-        self._terms = terms
-
-    def place(self, terms: csr_array) -> Floats:
-        """Return Z, (documents, columns), of documents of shape (documents, words): rows of length 1, or 0."""
-        with threads(self._n_jobs) as pool:
-            return self._space.place(multiply(csr_array(terms[:, self._words]), self._table, pool))
-
-
-class Teacher(DocumentSpace):
-    """All documents and the graph of the nearest ones, with the parameters of `DocumentSpace`."""
-
-    def __init__(
-        self, terms: csr_array, adjacency: csr_array | None, vectors: Floats | None = None, n_jobs: int | None = None
-    ) -> None:
-        super().__init__(terms, adjacency, vectors, n_jobs)
-        self._transposed = csr_array(self._terms.T)
+        self._terms, self._transposed = terms, csr_array(terms.T)
         with threads(n_jobs) as pool:
-            rows = multiply(self._terms, self._table, pool)
+            rows = multiply(terms, self._table, pool)
             self._gram = _gram(rows)
-            nearest = nearest_documents(self._space.place(rows), _NEIGHBOURS, pool)
+            nearest = nearest_documents(space.place(rows), _NEIGHBOURS, pool)
         del rows  # of very many documents, it is the largest matrix
         self._order, self._graph = nearest.order, nearest.graph()
+
+    def place(self, terms: csr_array) -> Floats:
+        """Return Z, (documents, columns), of documents of shape (documents, words): rows of length 1 or 0."""
+        with threads(self._n_jobs) as pool:
+            return self._space.place(multiply(csr_array(terms[:, self._words]), self._table, pool))
 
     def teach(self, targets: Floats, labelled: Rows, class_prior: Floats | None = None) -> Taught:
         """Spread the labels, of shape (labelled documents, classes), and learn from all documents.
