@@ -16,6 +16,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from wgcn.errors import InputError
+from wgcn.labelling.additions import merged_targets, places_in
 from wgcn.linear.splits import Rows, few_labels
 
 __all__ = [
@@ -23,10 +24,10 @@ __all__ = [
     "check_class_weight",
     "checked_weights",
     "class_weighted",
-    "label_values",
     "labelled_accuracy",
     "read_class_prior",
     "read_labels",
+    "read_some_labels",
     "relabelled",
 ]
 
@@ -67,7 +68,12 @@ def read_labels(y: Any) -> Labels:
         return y
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
-    values = label_values(y)
+    return _checked(read_some_labels(y))
+
+
+def read_some_labels(y: Any, classes: npt.NDArray[Any] | None = None) -> Labels:
+    """Read labels as `read_labels` does, but of any number of classes, beside those of a model if these are given."""
+    values = _normalised(y, classes)
     multilabel = True
     if isinstance(values, np.ndarray):
         labelled, targets = _read_matrix(values)
@@ -84,36 +90,38 @@ def read_labels(y: Any) -> Labels:
                 check_classification_targets(known)
         classes, codes = np.unique(known, return_inverse=True)
         targets = np.eye(len(classes), dtype=np.float32)[codes]
-    if not labelled.any():
-        raise InputError("No document has a label: at least two classes are needed.")
-    if len(classes) < 2:
-        found = f"only one class, {classes.tolist()[0]!r}," if len(classes) else "no class"
-        raise InputError(f"There is {found} among the labels: at least two classes are needed.")
     return Labels(classes, labelled, targets, multilabel)
 
 
-def relabelled(labels: Labels, values: Any, given: Rows, documents: Rows, n_documents: int) -> Labels:
-    """Return the labels of `n_documents`, the first of which have `labels`, after documents[i] got values[given[i]].
+def _checked(labels: Labels) -> Labels:
+    if not labels.labelled.any():
+        raise InputError("No document has a label: at least two classes are needed.")
+    if len(labels.classes) < 2:
+        found = f"only one class, {labels.classes.tolist()[0]!r}," if len(labels.classes) else "no class"
+        raise InputError(f"There is {found} among the labels: at least two classes are needed.")
+    return labels
 
-    `values` are what `label_values` returns. A missing one changes nothing, and of several for a document, the last
-    counts. Classes that no document has any more are gone.
+
+def relabelled(labels: Labels, more: Labels, given: Rows, documents: Rows, n_documents: int) -> Labels:
+    """Return the labels of `n_documents`, of which the first have `labels`, after documents[i] got that of given[i].
+
+    What is unlabelled in `more` changes nothing, and of several labels for a document, the last counts.
     """
-    before = np.flatnonzero(labels.labelled)
-    if isinstance(values, np.ndarray):
-        if not labels.multilabel or values.shape[1] != len(labels.classes):
-            raise InputError(f"The labels are a matrix of {values.shape[1]:,} columns, unlike those of the last fit.")
-        every = np.full((n_documents, values.shape[1]), -1.0)
-        every[before] = labels.targets
-        given, documents = (rows[_read_matrix(values)[0][given]] for rows in (given, documents))
-        every[documents] = values[given]
-        return read_labels(every)
-    several = [frozenset(labels.classes[row > 0].tolist()) for row in labels.targets] if labels.multilabel else None
-    known = dict(zip(before.tolist(), several or labels.classes[labels.targets.argmax(axis=1)].tolist(), strict=True))
-    for i, document in zip(given.tolist(), documents.tolist(), strict=True):
-        value = frozenset(values[i]) if isinstance(values[i], list) else values[i]
-        if value is not None and value != {None}:
-            known[document] = value
-    return read_labels([known.get(i) for i in range(n_documents)])
+    if labels.multilabel != more.multilabel and more.labelled.any():
+        raise InputError("The labels must be as those of the last fit: one per text, or a list of labels per text.")
+    classes = np.unique(_of_one_kind([*labels.classes.tolist(), *more.classes.tolist()]))
+    counts = more.labelled[given]
+    parts = (
+        (np.flatnonzero(labels.labelled), places_in(classes, labels.classes), labels.targets),
+        (
+            documents[counts],
+            places_in(classes, more.classes),
+            more.targets[np.cumsum(more.labelled)[given[counts]] - 1],
+        ),
+    )
+    labelled, targets = merged_targets((n_documents, len(classes)), parts)
+    used = targets.any(axis=0) | labels.multilabel
+    return _checked(Labels(classes[used], labelled, targets[:, used], labels.multilabel))
 
 
 def labelled_accuracy(
@@ -123,7 +131,7 @@ def labelled_accuracy(
 
     `predicted` has the shape (documents,) or (documents, classes). -1 is a label only if it is one of the `classes`.
     """
-    values = label_values(y, classes)
+    values = _normalised(y, classes)
     check_consistent_length(values, predicted)
     weight = checked_weights(sample_weight, len(values))
     truth: npt.NDArray[Any]
@@ -223,7 +231,7 @@ def class_weighted(
 # The forms that labels come in
 
 
-def label_values(y: Any, classes: npt.NDArray[Any] | None = None) -> list[Any] | npt.NDArray[np.float64]:
+def _normalised(y: Any, classes: npt.NDArray[Any] | None = None) -> list[Any] | npt.NDArray[np.float64]:
     """Return a label, or a list or set of labels, per document, None for a missing one; or a matrix, NaN for those.
 
     -1 is a missing label too, unless it is a class of the model or, without `classes`, all labels are -1 and 1.
