@@ -29,7 +29,7 @@ from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
 from wgcn.labelling.additions import Added, earlier_terms, find_texts, places_in
 from wgcn.linear.operator import row_slice
-from wgcn.linear.training import LinearTrained
+from wgcn.linear.training import Earlier
 from wgcn.linear.tuning import Tuning
 from wgcn.progress import shown
 from wgcn.text.encode import checked_texts
@@ -231,7 +231,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             raise InputError("Parameters that say how texts are prepared were changed after the last fit: fit again.")
         return self.training_set_
 
-    def _earlier(self, before: TrainingSet, prepared: Prepared, labels: Labels) -> tuple[LinearTrained, Added] | None:
+    def _earlier(self, before: TrainingSet, prepared: Prepared, labels: Labels) -> Earlier | None:
         """Return what the last fit knows of the texts of now; None if it left out some, of weight 0."""
         trained, n = self.classifier_.trained_, len(before.prepared.digests)
         if len(trained.duals[0]) < len(before.labels.targets):

@@ -32,7 +32,7 @@ from wgcn.linear.teacher import Taught, Teacher
 from wgcn.linear.tuning import Settings, Tuned, Tuning, tune
 from wgcn.progress import stage
 
-__all__ = ["HeldOut", "LinearTask", "LinearTrained", "LinearTraining", "calibrate", "train_linear"]
+__all__ = ["Earlier", "HeldOut", "LinearTask", "LinearTrained", "LinearTraining", "calibrate", "train_linear"]
 
 _SHARPNESS = 2.0  # factor of the scores where nothing can be held out
 # Fewer labelled documents than this are all needed for fitting, and too few to calibrate by.
