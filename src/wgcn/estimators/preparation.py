@@ -168,11 +168,6 @@ class Prepared:
     tokens: Tokens  # of all texts, those in the background last, for texts that are added later
     digests: npt.NDArray[np.int64]  # (texts,), to know these texts again in this process
 
-    @property
-    def weights(self) -> tuple[Vocabulary, TermWeighting]:
-        """The words, and how they are weighted."""
-        return self.vocabulary, self.weighting
-
     def word_vectors(self, given: Mapping[str, npt.ArrayLike]) -> npt.NDArray[np.float32]:
         """Return vectors as a matrix of words by values; a word that has none, and an n-gram, has zeros."""
         words = enumerate(self.vocabulary.words)

@@ -21,18 +21,24 @@ from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
 from wgcn.inference.scorer import Scorer
-from wgcn.labelling.additions import document_order, earlier_terms, find_texts, places_in
+from wgcn.labelling.additions import Added, earlier_terms, find_texts, places_in
 from wgcn.labelling.curve import CurvePoint, judging, learning_curve
 from wgcn.labelling.explain import Explanation
-from wgcn.labelling.label_forms import normalised
-from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels, relabelled
+from wgcn.labelling.labels import (
+    Labels,
+    checked_weights,
+    labelled_accuracy,
+    read_labels,
+    read_some_labels,
+    relabelled,
+)
 from wgcn.labelling.notices import Observed, notices
 from wgcn.labelling.review import Doubt, Seen, doubts
 from wgcn.labelling.seeds import GivenSeeds, SeedWord, read_seeds, seed_report
 from wgcn.labelling.suggest import suggest
 from wgcn.linear.operator import row_slice
 from wgcn.linear.teacher import Teacher
-from wgcn.linear.training import Earlier, HeldOut
+from wgcn.linear.training import Earlier
 from wgcn.linear.tuning import Tuning
 from wgcn.progress import shown
 from wgcn.text.encode import checked_texts
@@ -222,8 +228,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             Whether to print the stages of the work with the seconds that each took.
         """
         given, before = list(checked_texts(texts)), self._training_set()
-        values = normalised(labels, before.labels.classes)
-        _check_lengths(len(given), len(values))
+        more = read_some_labels(labels, before.labels.classes)
+        _check_lengths(len(given), len(more.labelled))
         prepared, n_before = before.prepared, len(before.prepared.digests)
         found = find_texts(prepared.digests, given)
         if len(found.new) and before.fixed:
@@ -232,14 +238,9 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             )
         n_texts = n_before + len(found.new)
         new = np.arange(n_before, n_texts)
-        now = relabelled(
-            before.labels,
-            values,
-            np.append(found.given, found.new),
-            np.append(found.documents, new),
-            n_texts,
-            before.seeds.classes if before.seeds else (),
-        )
+        which, documents = np.append(found.given, found.new), np.append(found.documents, new)
+        seeded = before.seeds.classes if before.seeds else ()
+        now = relabelled(before.labels, more, which, documents, n_texts, seeded)
         kept = {**before.kept, **dict(zip(new.tolist(), (given[i] for i in found.new), strict=True))}
         self.check_parameters(now)
         started, classifier = time.perf_counter(), self._classifier()
@@ -263,18 +264,18 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         return self.training_set_
 
     def _earlier(self, before: TrainingSet, prepared: Prepared, labels: Labels) -> Earlier | None:
-        """Return what the last fit knows of the texts of now."""
-        trained, scored = self.classifier_.trained_, None
-        if len(trained.duals[0]) < len(before.labels.targets) or before.seeds is not None:  # some have the weight 0
+        """Return what the last fit knows of the texts of now; None if it left out some, of weight 0, or had seeds."""
+        trained, n = self.classifier_.trained_, len(before.prepared.digests)
+        if len(trained.duals[0]) < len(before.labels.targets) or before.seeds is not None:
             return None
-        n_before, classes = len(before.prepared.digests), places_in(self.classes_, labels.classes)
-        was_labelled = np.append(before.labels.labelled, np.zeros(n_before - len(before.labels.labelled), bool))
-        documents = places_in(document_order(was_labelled), document_order(labels.labelled))
-        new = np.flatnonzero(labels.labelled[n_before:]) + n_before
-        if len(new) and self.class_prior is None and (classes >= 0).all():
-            rows = earlier_terms(prepared.document_terms[new], prepared.weights, before.prepared.weights)
-            scored = HeldOut(np.cumsum(labels.labelled)[new] - 1, self.classifier_.scorer_.scores_of(rows))
-        return Earlier(trained, documents, classes, scored)
+        was_labelled = np.append(before.labels.labelled, np.zeros(n - len(before.labels.labelled), bool))
+        added = Added.to(was_labelled, labels.labelled, places_in(self.classes_, labels.classes))
+        new = np.flatnonzero(labels.labelled[n:]) + n
+        if len(new) and self.class_prior is None and (added.classes >= 0).all():
+            weights = [(each.vocabulary, each.weighting) for each in (prepared, before.prepared)]
+            scores = self.classifier_.scorer_.scores_of(earlier_terms(prepared.document_terms[new], *weights))
+            added = added._replace(scored=(np.cumsum(labels.labelled)[new] - 1, scores))
+        return trained, added
 
     def _finish(self, classifier: WGCNClassifier, training_set: TrainingSet, started: float) -> WGCNTextClassifier:
         settings = self.get_params(deep=False)
