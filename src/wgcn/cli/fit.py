@@ -32,6 +32,8 @@ def fit(
     unlabeled: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="More texts, without labels. Repeatable.")
     ] = None,
+    seed: options.Seed = None,
+    seeds_file: options.SeedsFile = None,
     label_column: options.LabelColumn = "label",
     label_separator: options.LabelSeparator = None,
     tokenizer: options.TokenizerName = "words",
@@ -58,10 +60,13 @@ def fit(
     """Train a classifier on labelled texts.
 
     A text with an empty label counts as unlabelled. Example: wgcn fit train.csv --text-column body --model my-model
+
+    Without labels: wgcn fit texts.csv --seed sport=game,team --seed politics=vote,party --model my-model
     """
     from wgcn.inference.card import model_rows
     from wgcn.inference.folder import check_target
     from wgcn.labelling.labelled import read_labelled
+    from wgcn.labelling.seeds import read_seed_options
 
     texts_as = {
         "tokenizer": tokenizer,
@@ -77,17 +82,21 @@ def fit(
         raise InputError("--tune is for the linear model: leave out --tune or --network.")
     if not network and (epochs is not None or checkpoint is not None):
         raise InputError("--epochs and --checkpoint are for the paper's network: give --network too.")
+    seeds = read_seed_options(seed, seeds_file) or None
+    if network and seeds:
+        raise InputError("--seed and --seeds are for the linear model: leave out --network.")
     check_target(model, "model")
     piped = str(train) == "-"  # then the format is that of standard input
     more = options.read_files(unlabeled or [], reading | {"format": None} if piped else reading)
-    rows = read_labelled(train, label_column=label_column, separator=label_separator, **reading)
+    rows = read_labelled(train, label_column=label_column, separator=label_separator, optional=bool(seeds), **reading)
     try:
         with interrupts_raised():
             if network:
                 training = {"max_epochs": epochs or 800, "checkpoint": checkpoint, "resume": checkpoint is not None}
                 fitted = _fit_network(texts_as, {**classes_as, **training}, rows, more)
             else:
-                fitted = _fit_linear({**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune}, rows, more)
+                settings = {**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune}
+                fitted = _fit_linear(settings, rows, more, seeds)
     except KeyboardInterrupt:
         say(f"Interrupted. Nothing was written to {model}.{_advice_to_resume(checkpoint) if network else ''}")
         raise
@@ -102,7 +111,9 @@ def _advice_to_resume(checkpoint: Path | None) -> str:
     return " To be able to go on after an interruption, give --checkpoint FILE."
 
 
-def _fit_linear(settings: dict[str, Any], rows: Rows, unlabeled: Iterator[str]) -> "TextModel":
+def _fit_linear(
+    settings: dict[str, Any], rows: Rows, unlabeled: Iterator[str], seeds: dict[str, list[str]] | None
+) -> "TextModel":
     from wgcn.estimators.text import WGCNTextClassifier
     from wgcn.linear.tuning import Tuning
 
@@ -112,7 +123,7 @@ def _fit_linear(settings: dict[str, Any], rows: Rows, unlabeled: Iterator[str]) 
     with stages() as bars:
         if estimator.tune:
             estimator.set_params(tune=Tuning(callbacks=[partial(_show_trial, bars)]))
-        return estimator.fit(texts, labels, unlabeled=unlabeled).model_
+        return estimator.fit(texts, labels, unlabeled=unlabeled, seeds=seeds).model_
 
 
 def _show_trial(bars: "Progress", trial: "Trial") -> None:

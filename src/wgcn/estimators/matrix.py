@@ -26,6 +26,7 @@ from wgcn.labelling.labels import (
     read_class_prior,
     read_labels,
 )
+from wgcn.labelling.seeds import SeedRows
 from wgcn.linear.model import LinearSettings
 from wgcn.linear.training import Earlier, LinearTask, LinearTraining, train_linear
 from wgcn.linear.tuning import Tuned, Tuning
@@ -71,6 +72,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         document_graph: csr_array | None,
         unlabeled: csr_array | None = None,
         word_vectors: npt.NDArray[Any] | None = None,
+        seeds: SeedRows | None = None,
     ) -> LinearTask:
         """Return what to train on, checked, with the word graph."""
         terms = self._rows(X, reset=True)
@@ -103,7 +105,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
             others = csr_array(vstack([others, more])) if others.shape[0] else more
         self.classes_, self.n_labelled_, self.tuned_ = labels.classes, int(labels.labelled.sum()), None
         graph = self.word_graph_.adjacency
-        return LinearTask(own, labels.targets, labels.multilabel, own_weight, others, graph, vectors, prior)
+        return LinearTask(own, labels.targets, labels.multilabel, own_weight, others, graph, vectors, prior, seeds)
 
     @property
     def word_embeddings_(self) -> npt.NDArray[Any]:
@@ -236,6 +238,7 @@ class WGCNClassifier(MatrixClassifier):
         document_graph: csr_array | None = None,
         unlabeled: csr_array | None = None,
         word_vectors: npt.NDArray[Any] | None = None,
+        seeds: SeedRows | None = None,
         verbose: bool = False,
     ) -> WGCNClassifier:
         """Fit the model.
@@ -259,11 +262,14 @@ class WGCNClassifier(MatrixClassifier):
         word_vectors : array of shape (n_features, n_values), optional
             Vectors of the words from elsewhere, zeros for a word without one, for the teacher. Of use where most
             documents are unlabelled.
+        seeds : SeedRows, optional
+            Words that stand for classes, from `wgcn.labelling.seeds.find_seeds`; `y` is then read with their classes.
         verbose : bool, default=False
             Whether to print the stages of the work with the seconds that each took.
         """
         with shown(verbose):
-            return self._train(self._task(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors))
+            task = self._task(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors, seeds)
+            return self._train(task)
 
     def _train(self, task: LinearTask, earlier: Earlier | None = None) -> WGCNClassifier:
         trained = train_linear(task, self._training(), earlier)

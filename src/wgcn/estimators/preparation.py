@@ -26,6 +26,7 @@ from wgcn.graph.association import WEIGHTS, Weight
 from wgcn.inference.embedding import EmbeddingModel
 from wgcn.inference.model import TextModel
 from wgcn.inference.terms import load_compiled
+from wgcn.labelling.seeds import GivenSeeds, SeedRows, find_seeds
 from wgcn.labelling.split import make_split
 from wgcn.progress import stage
 from wgcn.text.corpus import Corpus, check_ngram_range
@@ -185,6 +186,13 @@ class Prepared:
         matrix = np.zeros((len(self.vocabulary), *shapes.pop()), np.float32)
         matrix[list(found)] = list(found.values())
         return matrix
+
+    def seed_rows(self, given: GivenSeeds | None, classes: npt.NDArray[Any]) -> SeedRows | None:
+        """Return seeds as rows of terms; one that no text has is an InputError."""
+        if given is None:
+            return None
+        how = self.preparation.tokenizer, self.preparation.ngram_range
+        return find_seeds(given, classes.tolist(), self.vocabulary, self.weighting, self.document_terms, *how)
 
     def citation_graph(self, document_graph: csr_array) -> WordGraph:
         """Return the word graph of linked documents (eq. 4); unlinked documents come last."""

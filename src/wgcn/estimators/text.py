@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sized
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, fields, replace
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 from warnings import warn
 
 import numpy as np
@@ -20,13 +20,18 @@ from wgcn.estimators.preparation import Counted, Preparation, Prepared, TextEsti
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
+from wgcn.inference.scorer import Scorer
 from wgcn.labelling.additions import document_order, earlier_terms, find_texts, places_in
+from wgcn.labelling.curve import CurvePoint, judging, learning_curve
 from wgcn.labelling.explain import Explanation
 from wgcn.labelling.label_forms import normalised
 from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels, relabelled
 from wgcn.labelling.notices import Observed, notices
 from wgcn.labelling.review import Doubt, Seen, doubts
+from wgcn.labelling.seeds import GivenSeeds, SeedWord, read_seeds, seed_report
+from wgcn.labelling.suggest import suggest
 from wgcn.linear.operator import row_slice
+from wgcn.linear.teacher import Teacher
 from wgcn.linear.training import Earlier, HeldOut
 from wgcn.linear.tuning import Tuning
 from wgcn.progress import shown
@@ -48,6 +53,7 @@ class TrainingSet(NamedTuple):
     weight: npt.NDArray[np.float64]  # (texts of X,)
     kept: Mapping[int, str]  # some of the labelled texts, by their places in X
     fixed: str = ""  # what came with the texts, if others cannot come without
+    seeds: GivenSeeds | None = None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -100,6 +106,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         What `tune` chose, and why.
     history_ : list of dict
         Objective after each iteration of the final fit.
+    seed_words_ : dict
+        With `seeds`, the words of each class as `wgcn.labelling.seeds.SeedWord`: those given, then those near them.
     training_set_ : TrainingSet
         The texts of the last fit as numbers, and their labels. Not pickled.
 
@@ -127,9 +135,10 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     def fit(
         self,
         X: Texts,
-        y: Any,
+        y: Any = None,
         sample_weight: npt.ArrayLike | None = None,
         *,
+        seeds: Mapping[Any, Sequence[str]] | Sequence[Any] | None = None,
         unlabeled: Texts = (),
         background: Texts = (),
         document_graph: csr_array | None = None,
@@ -142,9 +151,13 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         ----------
         X : iterable of str
         y : sequence
-            One label per text, None (or -1, NaN, pd.NA) for an unlabelled one; or a list of labels per text.
+            One label per text, None (or -1, NaN, pd.NA) for an unlabelled one; or a list of labels per text. With
+            `seeds`, no text needs a label, and `y` may be None.
         sample_weight, verbose
             As in `WGCNClassifier.fit`.
+        seeds : dict or list, optional
+            Words that stand for classes instead of labels or beside them, such as ``{"sport": ["game", "team"]}``; a
+            list of class names makes these the seeds. A word that begins with "-" must not count for the class.
         unlabeled : iterable of str, optional
             More unlabelled texts.
         background : iterable of str, optional
@@ -156,7 +169,13 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             Vectors of words from elsewhere, such as GloVe's, for the teacher: they help where few texts are labelled.
             Prediction needs none.
         """
-        labels = read_labels(y)
+        given = None if seeds is None else read_seeds(seeds)
+        if given is not None and y is None:
+            X = list(checked_texts(X, "X"))
+            y = [None] * len(X)
+        labels = read_labels(y, () if given is None else given.classes)
+        if self.tune and not labels.labelled.any():
+            raise InputError("tune compares settings by labelled texts, and there are only seeds. Leave out tune.")
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
@@ -180,9 +199,10 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
                 word_graph=prepared.word_graph if document_graph is None else prepared.citation_graph(document_graph),
                 unlabeled=row_slice(prepared.document_terms, n_labels, prepared.document_terms.shape[0]),
                 word_vectors=None if vectors is None else prepared.word_vectors(vectors),
+                seeds=prepared.seed_rows(given, labels.classes),
             )
         fixed = "" if document_graph is None and vectors is None else "vectors" if vectors else "document_graph"
-        return self._finish(classifier, TrainingSet(prepared, labels, weight, own.kept, fixed), started)
+        return self._finish(classifier, TrainingSet(prepared, labels, weight, own.kept, fixed, given), started)
 
     def update(self, texts: Texts, labels: Any, *, verbose: bool = False) -> WGCNTextClassifier:
         """Add texts and labels to those of the last fit, and fit again from where it ended.
@@ -213,7 +233,12 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         n_texts = n_before + len(found.new)
         new = np.arange(n_before, n_texts)
         now = relabelled(
-            before.labels, values, np.append(found.given, found.new), np.append(found.documents, new), n_texts
+            before.labels,
+            values,
+            np.append(found.given, found.new),
+            np.append(found.documents, new),
+            n_texts,
+            before.seeds.classes if before.seeds else (),
         )
         kept = {**before.kept, **dict(zip(new.tolist(), (given[i] for i in found.new), strict=True))}
         self.check_parameters(now)
@@ -224,9 +249,10 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
                 started = time.perf_counter()
             weight = np.append(before.weight, np.ones(n_texts - len(before.weight)))
             graph = prepared.word_graph or self.word_graph_
-            task = classifier._task(prepared.document_terms, now, weight, graph, None)
+            rows = prepared.seed_rows(before.seeds, now.classes)
+            task = classifier._task(prepared.document_terms, now, weight, graph, None, seeds=rows)
             classifier._train(task, self._earlier(before, prepared, now))
-        return self._finish(classifier, TrainingSet(prepared, now, weight, kept, before.fixed), started)
+        return self._finish(classifier, TrainingSet(prepared, now, weight, kept, before.fixed, before.seeds), started)
 
     def _training_set(self) -> TrainingSet:
         self._fitted  # noqa: B018
@@ -239,7 +265,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     def _earlier(self, before: TrainingSet, prepared: Prepared, labels: Labels) -> Earlier | None:
         """Return what the last fit knows of the texts of now."""
         trained, scored = self.classifier_.trained_, None
-        if len(trained.duals[0]) < len(before.labels.targets):  # some have the weight 0
+        if len(trained.duals[0]) < len(before.labels.targets) or before.seeds is not None:  # some have the weight 0
             return None
         n_before, classes = len(before.prepared.digests), places_in(self.classes_, labels.classes)
         was_labelled = np.append(before.labels.labelled, np.zeros(n_before - len(before.labels.labelled), bool))
@@ -257,6 +283,9 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             settings.update(classifier.tuned_.settings)
         model = training_set.prepared.text_model(classifier, settings, time.perf_counter() - started)
         self.training_set_ = training_set
+        if (teacher := classifier.trained_.teacher) and teacher.seeded:
+            self.seed_words_ = dict(zip(classifier.classes_.tolist(), teacher.seeded.words, strict=True))
+            model = replace(model, report=model.report | seed_report(training_set.seeds, self.seed_words_))
         held_out, labels, kept = classifier.trained_.held_out, training_set.labels, training_set.kept
         if held_out is not None:
             rows = np.flatnonzero(labels.labelled)[held_out.rows]
@@ -282,6 +311,15 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     def _classifier(self) -> WGCNClassifier:
         names = [field.name for field in fields(WGCNClassifier) if hasattr(self, field.name)]
         return WGCNClassifier(**{name: getattr(self, name) for name in names})
+
+    def expand_seeds(self, X: Texts, seeds: Mapping[Any, Sequence[str]] | Sequence[Any]) -> dict[Any, list[SeedWord]]:
+        """Return what `fit` makes of seeds, without fitting: per class the given words, then those they draw in."""
+        given, prepared = read_seeds(seeds), Preparation.of(self).prepare(checked_texts(X, "X"))
+        classes = read_labels([], given.classes).classes
+        rows, graph = prepared.seed_rows(given, classes), prepared.word_graph
+        assert graph is not None
+        found = Teacher(prepared.document_terms, graph.adjacency, None, self.n_jobs, rows).seeded
+        return dict(zip(classes.tolist(), found.words if found else [], strict=True))
 
     def predict(
         self,
@@ -379,6 +417,40 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         held_out = trained.held_out if len(trained.duals[0]) >= len(rows) else None
         seen = Seen(terms, labels.targets, np.asarray(terms @ scorer.word_embeddings + scorer.bias), held_out)
         return doubts(seen, labels.classes, rows, labels.multilabel, n)
+
+    def suggest(self, n: int = 10, texts: Texts | None = None) -> npt.NDArray[np.int64]:
+        """Return the indices of `n` unlabelled texts to label next, the most useful first: `wgcn.labelling.suggest`.
+
+        After a fit they count through its texts, X first and then `unlabeled`. Before one, give the `texts`.
+        """
+        if texts is None:
+            seen, scorer, graph = self._training_set(), self._fitted.scorer, self.word_graph_
+            prepared, labelled, teacher = seen.prepared, seen.labels.labelled, self.classifier_.trained_.teacher
+        elif hasattr(self, "model_"):
+            raise InputError("After a fit, suggest chooses from the texts of the fit: give it more as unlabeled.")
+        else:
+            prepared, labelled = Preparation.of(self).prepare(checked_texts(texts, "texts")), np.empty(0, bool)
+            scorer, graph, teacher = None, cast(WordGraph, prepared.word_graph), None
+        terms, edges = prepared.document_terms, graph.adjacency if graph.adjacency.nnz else None
+        place = (teacher or Teacher(terms, edges, n_jobs=self.n_jobs)).place
+        likely = None if scorer is None else lambda rows: scorer.probabilities(scorer.scores_of(rows))
+        return suggest(terms, place, labelled, n, likely, scorer is not None and scorer.multilabel)
+
+    def learning_curve(self, X: Texts, y: Any, sizes: Sequence[int] | None = None) -> list[CurvePoint]:
+        """Return the accuracy for growing numbers of labels, by cross-validation: see `wgcn.labelling.curve`.
+
+        `X` and `y` are as for `fit`. By default, each of at most six numbers is twice the one before. The held-out
+        texts shape vocabulary and word graph alone. This estimator stays as it is.
+        """
+        labels, texts = read_labels(y), list(checked_texts(X, "X"))
+        self.check_parameters(labels)
+        _check_lengths(len(texts), len(labels.labelled))
+        prepared = Preparation.of(self).prepare(texts)
+
+        def fit(terms: csr_array, own: Labels) -> Scorer:
+            return self._classifier().fit(terms, own, word_graph=prepared.word_graph).scorer_
+
+        return learning_curve(labels, judging(prepared.document_terms, labels, fit), sizes)
 
     def score(self, X: Texts, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the accuracy on the labelled texts: see `WGCNClassifier.score`."""

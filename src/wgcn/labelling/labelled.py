@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Unpack
 
-from wgcn.text.read import Reading, read_rows
+from wgcn.errors import InputError
+from wgcn.text.read import Reading, read_rows, read_texts
 
 __all__ = ["label_text", "read_labelled", "texts_and_labels"]
 
@@ -38,15 +39,24 @@ def read_labelled(
     text_column: str | int | None = None,
     label_column: str | int = "label",
     separator: str | None = None,
+    optional: bool = False,
     **reading: Unpack[Reading],
 ) -> Iterator[tuple[str, str | list[str] | None]]:
     """Read texts with their labels: a str, a list of str, or None for an empty label.
 
     A label is a list where the file has a list (JSON or parquet), or if there is a `separator`, at which it is split.
-    The file is opened when the first row is asked for.
+    The file is opened when the first row is asked for. If labels are `optional`, a file without a column "label" has
+    unlabelled texts.
     """
     columns = [label_column, "text" if text_column is None else text_column]
-    for label, text in read_rows(path, columns, lists=[label_column], **reading):
+    rows: Iterator[Any]
+    try:
+        rows = read_rows(path, columns, lists=[label_column], **reading)
+    except InputError:
+        if not optional or label_column != "label":
+            raise
+        rows = ((None, text) for text in read_texts(path, text_column=text_column, **reading))
+    for label, text in rows:
         given: Any = label
         if isinstance(label, list):
             given = [label_text(part) for part in label if part.strip()]

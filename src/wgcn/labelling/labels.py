@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -41,7 +41,7 @@ class Labels(NamedTuple):
     multilabel: bool  # whether a document may have several classes
 
 
-def read_labels(y: Any) -> Labels:
+def read_labels(y: Any, more_classes: Sequence[Any] = ()) -> Labels:
     """Read labels in any of scikit-learn's forms, from lists, tuples, numpy arrays or pandas objects.
 
     `y` has one label per document. Or several: it is a 0/1 matrix of shape (documents, classes), where a row of -1 or
@@ -53,6 +53,8 @@ def read_labels(y: Any) -> Labels:
     too. Where, apart from missing values, -1 and 1 are the only labels, both are classes. The strings "-1" and "nan"
     are classes. Strings and numbers cannot be mixed. Floats stay floats, as in scikit-learn, but whole numbers become
     integers beside an unlabelled document: pandas turns integers beside a missing value into floats.
+
+    `more_classes` are classes that need no label, because seed words stand for them. No document needs one then.
     """
     if isinstance(y, Labels):
         return y
@@ -73,21 +75,26 @@ def read_labels(y: Any) -> Labels:
         if len(known):
             with few_labels():
                 check_classification_targets(known)
-        classes, codes = np.unique(known, return_inverse=True)
-        targets = np.eye(len(classes), dtype=np.float32)[codes]
-    if not labelled.any():
+        classes = np.unique(of_one_kind([*known.tolist(), *more_classes]))
+        targets = np.eye(len(classes), dtype=np.float32)[np.searchsorted(classes, known)]
+    if multilabel and more_classes:
+        raise InputError("Seeds are for texts of one class each, but y has several labels for a text.")
+    if not labelled.any() and not more_classes:
         raise InputError("No document has a label: at least two classes are needed.")
     if len(classes) < 2:
         found = f"only one class, {classes.tolist()[0]!r}," if len(classes) else "no class"
-        raise InputError(f"There is {found} among the labels: at least two classes are needed.")
+        among = "the labels and seeds" if more_classes else "the labels"
+        raise InputError(f"There is {found} among {among}: at least two classes are needed.")
     return Labels(classes, labelled, targets, multilabel)
 
 
-def relabelled(labels: Labels, values: Any, given: Rows, documents: Rows, n_documents: int) -> Labels:
+def relabelled(
+    labels: Labels, values: Any, given: Rows, documents: Rows, n_documents: int, more_classes: Sequence[Any] = ()
+) -> Labels:
     """Return the labels of `n_documents`, the first of which have `labels`, after documents[i] got values[given[i]].
 
     `values` are what `normalised` returns. A missing one changes nothing, and of several for a document, the last
-    counts. Classes that no document has any more are gone.
+    counts. Classes that no document has any more are gone, but for `more_classes`.
     """
     before = np.flatnonzero(labels.labelled)
     if isinstance(values, np.ndarray):
@@ -104,7 +111,7 @@ def relabelled(labels: Labels, values: Any, given: Rows, documents: Rows, n_docu
         value = frozenset(values[i]) if isinstance(values[i], list) else values[i]
         if value is not None and value != {None}:
             known[document] = value
-    return read_labels([known.get(i) for i in range(n_documents)])
+    return read_labels([known.get(i) for i in range(n_documents)], more_classes)
 
 
 def labelled_accuracy(
@@ -202,6 +209,8 @@ def class_weighted(
     """Return the weights of labelled documents times those of their classes, or raise an InputError."""
     if class_weight is not None and labels.multilabel:
         raise InputError("class_weight is for documents of one class each; use sample_weight instead.")
+    if not len(labels.targets):  # seeds alone
+        return weight
     own = labels.classes[labels.targets.argmax(axis=1)]
     try:
         weight = weight * compute_sample_weight(class_weight, own)

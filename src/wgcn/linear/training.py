@@ -25,6 +25,7 @@ from wgcn.checks import check_least, check_share
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.terms import Floats
 from wgcn.labelling.additions import places_in, warm_start
+from wgcn.labelling.seeds import SeedRows
 from wgcn.labelling.splits import Rows, cross_validation_parts, held_out_mask
 from wgcn.linear.model import LinearFit, LinearSettings, fit_linear, graph_scale
 from wgcn.linear.operator import row_slice
@@ -78,6 +79,7 @@ class LinearTask:
     word_vectors: Floats | None = None  # (words, values), for the teacher
     # Shares of the classes among the unlabelled documents and those to be predicted, if not those among the labels.
     class_prior: npt.NDArray[np.float64] | None = None  # (classes,)
+    seeds: SeedRows | None = None  # words that stand for classes; there may be no labelled document then
 
     @property
     def codes(self) -> Rows:
@@ -199,7 +201,6 @@ class _Trainer:
         if earlier is not None:
             self.settings = replace(self.settings, tol=max(self.settings.tol, _WARM))
         self.binary = task.targets.shape[1] == 2 and not task.multilabel  # then one column is fitted
-        self.scale = graph_scale(task.terms, task.adjacency, task.weight, training.n_jobs)
         n_labelled, n_unlabelled = len(task.targets), 0 if task.multilabel else task.unlabelled.shape[0]
         self.unlabelled_share = n_unlabelled / max(n_unlabelled + n_labelled, 1)
         self.everything, n = task.terms, n_labelled + n_unlabelled
@@ -207,13 +208,17 @@ class _Trainer:
             self.everything = csr_array(vstack([task.terms, task.unlabelled]))
             own, others = row_slice(self.everything, 0, n_labelled), row_slice(self.everything, n_labelled, n)
             self.task = task = replace(task, terms=own, unlabelled=others)
+        sample = (task.terms, task.weight) if n_labelled else (task.unlabelled, np.ones(n_unlabelled))
+        self.scale = graph_scale(sample[0], task.adjacency, sample[1], training.n_jobs)
         self.unlabelled = task.unlabelled[:n_unlabelled] if task.multilabel else task.unlabelled
         self.teacher: Teacher | None = None
-        if n_unlabelled and task.adjacency.nnz and (training.teacher > 0 or training.tuning is not None):
+        helps = n_unlabelled and task.adjacency.nnz and (training.teacher > 0 or training.tuning is not None)
+        if helps or task.seeds is not None:
             self.teacher = None if earlier is None else earlier.teacher(n)
             if self.teacher is None:
                 with stage("Finding similar documents", f"{n:,} documents"):
-                    self.teacher = Teacher(self.everything, task.adjacency, task.word_vectors, training.n_jobs)
+                    graph, vectors = task.adjacency, task.word_vectors
+                    self.teacher = Teacher(self.everything, graph, vectors, training.n_jobs, task.seeds)
         self._taught: dict[bytes, Taught] = {}  # by rows: in tuning, the same ones come again and again
 
     def tune(self, tuning: Tuning) -> Tuned:
@@ -250,20 +255,28 @@ class _Trainer:
         known, weight = self.task.targets[rows], self.task.weight[rows]
         whole = len(rows) == len(self.rows)
         terms = self.task.terms if whole else self.task.terms[rows]
-        fits = [self._fit(terms, known, weight, self._teach(rows), next(starts, None))]
-        scorer = self._scorer(fits[0], known, weight)
+        taught = self._teach(rows)
+        if self.task.seeds is not None and taught is not None and not known.any(axis=0).all():
+            # Without a label of each class there is only what the seeds have taught. It stands for a fit of dual 0.
+            dual, own_rows = np.zeros((len(rows), len(taught.bias)), np.float32), np.zeros_like(taught.word_scores)
+            fits = [LinearFit(dual, taught.word_scores, taught.bias, [{"loss": 0.0}], own_rows, 0.0)]
+            scorer = self._scorer(fits[0], np.ones((1, known.shape[1])), np.ones(1))
+        else:
+            fits = [self._fit(terms, known, weight, taught, next(starts, None))]
+            scorer = self._scorer(fits[0], known, weight)
         if self.training.self_training == 0 or not self.unlabelled.shape[0]:
             return scorer, fits
         labelling = scorer if prior is None else scorer.with_prior(prior)
         codes = labelling.scores_of(self.unlabelled).argmax(axis=1)
         targets = np.vstack([known, np.eye(known.shape[1], dtype=known.dtype)[codes]])
         # An unlabelled document weighs as much as the labelled ones of its class do on average, times self_training.
-        class_weight = (weight @ known) / np.maximum(known.sum(axis=0), 1)
+        counts = known.sum(axis=0)
+        class_weight = np.where(counts > 0, (weight @ known) / np.maximum(counts, 1), 1.0)  # 1 where only seeds are
         weights = np.concatenate([weight, self.training.self_training * class_weight[codes]])
         terms = self.everything if whole else csr_array(vstack([terms, self.unlabelled]))
         fits.append(self._fit(terms, targets, weights, None, next(starts, None)))
         # Scores can be shifted to a prior only from the shares that the fit has seen.
-        shares = (known, weight) if prior is None else (targets, weights)
+        shares = (known, weight) if prior is None and self.task.seeds is None else (targets, weights)
         return self._scorer(fits[1], *shares), fits
 
     def calibrate_by_holding_out(self) -> tuple[Calibration, list[Floats]]:
