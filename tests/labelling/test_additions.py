@@ -71,4 +71,4 @@ def test_terms_are_weighted_as_by_the_earlier_model() -> None:
     counts, words, offsets = np.array([2, 1, 3, 5]), np.array([0, 1, 2, 0]), np.array([0, 3, 4])
     terms = csr_array((now[1].weigh(counts, words, offsets), words, offsets), (2, 3))
     expected = before[1].weigh(np.array([1, 3]), np.array([0, 1]), np.array([0, 2]))
-    assert np.allclose(earlier_terms(terms, now, before).toarray(), [expected, [0, 0]])
+    assert np.allclose(earlier_terms(terms, now, before).toarray(), np.vstack([expected, np.zeros(2)]))
