@@ -20,6 +20,7 @@ from wgcn.estimators.preparation import Counted, Preparation, Prepared, TextEsti
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
+from wgcn.labelling.novelty import novelty_weights
 from wgcn.linear.operator import row_slice
 from wgcn.linear.tuning import Tuning
 from wgcn.progress import shown
@@ -175,12 +176,19 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             settings.update(classifier.tuned_.settings)
         model = prepared.text_model(classifier, settings, time.perf_counter() - started)
         self.training_set_ = TrainingSet(prepared, labels)
-        held_out = classifier.trained_.held_out
-        if held_out is not None:
-            rows = np.flatnonzero(labels.labelled)[held_out.rows]
-            texts = {place: own.kept[row] for place, row in enumerate(rows.tolist()) if row in own.kept}
-            model = model.calibrated(texts, held_out.scores, labels.targets[held_out.rows])
-        return self._keep(classifier, classifier.word_graph_, model)
+        return self._keep(classifier, classifier.word_graph_, self._calibrated(model, classifier, own.kept))
+
+    def _calibrated(self, model: TextModel, classifier: WGCNClassifier, texts: Mapping[int, str]) -> TextModel:
+        """Return the model with what it knows from held-out texts, if any; `texts` are some of X by their rows."""
+        (prepared, labels), held_out = self.training_set_, classifier.trained_.held_out
+        if held_out is None:
+            return model
+        labelled, weights = np.flatnonzero(labels.labelled), np.empty(0)
+        if not labels.multilabel:
+            weights = novelty_weights(prepared.document_terms[labelled], labels.targets.argmax(axis=1), held_out.rows)
+        rows = enumerate(labelled[held_out.rows].tolist())
+        kept = {place: texts[row] for place, row in rows if row in texts}
+        return model.calibrated(held_out.scores, labels.targets[held_out.rows], weights, kept)
 
     def _keep(self, classifier: WGCNClassifier, word_graph: WordGraph, model: TextModel) -> WGCNTextClassifier:
         self.classifier_, self.word_graph_, self.model_ = classifier, word_graph, model

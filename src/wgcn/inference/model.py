@@ -100,14 +100,14 @@ class TextModel(TextTerms):
         given = self.vocabulary, self.weighting.idf, self.ngram_range
         return familiarity(*given, *terms[1:3], *terms[5:], leave_one_out=leave_one_out)
 
-    def calibrated(self, texts: Mapping[int, str], scores: Floats, targets: Floats) -> TextModel:
-        """Return the model that knows how it does on held-out training texts.
+    def calibrated(self, scores: Floats, targets: Floats, weights: Floats, texts: Mapping[int, str]) -> TextModel:
+        """Return the model that knows how it does on held-out training texts: see `Trust.calibrate`.
 
-        `scores` and `targets` are of shape (held-out texts, classes), and `texts` are some of these by their places.
+        `scores` are of shape (held-out texts, classes), and `texts` are some of these texts by their places.
         """
         familiar = self.familiarity(self.terms(texts.values()), leave_one_out=True)
         likely, places = self.scorer.probabilities(scores), np.array(list(texts), np.int64)
-        return replace(self, trust=Trust.calibrate(likely, targets, self.scorer.multilabel, places, familiar))
+        return replace(self, trust=Trust.calibrate(likely, targets, weights, places, familiar))
 
     def _judged(self, texts: Iterable[str], n_jobs: int | None) -> tuple[Floats, Floats]:
         """Return probabilities, of shape (documents, classes), and familiarity, of shape (documents, 4)."""

@@ -4,9 +4,9 @@ All of it is judged by training texts that were held out of a first fit. Needs n
 
 Sets of labels are split conformal prediction (Vovk et al. 2005; Sadinle et al. 2019): the nonconformity of a label is 1
 minus its probability, and a set has the labels whose nonconformity is at most the quantile ceil((n + 1) coverage) / n
-of the right labels of the n held-out texts. If new texts are like those in training, the right label is in the set for
-the given share of them. A set is empty where no label is credible, which has to happen where the share of right labels
-is above the coverage.
+of the right labels of the n held-out texts, weighted as `wgcn.labelling.novelty` says. If new texts are like those in
+training, the right label is in the set for the given share of them. A set is empty where no label is credible, which
+has to happen where the share of right labels is above the coverage.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ Floats = npt.NDArray[np.float64]
 OUT_OF_SCOPE = 0.99  # a text that is stranger than this share of held-out texts counts as out of scope
 _MIN_TEXTS = 20  # held-out texts, to judge strangeness by
 _MAX_TEXTS = 5000  # values that are kept; of more, evenly spaced ones of the sorted
-_PARTS = ("nonconformity", "strangeness", "scales")
+_PARTS = ("nonconformity", "weights", "strangeness", "scales")
 
 
 class Trust(NamedTuple):
     """What held-out training texts tell about answers. An array is empty where there were too few of them."""
 
     nonconformity: Floats  # (held-out texts,), of the right labels, sorted
+    weights: Floats  # (held-out texts,); their sum is the number of different texts
     scope: Scope
 
     @classmethod
@@ -41,23 +42,26 @@ class Trust(NamedTuple):
         cls,
         probabilities: Floats,
         targets: npt.NDArray[Any],
-        multilabel: bool,
+        weights: Floats,
         texts: npt.NDArray[np.int64],
         familiar: Floats,
     ) -> Trust:
         """Learn from held-out texts.
 
         probabilities, targets : (held-out texts, classes); targets are 1 for the right label, else 0
+        weights : (held-out texts,), not negative; (0,) if a text may have several labels
         texts : (n,), which of these the rows of `familiar` are
         familiar : (n, 4), the result of `familiarity`, left one out
         """
-        right = np.empty(0) if multilabel else (probabilities * (targets > 0)).sum(axis=1)
+        used = np.flatnonzero(weights)
+        nonconformity = 1 - (probabilities * (targets > 0)).sum(axis=1)[used]
+        order = _thinned(np.argsort(nonconformity, kind="stable"))
         scope = Scope(np.empty((0, 3)), np.empty(0))
         if len(texts) >= _MIN_TEXTS:
             n_words, *signs = familiar.T
             scope = Scope.calibrate(n_words, np.column_stack([*signs, doubt(probabilities[texts])]))
             scope = scope._replace(strangeness=_thinned(scope.strangeness))
-        return cls(_thinned(np.sort(1 - right)), scope)
+        return cls(nonconformity[order], weights[used[order]] * (len(used) / max(len(order), 1)), scope)
 
     def out_of_scope(self, probabilities: Floats, familiar: Floats) -> Floats:
         """Return for each text the share of held-out texts that look less strange; 1 for one without a known word.
@@ -89,16 +93,17 @@ class Trust(NamedTuple):
         """Return which labels are in the set of each text, of shape (texts, classes)."""
         if not 0 < coverage < 1:
             raise InputError(f"coverage must be above 0 and below 1, got {coverage}.")
-        n = len(self.nonconformity)
-        place = int(np.ceil((n + 1) * coverage - 1e-9))
-        if place > n:
+        below = np.cumsum(self.weights)
+        n = float(below[-1]) if len(below) else 0.0
+        place = int(np.searchsorted(below, coverage * (n + 1) - 1e-9))  # a new text counts 1
+        if place == len(below):
             needed = int(np.ceil(coverage / (1 - coverage) - 1e-9))
             raise InputError(
                 f"Sets with a coverage of {coverage:g} need at least {needed:,} held-out texts, but training held out "
-                f"{n:,}. It holds out a tenth of 500 labelled texts and more, and cross-validates with fewer if there "
+                f"{n:,.0f}. It holds out a tenth of 500 labelled texts and more, and cross-validates with fewer if there "
                 "are unlabelled ones. Label more texts and fit again, or choose a smaller coverage."
             )
-        return 1 - probabilities <= self.nonconformity[place - 1]
+        return 1 - probabilities <= self.nonconformity[place]
 
     def label_sets(self, probabilities: Floats, coverage: float, classes: npt.NDArray[Any]) -> list[list[Any]]:
         """Return the labels in the set of each text, the likeliest first."""
@@ -108,7 +113,7 @@ class Trust(NamedTuple):
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays by the names under which a model folder keeps them."""
-        parts = self.nonconformity, self.scope.strangeness, self.scope.scales
+        parts = self.nonconformity, self.weights, self.scope.strangeness, self.scope.scales
         return {f"trust.{name}": part for name, part in zip(_PARTS, parts, strict=True)}
 
     @classmethod
@@ -121,14 +126,15 @@ class Trust(NamedTuple):
         sound = (
             len(found) == len(_PARTS)
             and all(part.dtype == np.float64 and np.isfinite(part).all() for part in found)
-            and [len(shape) for shape in shapes] == [1, 1, 2]
-            and all((np.diff(part) >= 0).all() and len(part) <= _MAX_TEXTS for part in found[:2])
-            and shapes[2] == ((N_SIGNS, 3) if shapes[1][0] else (0, 3))
-            and bool((found[2][:, 1:] >= 0).all())
+            and [len(shape) for shape in shapes] == [1, 1, 1, 2]
+            and shapes[0] == shapes[1]
+            and all((np.diff(part) >= 0).all() and len(part) <= _MAX_TEXTS for part in (found[0], found[2]))
+            and shapes[3] == ((N_SIGNS, 3) if shapes[2][0] else (0, 3))
+            and all((part >= 0).all() for part in (found[1], found[3][:, 1:]))
         )
         if not sound:
             raise StoreError(f"{path}: the values of held-out texts ('trust.*') do not fit. Save or fetch it again.")
-        return cls(found[0], Scope(found[2], found[1]))
+        return cls(found[0], found[1], Scope(found[3], found[2]))
 
 
 def checked_trust(trust: Trust | None, multilabel: bool = False) -> Trust:
@@ -147,7 +153,7 @@ def checked_trust(trust: Trust | None, multilabel: bool = False) -> Trust:
     return trust
 
 
-def _thinned(values: Floats) -> Floats:
+def _thinned(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return at most `_MAX_TEXTS` of sorted values, evenly spaced."""
     if len(values) <= _MAX_TEXTS:
         return values
