@@ -100,8 +100,8 @@ class Trust(NamedTuple):
             needed = int(np.ceil(coverage / (1 - coverage) - 1e-9))
             raise InputError(
                 f"Sets with a coverage of {coverage:g} need at least {needed:,} held-out texts, but training held out "
-                f"{n:,.0f}. It holds out a tenth of 500 labelled texts and more, and cross-validates with fewer if there "
-                "are unlabelled ones. Label more texts and fit again, or choose a smaller coverage."
+                f"{n:,.0f}: a tenth of the labelled texts if these are at least 100, or all in turn if they are fewer "
+                "than 500 and there are unlabelled texts. Label more texts and fit again, or choose a smaller coverage."
             )
         return 1 - probabilities <= self.nonconformity[place]
 
