@@ -66,7 +66,8 @@ def familiarity(
     document = np.repeat(np.arange(n_documents), np.diff(offsets))
 
     def summed(values: npt.NDArray[Any]) -> Floats:
-        return np.bincount(document, np.where(known, values * counts, 0), n_documents)
+        sums: Floats = np.bincount(document, np.where(known, values * counts, 0.0), n_documents).astype(np.float64)
+        return sums
 
     shortest, longest = ngram_range
     n_words = np.maximum((lengths + sum(range(shortest - 1, longest))) / (longest - shortest + 1), 1.0)

@@ -83,7 +83,7 @@ class Trust(NamedTuple):
         """Return the likeliest label of each text; None where it is less likely than `abstain`, or out of scope."""
         if not 0 < abstain < 1:
             raise InputError(f"abstain must be a probability above 0 and below 1, got {abstain}.")
-        labels = classes[probabilities.argmax(axis=1)].astype(object)
+        labels: npt.NDArray[Any] = classes[probabilities.argmax(axis=1)].astype(object)
         labels[(probabilities.max(axis=1) < abstain) | (self.out_of_scope(probabilities, familiar) > OUT_OF_SCOPE)] = (
             None
         )
@@ -103,7 +103,7 @@ class Trust(NamedTuple):
                 f"{n:,.0f}: a tenth of the labelled texts if these are at least 100, or all in turn if they are fewer "
                 "than 500 and there are unlabelled texts. Label more texts and fit again, or choose a smaller coverage."
             )
-        return 1 - probabilities <= self.nonconformity[place]
+        return np.asarray(1 - probabilities <= self.nonconformity[place])
 
     def label_sets(self, probabilities: Floats, coverage: float, classes: npt.NDArray[Any]) -> list[list[Any]]:
         """Return the labels in the set of each text, the likeliest first."""
