@@ -10,8 +10,8 @@ from wgcn.labelling.novelty import novelty_weights
 
 def threads(n_threads: int, size: int, rng: np.random.Generator) -> csr_array:
     """Texts in threads, which lie together: those of the first half of the threads are alike, others are not."""
-    own = random_array((n_threads * size, 400), density=0.05, rng=rng, format="csr").toarray()
-    shared = np.repeat(random_array((n_threads, 400), density=0.05, rng=rng).toarray(), size, axis=0)
+    own = random_array((n_threads * size, 4000), density=0.01, rng=rng, format="csr").toarray()
+    shared = np.repeat(random_array((n_threads, 4000), density=0.01, rng=rng).toarray(), size, axis=0)
     shared[len(shared) // 2 :] = 0
     rows = own + 3 * shared
     return csr_array(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
@@ -65,3 +65,8 @@ def test_of_very_many_held_out_texts_some_are_compared(monkeypatch: pytest.Monke
 def test_in_cross_validation_a_text_counts_once_however_often_it_comes() -> None:
     weights = novelty_weights(csr_array(np.eye(3)), np.zeros(3, np.int64), np.array([0, 1, 2, 0, 1]))
     assert weights.tolist() == [0.5, 0.5, 1, 0.5, 0.5]
+
+
+def test_words_that_many_texts_have_do_not_make_siblings() -> None:
+    rows = np.column_stack([np.full((200, 1), 0.6), np.eye(200) * 0.8])
+    assert novelty._without_common(csr_array(rows)).toarray().tolist() == (np.eye(200, 201, 1) * 0.8).tolist()

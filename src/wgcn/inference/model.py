@@ -107,7 +107,9 @@ class TextModel(TextTerms):
         """
         familiar = self.familiarity(self.terms(texts.values()), leave_one_out=True)
         likely, places = self.scorer.probabilities(scores), np.array(list(texts), np.int64)
-        return replace(self, trust=Trust.calibrate(likely, targets, weights, places, familiar))
+        trust, model = Trust.calibrate(likely, targets, weights, places, familiar), replace(self)
+        vars(model).update(vars(self), trust=trust)  # with the tables that are built already
+        return model
 
     def _judged(self, texts: Iterable[str], n_jobs: int | None) -> tuple[Floats, Floats]:
         """Return probabilities, of shape (documents, classes), and familiarity, of shape (documents, 4)."""

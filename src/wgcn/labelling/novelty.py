@@ -4,7 +4,7 @@ Mail of one thread, news of one day or lines of one document are alike, and most
 that is held out at random then has siblings in training, which new texts lack: it is predicted too well. So held-out
 texts get weights (weighted conformal prediction, Tibshirani et al. 2019) that depend on
 
-    s = cosine to the most similar training text
+    s = cosine to the most similar training text, of words that few texts have
 
 and bring the distribution of s to that of the similarity to training texts which lie far away in the input. As fewer
 texts are far away than there are, the distribution is compared with that of texts that are far away in a random order.
@@ -25,6 +25,7 @@ Rows = npt.NDArray[np.int64]
 
 _FAR = 0.1  # texts of a class that lie between two texts which are far from each other, as a share of the class
 _BINS = 8  # of similarity
+_COMMON, _MIN_COMMON = 0.05, 50  # words in more texts than this share, and this number, are left out
 _MAX_TEXTS = 2000  # held-out texts that are compared; others get the weight 0
 _BLOCK_VALUES = 1 << 23  # similarities that are held at a time
 
@@ -44,6 +45,7 @@ def novelty_weights(terms: Any, codes: Rows, held_out: Rows) -> Floats:
     chosen = np.sort(random.permutation(len(held_out))[:_MAX_TEXTS])
     places = _places(codes)
     orders = [(order[held_out[chosen]], order[rest]) for order in (places, random.permutation(places))]
+    terms = _without_common(terms)
     highest, far, shuffled = _similarities(terms[held_out[chosen]], terms[rest], orders)
     edges = np.unique(np.quantile(shuffled, np.arange(1, _BINS) / _BINS))
     expected, found = (np.bincount(np.searchsorted(edges, each), minlength=len(edges) + 1) for each in (far, shuffled))
@@ -52,6 +54,15 @@ def novelty_weights(terms: Any, codes: Rows, held_out: Rows) -> Floats:
     if total > 0:
         weights *= len(chosen) / total
     return weights
+
+
+def _without_common(terms: Any) -> Any:
+    """Return the texts without words that many have: they say little about siblings, but take most of the time."""
+    kept = terms.copy()
+    n_texts = np.bincount(terms.indices, minlength=terms.shape[1])
+    kept.data[n_texts[terms.indices] > max(_COMMON * terms.shape[0], _MIN_COMMON)] = 0
+    kept.eliminate_zeros()
+    return kept
 
 
 def _places(codes: Rows) -> Floats:
