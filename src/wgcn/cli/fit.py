@@ -23,17 +23,17 @@ _model = partial(typer.Option, rich_help_panel="Model")
 _network = partial(typer.Option, rich_help_panel="The paper's network")
 
 
+@options.reads_files
 def fit(
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Labelled texts: .csv, .tsv, .jsonl or .parquet.")],
+    reading: dict[str, Any],
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="File with labelled texts; - is standard input.")],
     model: Annotated[Path, typer.Option("--model", "-m", metavar="DIR", help="Folder to write the model to.")],
     *,
     unlabeled: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="More texts, without labels. Repeatable.")
     ] = None,
-    text_column: options.TextColumn = None,
     label_column: options.LabelColumn = "label",
     label_separator: options.LabelSeparator = None,
-    header: options.Header = True,
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
     ngrams: Annotated[
@@ -61,6 +61,7 @@ def fit(
     """
     from wgcn.inference.card import model_rows
     from wgcn.inference.folder import check_target
+    from wgcn.labelling.labelled import read_labelled
 
     texts_as = {
         "tokenizer": tokenizer,
@@ -77,8 +78,9 @@ def fit(
     if not network and (epochs is not None or checkpoint is not None):
         raise InputError("--epochs and --checkpoint are for the paper's network: give --network too.")
     check_target(model, "model")
-    more = options.read_files(unlabeled or [], text_column, header)
-    rows = read_labelled(train, text_column, label_column, header, label_separator)
+    piped = str(train) == "-"  # then the format is that of standard input
+    more = options.read_files(unlabeled or [], reading | {"format": None} if piped else reading)
+    rows = read_labelled(train, label_column=label_column, separator=label_separator, **reading)
     try:
         with interrupts_raised():
             if network:
@@ -137,18 +139,8 @@ def _fit_network(texts_as: dict[str, Any], settings: dict[str, Any], rows: Rows,
 
 
 def _read_all(rows: Rows) -> tuple[list[str], list[Any]]:
-    pairs = list(rows)
-    texts, labels = [text for text, _ in pairs], [label for _, label in pairs]
+    from wgcn.labelling.labelled import texts_and_labels
+
+    texts, labels = texts_and_labels(rows)
     say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them labelled.")
     return texts, labels
-
-
-def read_labelled(path: Path, text_column: str | None, label_column: str, header: bool, separator: str | None) -> Rows:
-    """Read texts with their labels: a str, a list of str if there is a separator, or None for an empty label."""
-    from wgcn.text.read import read_rows
-
-    for label, text in read_rows(path, [label_column, text_column or "text"], header=header):
-        given: Any = label if label and label.strip() else None
-        if given is not None and separator is not None:
-            given = [part.strip() for part in given.split(separator) if part.strip()]
-        yield text or "", given
