@@ -169,18 +169,21 @@ def answer_columns(
     coverage: float | None = None,
     scope: bool = False,
 ) -> dict[str, list[Any]]:
-    """Return columns of an answer to texts: `label`, None if abstained; `set`, a list; `out_of_scope`.
+    """Return columns of an answer to texts: `label`, None if abstained; `set`, a list; `out_of_scope`. Labels are str.
 
     `model` is a TextModel, `terms` what its method of this name returns, `scores` those of its scorer. There are only
     the columns that were asked for; `label` is asked for by `abstain`.
     """
-    several, likely = model.scorer.multilabel, model.scorer.probabilities(scores)
-    trust = checked_trust(model.trust, several and (abstain is not None or coverage is not None))
     columns: dict[str, list[Any]] = {}
+    if abstain is None and coverage is None and not scope:
+        return columns
+    several, likely = model.scorer.multilabel, model.scorer.probabilities(scores)
+    trust = checked_trust(model.trust, several and not (abstain is None and coverage is None))
+    classes = np.array([str(name) for name in model.classes.tolist()], object)
     if abstain is not None:
-        columns["label"] = trust.labels(likely, model.familiarity(terms), model.classes, abstain).tolist()
+        columns["label"] = trust.labels(likely, model.familiarity(terms), classes, abstain).tolist()
     if coverage is not None:
-        columns["set"] = trust.label_sets(likely, coverage, model.classes)
+        columns["set"] = trust.label_sets(likely, coverage, classes)
     if scope:
         columns["out_of_scope"] = trust.out_of_scope(likely, model.familiarity(terms)).tolist()
     return columns
