@@ -41,7 +41,7 @@ def predict(
     coverage: Annotated[
         float | None,
         typer.Option(
-            metavar="SHARE", help="Also give the set of labels that has the right one for this share of texts."
+            metavar="SHARE", help="Also give a set of labels: the right one is in it for this share of texts."
         ),
     ] = None,
     scope: Annotated[
@@ -50,8 +50,8 @@ def predict(
 ) -> None:
     """Classify texts, however many: they are read and answered in batches.
 
-    Prints one label per text; several labels are separated by a comma. With --confidence, --top or --proba, columns
-    are separated by tabs and have a header. A table keeps the columns of the file and adds label, confidence and
+    Prints one label per text; several labels are separated by a comma. With more columns than that, they are
+    separated by tabs and have a header. A table keeps the columns of the file and adds label, confidence and
     unknown_words. Example: wgcn predict my-model new.csv --abstain 0.8 --coverage 0.9 --output labels.csv
     """
     added = {"confidence": confidence, "top": top, "proba": proba}

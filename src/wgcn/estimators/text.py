@@ -20,7 +20,7 @@ from wgcn.estimators.preparation import Counted, Preparation, Prepared, TextEsti
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
-from wgcn.labelling.novelty import novelty_weights
+from wgcn.labelling.trust import held_out_trust, texts_to_keep
 from wgcn.linear.operator import row_slice
 from wgcn.linear.tuning import Tuning
 from wgcn.progress import shown
@@ -30,8 +30,6 @@ from wgcn.text.tokenize import Tokenizer
 __all__ = ["WGCNTextClassifier"]
 
 Texts = Iterable[str]
-
-_MAX_KEPT = 20_000  # labelled texts, of which a tenth is held out
 
 
 class TrainingSet(NamedTuple):
@@ -151,7 +149,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
-        own = Counted(checked_texts(X, "X"), _sample(np.flatnonzero(labels.labelled)))
+        own = Counted(checked_texts(X, "X"), texts_to_keep(labels.labelled))
         _check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
         checked_weights(sample_weight, n_labels)
         with shown(verbose):
@@ -176,19 +174,11 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             settings.update(classifier.tuned_.settings)
         model = prepared.text_model(classifier, settings, time.perf_counter() - started)
         self.training_set_ = TrainingSet(prepared, labels)
-        return self._keep(classifier, classifier.word_graph_, self._calibrated(model, classifier, own.kept))
-
-    def _calibrated(self, model: TextModel, classifier: WGCNClassifier, texts: Mapping[int, str]) -> TextModel:
-        """Return the model with what it knows from held-out texts, if any; `texts` are some of X by their rows."""
-        (prepared, labels), held_out = self.training_set_, classifier.trained_.held_out
-        if held_out is None:
-            return model
-        labelled, weights = np.flatnonzero(labels.labelled), np.empty(0)
-        if not labels.multilabel:
-            weights = novelty_weights(prepared.document_terms[labelled], labels.targets.argmax(axis=1), held_out.rows)
-        rows = enumerate(labelled[held_out.rows].tolist())
-        kept = {place: texts[row] for place, row in rows if row in texts}
-        return model.calibrated(held_out.scores, labels.targets[held_out.rows], weights, kept)
+        if (held_out := classifier.trained_.held_out) is not None:
+            known = labels.labelled, labels.targets, *held_out, own.kept
+            # In place: the model is new, and keeps the tables for its vocabulary that this has built.
+            vars(model)["trust"] = held_out_trust(model, prepared.document_terms, *known)
+        return self._keep(classifier, classifier.word_graph_, model)
 
     def _keep(self, classifier: WGCNClassifier, word_graph: WordGraph, model: TextModel) -> WGCNTextClassifier:
         self.classifier_, self.word_graph_, self.model_ = classifier, word_graph, model
@@ -291,12 +281,6 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _sample(rows: npt.NDArray[np.int64]) -> frozenset[int]:
-    """Return rows of texts that are kept during a fit, to tell from those held out what texts look like."""
-    chosen = rows if len(rows) <= _MAX_KEPT else np.random.default_rng(0).choice(rows, _MAX_KEPT, replace=False)
-    return frozenset(chosen.tolist())
 
 
 def _check_lengths(n_texts: int, n_labels: int) -> None:

@@ -18,15 +18,26 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.errors import InputError, StoreError
+from wgcn.labelling.novelty import novelty_weights
 from wgcn.labelling.scope import N_SIGNS, Scope, doubt
 
-__all__ = ["OUT_OF_SCOPE", "RiskCoverage", "Trust", "answer_columns", "checked_trust", "risk_coverage"]
+__all__ = [
+    "OUT_OF_SCOPE",
+    "RiskCoverage",
+    "Trust",
+    "answer_columns",
+    "checked_trust",
+    "held_out_trust",
+    "risk_coverage",
+    "texts_to_keep",
+]
 
 Floats = npt.NDArray[np.float64]
 
 OUT_OF_SCOPE = 0.99  # a text that is stranger than this share of held-out texts counts as out of scope
 _MIN_TEXTS = 20  # held-out texts, to judge strangeness by
 _MAX_TEXTS = 5000  # values that are kept; of more, evenly spaced ones of the sorted
+_MAX_KEPT = 20_000  # labelled texts that a fit keeps, of which a tenth is held out
 _PARTS = ("nonconformity", "weights", "strangeness", "scales")
 
 
@@ -135,6 +146,40 @@ class Trust(NamedTuple):
         if not sound:
             raise StoreError(f"{path}: the values of held-out texts ('trust.*') do not fit. Save or fetch it again.")
         return cls(found[0], found[1], Scope(found[3], found[2]))
+
+
+def texts_to_keep(labelled: npt.NDArray[np.bool_]) -> frozenset[int]:
+    """Return rows of texts that a fit has to keep for `held_out_trust`: all labelled ones, or so many of them."""
+    rows = np.flatnonzero(labelled)
+    if len(rows) > _MAX_KEPT:
+        rows = np.random.default_rng(0).choice(rows, _MAX_KEPT, replace=False)
+    return frozenset(rows.tolist())
+
+
+def held_out_trust(
+    model: Any,
+    terms: Any,
+    labelled: npt.NDArray[np.bool_],
+    targets: npt.NDArray[Any],
+    rows: npt.NDArray[np.int64],
+    scores: npt.NDArray[Any],
+    texts: Mapping[int, str],
+) -> Trust:
+    """Return what the held-out texts of a fit tell about the answers of its model.
+
+    model : TextModel
+    terms : csr_array of shape (texts, words), in the order of the input; those with a label are among the first
+    labelled : (n,), which of the first n texts have a label
+    targets : (labelled texts, classes), 1 where a text has a class, else 0
+    rows, scores : (held out,) and (held out, classes), which labelled texts were held out, and their scores
+    texts : some of the texts by their rows
+    """
+    labelled_rows, multilabel = np.flatnonzero(labelled), model.scorer.multilabel
+    weights = np.empty(0) if multilabel else novelty_weights(terms[labelled_rows], targets.argmax(axis=1), rows)
+    kept = {place: texts[row] for place, row in enumerate(labelled_rows[rows].tolist()) if row in texts}
+    familiar = model.familiarity(model.terms(kept.values()), leave_one_out=True)
+    likely, places = model.scorer.probabilities(scores), np.array(list(kept), np.int64)
+    return Trust.calibrate(likely, targets[rows], weights, places, familiar)
 
 
 def checked_trust(trust: Trust | None, multilabel: bool = False) -> Trust:
