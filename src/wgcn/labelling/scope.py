@@ -32,7 +32,7 @@ N_SIGNS = 4
 # Weights and lower limit of the signs, chosen on training documents of five sets.
 _WEIGHTS = np.array([0.5, 0.5, 1.0, 1.0])
 _LEAST = -1.0
-_TAIL, _MIN_IN_TAIL = 0.05, 10  # share of the strangest held-out texts, and their number at least, that give the tail
+_TAIL, _MIN_IN_TAIL = 0.05, 20  # share of the strangest held-out texts, and their number at least, that give the tail
 
 
 def familiarity(

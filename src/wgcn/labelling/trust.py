@@ -176,7 +176,8 @@ def held_out_trust(
     """
     labelled_rows, multilabel = np.flatnonzero(labelled), model.scorer.multilabel
     weights = np.empty(0) if multilabel else novelty_weights(terms[labelled_rows], targets.argmax(axis=1), rows)
-    kept = {place: texts[row] for place, row in enumerate(labelled_rows[rows].tolist()) if row in texts}
+    once = np.unique(rows, return_index=True)[1].tolist()  # with few labels, texts come several times
+    kept = {place: texts[row] for place in once if (row := int(labelled_rows[rows[place]])) in texts}
     familiar = model.familiarity(model.terms(kept.values()), leave_one_out=True)
     likely, places = model.scorer.probabilities(scores), np.array(list(kept), np.int64)
     return Trust.calibrate(likely, targets[rows], weights, places, familiar)
