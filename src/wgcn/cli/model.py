@@ -54,7 +54,7 @@ def predict(
     separated by tabs and have a header. A table keeps the columns of the file and adds label, confidence and
     unknown_words. Example: wgcn predict my-model new.csv --abstain 0.8 --coverage 0.9 --output labels.csv
     """
-    added = {"confidence": confidence, "top": top, "proba": proba}
+    added: dict[str, Any] = {"confidence": confidence, "top": top, "proba": proba}
     added |= {"abstain": abstain, "coverage": coverage, "scope": scope}
     predict_texts(folder, texts, output=output, output_format=output_format, **added, **reading)
 
