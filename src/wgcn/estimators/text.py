@@ -16,7 +16,7 @@ from sklearn.base import ClassifierMixin, clone
 
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.estimators.matrix import WGCNClassifier
-from wgcn.estimators.preparation import Counted, Preparation, Prepared, TextEstimator
+from wgcn.estimators.preparation import Preparation, Prepared, TextEstimator
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
@@ -36,6 +36,7 @@ from wgcn.labelling.notices import Observed, notices
 from wgcn.labelling.review import Doubt, Seen, doubts
 from wgcn.labelling.seeds import GivenSeeds, SeedWord, read_seeds, seed_report
 from wgcn.labelling.suggest import suggest
+from wgcn.labelling.trust import held_out_trust, texts_to_keep
 from wgcn.linear.operator import row_slice
 from wgcn.linear.teacher import Teacher
 from wgcn.linear.training import Earlier
@@ -47,8 +48,6 @@ from wgcn.text.tokenize import Tokenizer
 __all__ = ["WGCNTextClassifier"]
 
 Texts = Iterable[str]
-
-_MAX_KEPT = 20_000  # labelled texts, of which a tenth is held out
 
 
 class TrainingSet(NamedTuple):
@@ -185,7 +184,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
-        own = Counted(seen := Observed(checked_texts(X, "X")), _sample(np.flatnonzero(labels.labelled)))
+        own = Observed(checked_texts(X, "X"), texts_to_keep(labels.labelled))
         _check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
         weight = checked_weights(sample_weight, n_labels)
         with shown(verbose):
@@ -195,7 +194,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
                 with_graph=document_graph is None,
             )
             _check_lengths(own.n, n_labels)
-            for notice in notices(seen, *labels, own_tokenizer=callable(self.tokenizer)):
+            for notice in notices(own, *labels, own_tokenizer=callable(self.tokenizer)):
                 warn(notice, WGCNWarning, stacklevel=2)
             started = time.perf_counter()
             classifier.fit(
@@ -287,11 +286,11 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         if (teacher := classifier.trained_.teacher) and teacher.seeded:
             self.seed_words_ = dict(zip(classifier.classes_.tolist(), teacher.seeded.words, strict=True))
             model = replace(model, report=model.report | seed_report(training_set.seeds, self.seed_words_))
-        held_out, labels, kept = classifier.trained_.held_out, training_set.labels, training_set.kept
-        if held_out is not None:
-            rows = np.flatnonzero(labels.labelled)[held_out.rows]
-            texts = {place: kept[row] for place, row in enumerate(rows.tolist()) if row in kept}
-            model = model.calibrated(texts, held_out.scores, labels.targets[held_out.rows])
+        if (held_out := classifier.trained_.held_out) is not None:
+            labels = training_set.labels
+            known = labels.labelled, labels.targets, *held_out, training_set.kept
+            # In place: the model is new, and keeps the tables for its vocabulary that this has built.
+            vars(model)["trust"] = held_out_trust(model, training_set.prepared.document_terms, *known)
         return self._keep(classifier, classifier.word_graph_, model)
 
     def _keep(self, classifier: WGCNClassifier, word_graph: WordGraph, model: TextModel) -> WGCNTextClassifier:
@@ -461,12 +460,6 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _sample(rows: npt.NDArray[np.int64]) -> frozenset[int]:
-    """Return rows of texts that are kept during a fit, to tell from those held out what texts look like."""
-    chosen = rows if len(rows) <= _MAX_KEPT else np.random.default_rng(0).choice(rows, _MAX_KEPT, replace=False)
-    return frozenset(chosen.tolist())
 
 
 def _check_lengths(n_texts: int, n_labels: int) -> None:
