@@ -225,13 +225,9 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             )
         n_texts = n_before + len(found.new)
         new = np.arange(n_before, n_texts)
+        classes = before.seeds.classes if before.seeds else ()
         now = relabelled(
-            before.labels,
-            values,
-            np.append(found.given, found.new),
-            np.append(found.documents, new),
-            n_texts,
-            before.seeds.classes if before.seeds else (),
+            before.labels, values, np.append(found.given, found.new), np.append(found.documents, new), n_texts, classes
         )
         kept = {**before.kept, **dict(zip(new.tolist(), (given[i] for i in found.new), strict=True))}
         self.check_parameters(now)
