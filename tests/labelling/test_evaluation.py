@@ -17,6 +17,8 @@ def test_labels_that_the_model_does_not_have() -> None:
     ]
     with pytest.raises(InputError, match=r"1 labels were not in training: 'q' \(2\)"):
         known_only(found, ["a", "b"], skip_unknown=False)
+    with pytest.raises(InputError, match="--label-separator"):
+        known_only(found, ["a", "b"], False, multilabel=True)
     assert known_only(found, ["a", "b"], skip_unknown=True) == [("x", ["a"]), ("v", ["b"])]
     with pytest.raises(InputError, match="No text"):
         known_only([("y", "q"), ("z", None)], ["a"], skip_unknown=True)

@@ -136,7 +136,7 @@ def test_a_table_has_all_columns_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id,text,id\n1,x,2\n3,y\n")
     table = read_table(str(path))
-    assert (table.names, list(table.rows)) == (["id", "text", "id"], [("x", ["1", "x", "2"]), ("y", ["3", "y", ""])])
+    assert (table.names, list(table.rows)) == (["id", "text", "id"], [("x", ("1", "x", "2")), ("y", ("3", "y", ""))])
     path.write_text("id,text\n1\n")
     with pytest.raises(InputError, match="'text' is missing"):
         list(read_table(str(path)).rows)
@@ -150,12 +150,12 @@ def test_a_table_of_objects(tmp_path: Path) -> None:
     assert table.names == ["id", "in", "tags", "late"]
     with pytest.warns(WGCNWarning) as caught:
         rows = list(table.rows)
-    assert rows[:2] == [("x", [1, {"body": "x"}, [-1.5], None]), ("", [2, None, None, True])]
+    assert rows[:2] == [("x", (1, {"body": "x"}, [-1.5], None)), ("", (2, None, None, True))]
     assert (len(rows[-1][0]), rows[-1][1][0]) == (5000, long)
     assert [str(each.message).split(" of ")[0] for each in caught] == ["1 row", "1001 rows"]
     path = tmp_path / "a.json"
     path.write_text(json.dumps([{"text": "x" * 5000, "n": 5, "x": 1e-7}]))
-    assert list(read_table(str(path)).rows) == [("x" * 5000, ["x" * 5000, 5, 1e-7])]
+    assert list(read_table(str(path)).rows) == [("x" * 5000, ("x" * 5000, 5, 1e-7))]
 
 
 def test_batches_are_cut_by_all_columns_and_there_is_always_one(

@@ -391,6 +391,7 @@ def test_lists_are_given_only_where_they_are_asked_for(write):
     )
     expected = [(["a", "1", "true"], "x"), ("b", "y"), ([], None)]
     assert list(read_rows(path, ["label", "text"], lists=["label"])) == expected
+    assert list(read_rows(path, ["1", "text"], lists=["1"])) == expected
     fails(path, "line 1", "a list", columns=["label", "text"], lists=["text"])
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     sink = io.BytesIO()
@@ -457,6 +458,7 @@ def test_first_sheet_of_a_workbook(write):
     for name in ("a.xlsx", "A.XLSX", "a.xlsx.gz"):
         assert list(read_rows(write(name, workbook(rows)), ["id", "text", "label"])) == expected
     assert list(read_rows(write("b.xlsx", workbook([["x", "y"]])), [1], header=False)) == [("y",)]
+    assert list(read_rows(write("b.xlsx", workbook([[1, 0], ["x", "y"]])), ["0", "1"])) == [("y", "x")]
     fails(write("c.xlsx", workbook([["id", "text"]])), "no rows")
     fails(write("d.xlsx", workbook([])), "no rows")
     with pytest.warns(WGCNWarning, match="1 row .*more fields"):

@@ -9,8 +9,10 @@ import typer
 from wgcn import __version__
 
 _OF_A_MODEL = ("predict", "evaluate", "extend", "info")
-_MODULES = dict.fromkeys(_OF_A_MODEL, "model") | {"words": "explain"}  # where they have another name
-_COMMANDS = ("fit", "seeds", *_OF_A_MODEL, "explain", "words", "embed", "graph")  # in the order of the help
+# Where they have another name.
+_MODULES = dict.fromkeys(_OF_A_MODEL, "model") | {"words": "explain", "curve": "suggest"}
+_LOOP = ("seeds", "suggest", "review", "curve")
+_COMMANDS = ("fit", *_OF_A_MODEL, "explain", "words", *_LOOP, "embed", "graph")  # in the order of the help
 
 
 def app() -> None:

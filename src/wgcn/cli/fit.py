@@ -119,7 +119,7 @@ def _fit_linear(
 
     estimator = WGCNTextClassifier(**settings)
     estimator.check_parameters()
-    texts, labels = _read_all(rows)
+    texts, labels = read_all(rows)
     with stages() as bars:
         if estimator.tune:
             estimator.set_params(tune=Tuning(callbacks=[partial(_show_trial, bars)]))
@@ -140,7 +140,7 @@ def _fit_network(texts_as: dict[str, Any], settings: dict[str, Any], rows: Rows,
     preparation, epochs = Preparation(**texts_as), settings["max_epochs"]
     classifier = WGCNNetworkClassifier(**settings, refit=True)
     classifier.check_parameters()
-    texts, labels = _read_all(rows)
+    texts, labels = read_all(rows)
     with stages() as bars:
         prepared = preparation.prepare(chain(texts, more))
         terms, graph = prepared.document_terms[: len(texts)], prepared.word_graph
@@ -149,7 +149,8 @@ def _fit_network(texts_as: dict[str, Any], settings: dict[str, Any], rows: Rows,
     return prepared.text_model(classifier, report, sum(record["seconds"] for record in classifier.history_))
 
 
-def _read_all(rows: Rows) -> tuple[list[str], list[Any]]:
+def read_all(rows: Rows) -> tuple[list[str], list[Any]]:
+    """Return the texts and their labels, and say how many there are."""
     from wgcn.labelling.labelled import texts_and_labels
 
     texts, labels = texts_and_labels(rows)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wgcn.cli.console import say, show, stages
+from wgcn.cli.console import say, show, stages, warn
 from wgcn.cli.options import LabelColumn, LabelSeparator, ModelFolder, TextFiles, read_files, reads_files
 from wgcn.cli.predict import predict_texts
 from wgcn.errors import InputError
@@ -17,10 +17,7 @@ def predict(
     reading: dict[str, Any],
     folder: ModelFolder,
     texts: Annotated[
-        str,
-        typer.Argument(
-            metavar="[FILE|-]", help="Texts to classify; - or nothing: standard input, without --format one per line."
-        ),
+        str, typer.Argument(metavar="[FILE|-]", help="Texts to classify. Standard input: one per line, or --format.")
     ] = "-",
     output: Annotated[
         Path | None,
@@ -41,8 +38,8 @@ def predict(
     are separated by tabs and have a header. A table keeps the columns of the file and adds label, confidence and
     unknown_words. Example: wgcn predict my-model new.csv --top 3 --output labels.csv
     """
-    added = {"confidence": confidence, "top": top, "proba": proba}
-    predict_texts(folder, texts, output=output, output_format=output_format, **added, **reading)
+    wanted = {"output_format": output_format, "confidence": confidence, "top": top, "proba": proba}
+    predict_texts(folder, texts, output=output, **wanted, **reading)
 
 
 @reads_files
@@ -55,6 +52,9 @@ def evaluate(
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the confusion matrix: .png, .svg or .pdf.")
     ] = None,
+    train: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The training texts, to warn of test texts among them.")
+    ] = None,
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="Leave out texts whose label the model does not know.")
     ] = False,
@@ -66,6 +66,7 @@ def evaluate(
     from wgcn.inference.model import TextModel
     from wgcn.labelling.evaluation import evaluation, known_only, label_targets
     from wgcn.labelling.labelled import read_labelled
+    from wgcn.labelling.notices import shared_texts
     from wgcn.labelling.pictures import check_picture, plot_confusion
 
     if picture is not None:
@@ -77,9 +78,11 @@ def evaluate(
     if label_separator is not None and not several:
         raise InputError("The model gives one label per text: leave out --label-separator.")
     found = list(read_labelled(test, label_column=label_column, separator=label_separator, **reading))
-    rows = known_only(found, names, skip_unknown)
+    rows = known_only(found, names, skip_unknown, several)
     if n_left_out := sum(label is not None for _, label in found) - len(rows):
         say(f"Left out {n_left_out:,} texts whose label is not in the model.")
+    if train is not None and (notice := shared_texts(read_files([train], reading), [text for text, _ in rows])):
+        warn(notice)
     truth = label_targets(rows, names, several)
     guess = model.scorer.decide(model.scores(text for text, _ in rows))
     figures, table = evaluation(truth, guess, names)

@@ -33,21 +33,18 @@ Seed = Annotated[list[str] | None, typer.Option(metavar="CLASS=WORDS", help=_SEE
 SeedsFile = Annotated[Path | None, typer.Option("--seeds", metavar="FILE", help="The same: lines 'class: word, word'.")]
 
 
+_Text = str | None
 _file = partial(typer.Option, rich_help_panel="Reading files")
 
 
 def _reading(
     text_column: Annotated[
-        str | None, _file(metavar="NAME", help="Column with the text: name, position from 0, or a.b. Default: text.")
+        _Text, _file(metavar="NAME", help="Text column: name, or position from 0. Default: text.")
     ] = None,
     header: Annotated[bool, _file("--header/--no-header", help="Whether tables begin with column names.")] = True,
-    delimiter: Annotated[
-        str | None, _file(metavar="CHAR", help="Between the fields of .csv and .tsv. Default: found.")
-    ] = None,
-    encoding: Annotated[str | None, _file(metavar="NAME", help="Such as utf-8 or cp1252. Default: found.")] = None,
-    format: Annotated[  # noqa: A002
-        str | None, _file(metavar="NAME", help=f"{_ENDINGS}: for - and names that do not say it.")
-    ] = None,
+    delimiter: Annotated[_Text, _file(metavar="CHAR", help="Between the fields of .csv. Default: found.")] = None,
+    encoding: Annotated[_Text, _file(metavar="NAME", help="Such as utf-8 or cp1252. Default: found.")] = None,
+    format: Annotated[_Text, _file(metavar="NAME", help=f"{_ENDINGS}. For - and odd names.")] = None,  # noqa: A002
 ) -> None:
     """Have the options of every command that reads files."""
 

@@ -23,22 +23,17 @@ def app() -> None:
     sys.exit()
 
 
-def predict_texts(
-    folder: str | Path,
-    texts: str = "-",
-    *,
-    output: Path | None = None,
-    output_format: str | None = None,
-    **options: Any,
-) -> None:
+def predict_texts(folder: str | Path, texts: str = "-", *, output: Path | None = None, **options: Any) -> None:
     """Write a row for each text of a file or of standard input; the options are those of the command."""
+    import numpy as np
+
     from wgcn.files import open_whole
     from wgcn.inference.folder import check_target
     from wgcn.inference.model import TextModel
-    from wgcn.labelling.predictions import known_words
+    from wgcn.labelling.predictions import Tally, known_words
     from wgcn.labelling.tables import TableWriter, read_batches, table_kind
 
-    kind = table_kind(output, output_format)
+    kind = table_kind(output, options.pop("output_format", None))
     if output is not None:
         check_target(output)
     model = TextModel.load(folder)
@@ -47,7 +42,7 @@ def predict_texts(
     if wanted["top"] > 1 and model.scorer.multilabel:
         raise InputError("--top is for models that give one label per text; this one may give several. Use --proba.")
     names, schema, batches = read_batches(texts, keep=kind != "txt", **options)
-    n_tokens = n_unknown = n_texts = n_empty = 0
+    tally = Tally()
     with (
         nullcontext(sys.stdout.buffer) if output is None else open_whole(output) as file,
         TableWriter(file, kind, names, schema) as table,
@@ -55,14 +50,8 @@ def predict_texts(
         for batch, kept in batches:
             terms = model.terms(batch)
             table.write(kept, _columns(model, batch, terms, known, **wanted))
-            n_texts += len(batch)
-            n_tokens += terms.n_tokens
-            n_unknown += terms.n_unknown
-            n_empty += int((terms.offsets[1:] == terms.offsets[:-1]).sum())
-    kinds = "words" if model.ngram_range == (1, 1) else "words and n-grams"
-    unknown = f"{n_unknown / max(n_tokens, 1):.1%} of their {kinds} are unknown to the model"
-    empty = f"; {n_empty:,} have no known word and got the most frequent class" if n_empty else ""
-    say(f"{n_texts:,} text{'s' * (n_texts != 1)}. {unknown}{empty}.")
+            tally.add(terms.n_tokens, terms.n_unknown, np.diff(terms.offsets))
+    say(tally.summary("words" if model.ngram_range == (1, 1) else "words and n-grams"))
 
 
 def _columns(model: TextModel, texts: list[str], terms: Terms, known: Set[str], **wanted: Any) -> list[Column]:

@@ -148,8 +148,8 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the accuracy on the labelled documents; with several labels, the share that is wholly right.
 
-        Unlabelled documents do not count, so that folds of a cross-validation may have some. scikit-learn itself cannot
-        stratify labels with None or NaN among them: use -1 and integers, or give a splitter such as ``KFold`` as `cv`.
+        Unlabelled documents do not count. For cross-validation, `wgcn.labelling.LabelledKFold` as `cv` leaves them in
+        training, where they help, and stratifies the others.
 
         Labels are as for `fit`, and `sample_weight` has the shape (n_documents,).
         """

@@ -6,25 +6,30 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields, replace
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
+from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.base import ClassifierMixin, clone
 
-from wgcn.errors import InputError
+from wgcn.errors import InputError, WGCNWarning
 from wgcn.estimators.matrix import WGCNClassifier
 from wgcn.estimators.preparation import Counted, Preparation, Prepared, TextEstimator
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
+from wgcn.inference.scorer import Scorer
 from wgcn.labelling.additions import document_order, earlier_terms, find_texts, places_in
+from wgcn.labelling.curve import CurvePoint, judging, learning_curve
 from wgcn.labelling.explain import Explanation
 from wgcn.labelling.label_forms import normalised
 from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels, relabelled
+from wgcn.labelling.notices import Observed, notices
 from wgcn.labelling.review import Doubt, Seen, doubts
 from wgcn.labelling.seeds import GivenSeeds, SeedWord, read_seeds, seed_report
+from wgcn.labelling.suggest import suggest
 from wgcn.linear.operator import row_slice
 from wgcn.linear.teacher import Teacher
 from wgcn.linear.training import Earlier, HeldOut
@@ -174,7 +179,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
-        own = Counted(checked_texts(X, "X"), _sample(np.flatnonzero(labels.labelled)))
+        own = Counted(seen := Observed(checked_texts(X, "X")), _sample(np.flatnonzero(labels.labelled)))
         _check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
         weight = checked_weights(sample_weight, n_labels)
         with shown(verbose):
@@ -184,6 +189,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
                 with_graph=document_graph is None,
             )
             _check_lengths(own.n, n_labels)
+            for notice in notices(seen, *labels, own_tokenizer=callable(self.tokenizer)):
+                warn(notice, WGCNWarning, stacklevel=2)
             started = time.perf_counter()
             classifier.fit(
                 row_slice(prepared.document_terms, 0, n_labels),
@@ -395,17 +402,51 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     def review(self, n: int | None = None) -> list[Doubt]:
         """Return the `n` labels of the last fit that look most wrong, or all, most doubtful first.
 
-        A `Doubt` has the index of the text in X, the given label, the most likely one, and the probability that the
-        given label is wrong, estimated without it: see `wgcn.labelling.review`. Not for a model that was unpickled.
+        A `Doubt` has the index of the text in X, the given label, the most likely one, and how much speaks against
+        the given one, from 0 to 1: see `wgcn.labelling.review`. Not for a model that was unpickled.
         """
         training_set, trained = self._training_set(), self.classifier_.trained_
         prepared, labels = training_set.prepared, training_set.labels
         rows = np.flatnonzero(labels.labelled)
-        terms = csr_array(prepared.document_terms[rows])
+        terms, scorer = csr_array(prepared.document_terms[rows]), trained.scorer
         # Texts of weight 0 have no dual: rows of the others do not tell which texts they are.
         held_out = trained.held_out if len(trained.duals[0]) >= len(rows) else None
-        seen = Seen(terms, labels.targets, trained.scorer.scores_of(terms), held_out)
+        seen = Seen(terms, labels.targets, np.asarray(terms @ scorer.word_embeddings + scorer.bias), held_out)
         return doubts(seen, labels.classes, rows, labels.multilabel, n)
+
+    def suggest(self, n: int = 10, texts: Texts | None = None) -> npt.NDArray[np.int64]:
+        """Return the indices of `n` unlabelled texts to label next, the most useful first: `wgcn.labelling.suggest`.
+
+        After a fit they count through its texts, X first and then `unlabeled`. Before one, give the `texts`.
+        """
+        if texts is None:
+            seen, scorer, graph = self._training_set(), self._fitted.scorer, self.word_graph_
+            prepared, labelled, teacher = seen.prepared, seen.labels.labelled, self.classifier_.trained_.teacher
+        elif hasattr(self, "model_"):
+            raise InputError("After a fit, suggest chooses from the texts of the fit: give it more as unlabeled.")
+        else:
+            prepared, labelled = Preparation.of(self).prepare(checked_texts(texts, "texts")), np.empty(0, bool)
+            scorer, graph, teacher = None, cast(WordGraph, prepared.word_graph), None
+        terms, edges = prepared.document_terms, graph.adjacency if graph.adjacency.nnz else None
+        place = (teacher or Teacher(terms, edges, n_jobs=self.n_jobs)).place
+        likely = None if scorer is None else lambda rows: scorer.probabilities(scorer.scores_of(rows))
+        return suggest(terms, place, labelled, n, likely, scorer is not None and scorer.multilabel)
+
+    def learning_curve(self, X: Texts, y: Any, sizes: Sequence[int] | None = None) -> list[CurvePoint]:
+        """Return the accuracy for growing numbers of labels, by cross-validation: see `wgcn.labelling.curve`.
+
+        `X` and `y` are as for `fit`. By default, each of at most six numbers is twice the one before. The held-out
+        texts shape vocabulary and word graph alone. This estimator stays as it is.
+        """
+        labels, texts = read_labels(y), list(checked_texts(X, "X"))
+        self.check_parameters(labels)
+        _check_lengths(len(texts), len(labels.labelled))
+        prepared = Preparation.of(self).prepare(texts)
+
+        def fit(terms: csr_array, own: Labels) -> Scorer:
+            return self._classifier().fit(terms, own, word_graph=prepared.word_graph).scorer_
+
+        return learning_curve(labels, judging(prepared.document_terms, labels, fit), sizes)
 
     def score(self, X: Texts, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the accuracy on the labelled texts: see `WGCNClassifier.score`."""

@@ -18,7 +18,10 @@ Labelled = tuple[str, list[str]]  # a text and its labels
 
 
 def known_only(
-    found: Iterable[tuple[str, str | list[str] | None]], names: Sequence[str], skip_unknown: bool
+    found: Iterable[tuple[str, str | list[str] | None]],
+    names: Sequence[str],
+    skip_unknown: bool,
+    multilabel: bool = False,
 ) -> list[Labelled]:
     """Return the labelled texts, without those that have a label which is not among the names of the classes.
 
@@ -32,6 +35,7 @@ def known_only(
         raise InputError(
             f"{len(unknown)} labels were not in training: {listed}. Fit a model with texts of these classes, or leave "
             "such texts out with --skip-unknown."
+            + (" If these are several labels each, give --label-separator." if multilabel else "")
         )
     kept = [row for row in rows if not unknown.keys() & row[1]]
     if not kept:

@@ -1,8 +1,8 @@
-"""Pictures: a word with its neighbourhood in the graph, and the confusion matrix of a classifier."""
+"""Pictures: a word with its neighbourhood in the graph, the confusion matrix of a classifier, a learning curve."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,9 @@ from wgcn.files import file_target, write_file, writing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["check_picture", "drawing", "plot_confusion", "plot_neighbourhood"]
+    from wgcn.labelling.curve import CurvePoint
+
+__all__ = ["check_picture", "drawing", "plot_confusion", "plot_curve", "plot_neighbourhood"]
 
 _DATE_KEYS = {".png": None, ".svg": "Date", ".pdf": "CreationDate"}
 # Background, text colour and font size of the word, its neighbours, and their neighbours.
@@ -111,3 +113,28 @@ def plot_neighbourhood(
         axes.margins(0.12)
         axes.set_axis_off()
         axes.set_title(f"{word}: {len(near)} nearest words and theirs", fontsize=11)
+
+
+def plot_curve(points: Sequence[CurvePoint], n_labelled: int, path: str | Path) -> None:
+    """Draw a learning curve with its 95 % intervals, and dashed what a power law expects up to twice the labels."""
+    from wgcn.labelling.curve import extrapolate  # it loads scikit-learn, which other pictures do not need
+
+    colour, sizes = _STYLES[1][0], [point.n_labels for point in points]
+    accuracies = np.array([100 * point.accuracy for point in points])
+    ends = 100 * np.array([point.interval for point in points])
+    with drawing((6.5, 4), path) as figure:
+        axes = figure.subplots()
+        reach = np.abs(ends - accuracies[:, None]).T
+        axes.errorbar(sizes, accuracies, yerr=reach, marker="o", color=colour, capsize=3, label="held-out texts")
+        further = np.geomspace(sizes[0], 2 * n_labelled)
+        expected = [extrapolate(points, n) for n in further]
+        if None not in expected:
+            percent = [100 * (share or 0) for share in expected]
+            axes.plot(further, percent, "--", color=_EDGE_COLOUR, label="extrapolation", zorder=1)
+        axes.set_xscale("log")
+        marks = [*sizes, 2 * n_labelled]
+        axes.set_xticks(marks, [f"{mark:,}" for mark in marks])
+        axes.minorticks_off()
+        axes.set_xlabel("labels")
+        axes.set_ylabel("accuracy in percent")
+        axes.legend(loc="lower right", frameon=False)

@@ -10,11 +10,31 @@ import numpy.typing as npt
 
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 
-__all__ = ["Column", "known_words", "prediction_columns", "unknown_words"]
+__all__ = ["Column", "Tally", "known_words", "prediction_columns", "unknown_words"]
 
 Column = tuple[str, list[Any]]  # its name, and one value per text
 
 DIGITS = 4
+
+
+class Tally:
+    """What was seen in texts that were classified: their number, and what the model did not know."""
+
+    def __init__(self) -> None:
+        self.n_texts = self.n_empty = self.n_tokens = self.n_unknown = 0
+
+    def add(self, n_tokens: int, n_unknown: int, n_terms: npt.NDArray[Any]) -> None:
+        """Add texts: the number of their tokens, of those the unknown ones, and the known terms of each."""
+        self.n_texts += len(n_terms)
+        self.n_empty += int((n_terms == 0).sum())
+        self.n_tokens += n_tokens
+        self.n_unknown += n_unknown
+
+    def summary(self, tokens: str = "words") -> str:
+        """Return one line for people to read."""
+        unknown = f"{self.n_unknown / max(self.n_tokens, 1):.1%} of their {tokens} are unknown to the model"
+        empty = f"; {self.n_empty:,} have no known word and got the most frequent class" if self.n_empty else ""
+        return f"{self.n_texts:,} text{'s' * (self.n_texts != 1)}. {unknown}{empty}."
 
 
 def known_words(vocabulary: Iterable[str]) -> frozenset[str]:

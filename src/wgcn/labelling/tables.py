@@ -88,7 +88,8 @@ def read_batches(texts: str, *, keep: bool, **reading: Any) -> tuple[list[str], 
 
 def read_table(path: str, *, text_column: str | int | None = None, **reading: Any) -> Table:
     """Read a file with all its columns; their values are those of the file, numbers and lists too."""
-    from wgcn.text.read import Source, stream_texts
+    from wgcn.text.read import stream_texts
+    from wgcn.text.source import Source
 
     source = Source(Path(path), None if text_column is None else [text_column], whole=True, **reading)
     rows = stream_texts(source)

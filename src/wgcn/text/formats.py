@@ -10,7 +10,6 @@ import csv
 import io
 import json
 import warnings
-import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -46,7 +45,7 @@ def _as_table(records: Iterator[list[Any]], source: Source) -> Opened:
     if (first := next(records, None)) is None:
         return None
     if source.header and source.kind != ".txt":
-        names = [str(name or "") for name in first]
+        names = ["" if name is None else str(name) for name in first]
     else:
         names, records = list(map(str, range(len(first)))), chain([first], records)
     names = ["text"] if source.kind == ".txt" else names
@@ -203,6 +202,8 @@ def _parquet_rows(file: Any, source: Source, positions: list[int]) -> Rows:
 
 def _read_excel(stream: Any, source: Source) -> Opened:
     """Read the first sheet of a workbook."""
+    import zipfile  # which takes as long to load as all of the above
+
     with needs("Reading Excel files"):
         import openpyxl
     with _undamaged(source):

@@ -90,9 +90,9 @@ def stream_texts(source: Source) -> Generator[Any, None, None]:
     missing = 0
     with closing(_rows(source)) as rows:
         yield next(rows)
-        for text, *values in rows:
-            missing += text is None
-            yield (text or "", values) if source.whole else text or ""
+        for row in rows:
+            missing += row[0] is None
+            yield (row[0] or "", row[1:]) if source.whole else row[0] or ""
     source.warn("had no text; each became an empty document.", missing)
 
 
@@ -111,11 +111,12 @@ def _rows(source: Source, lists: Columns = ()) -> Rows:
         if (first := next(rows, None)) is None:
             raise nothing
         yield tuple(names[place] for place in own)
-        all_text, n = source.kind in (".txt", ".csv", ".tsv"), len(chosen)
-        columns = [(names[place], names[place] in lists or place in lists) for place in chosen]
-        for row in chain([first], rows):
-            plain = row[:n] if all_text else map(source.plain, row[:n], *zip(*columns, strict=True))
-            yield (*plain, *row[n:])
+        rows, n = chain([first], rows), len(chosen)
+        columns = [(names[place], not {names[place], str(place)}.isdisjoint(map(str, lists))) for place in chosen]
+        if source.kind in (".txt", ".csv", ".tsv"):
+            yield from rows  # all of it is text
+        for row in rows:
+            yield (*map(source.plain, row[:n], *zip(*columns, strict=True)), *row[n:])
     source.warn(_BROKEN.format((source.encoding or "utf-8").upper()), source.broken)
     source.warn(_NEW_KEYS if source.kind in (".jsonl", ".json") else _TOO_WIDE, source.too_wide)
 

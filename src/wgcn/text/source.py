@@ -90,7 +90,7 @@ class Source:
             io.TextIOWrapper(io.BytesIO(), self.encoding or "utf-8").close()
             self.encoding = self.encoding and codecs.lookup(self.encoding).name
         except (LookupError, ValueError):
-            raise InputError(f"There is no encoding {self.encoding!r}, such as utf-8, cp1252 or utf-16.") from None
+            raise InputError(f"There is no encoding {self.encoding!r}. Name one, such as cp1252 or utf-16.") from None
 
     def fault(self, what: str) -> InputError:
         """Return an error at the current row."""
