@@ -65,7 +65,7 @@ def notices(
     classes : (classes,); labelled : (texts,); targets : (labelled texts, classes), 1 where a text has a class.
     With a tokeniser of the user's own, nothing is said about word boundaries.
     """
-    codes = None if multilabel else targets.argmax(axis=1)
+    codes = None if multilabel or not len(targets) else targets.argmax(axis=1)  # with seeds, there may be no label
     found = [
         None if own_tokenizer else _no_word_boundaries(texts.sample),
         _empty_texts(texts.n_empty, texts.n),
