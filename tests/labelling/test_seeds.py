@@ -161,16 +161,17 @@ def test_a_seed_alone_counts_and_a_struck_word_counts_against() -> None:
 def test_shares_follow_the_prior_and_are_0_without_evidence() -> None:
     found = np.array([[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
     shares = seed_shares(found, np.zeros_like, lambda some: some, np.array([0.8, 0.2]))
-    np.testing.assert_allclose(shares, [[0.8, 0.2], [0.8, 0.2], [0, 0]], rtol=1e-6)
+    np.testing.assert_allclose(shares, [[0.8, 0.2], [0.8, 0.2], [0.0, 0.0]], rtol=1e-6)
 
 
 def test_similar_documents_and_the_model_correct_the_shares() -> None:
-    found, prior = np.array([[1.0, 0.0], [1.0, 0.0], [0.2, 0.3]]), np.array([0.5, 0.5])
+    found, prior = np.array([[1.0, 0.0], [0.0, 1.0], [0.2, 0.3]]), np.array([0.5, 0.5])
     alone = seed_shares(found, np.zeros_like, lambda some: some, prior)
     assert alone[2, 1] > 0.5
-    beside = seed_shares(found, np.zeros_like, lambda some: np.tile(some.mean(axis=0), (3, 1)), prior)
+    beside = seed_shares(found, np.zeros_like, lambda some: some[[0, 1, 0]], prior)
     assert beside[2, 1] < 0.5
-    asked = seed_shares(found, lambda shares: np.tile([1.0, 0.0], (3, 1)), lambda some: some, prior)
+    answers = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0]])
+    asked = seed_shares(found, lambda shares: answers, lambda some: some, prior)
     assert asked[2, 1] < 0.01
 
 
@@ -192,7 +193,7 @@ def test_without_a_prior_the_model_of_equal_shares_gives_it() -> None:
 
 def _identity(terms: csr_array) -> np.ndarray:
     rows = terms.toarray()
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))
 
 
 def test_evidence_of_documents_and_the_words_that_seeds_draw_in() -> None:

@@ -28,10 +28,8 @@ StopWords = Annotated[
 MinCount = Annotated[int | None, typer.Option(min=1, metavar="N", help="Ignore words that occur less often than this.")]
 Window = Annotated[int, typer.Option(min=2, metavar="N", help="Words at most this far apart are joined in the graph.")]
 
-Seed = Annotated[
-    list[str] | None,
-    typer.Option(metavar="CLASS=WORDS", help="Words that stand for a class: sport=game,team. Repeatable."),
-]
+_SEED = "Words that stand for a class: sport=game,team. Repeatable."
+Seed = Annotated[list[str] | None, typer.Option(metavar="CLASS=WORDS", help=_SEED)]
 SeedsFile = Annotated[Path | None, typer.Option("--seeds", metavar="FILE", help="The same: lines 'class: word, word'.")]
 
 

@@ -217,7 +217,7 @@ def near_words(word: str, vocabulary: Vocabulary, n: int = 4) -> list[str]:
 
 def nearness(documents: Floats, seeds: Floats) -> Floats:
     """Return how near documents are to seeds, from places of length 1: near_ds, of shape (documents, seeds)."""
-    return np.maximum(documents @ seeds.T, 0) ** _POWER
+    return np.asarray(np.maximum(documents @ seeds.T, 0) ** _POWER)
 
 
 def agreement(near: Floats, seeds: SeedRows) -> Floats:
@@ -254,7 +254,7 @@ def evidence(near: Floats, weights: Floats, classes: Ints, n_classes: int) -> Fl
     """Return E_dc, of shape (documents, classes)."""
     members = np.zeros((len(classes), n_classes), near.dtype)
     members[np.arange(len(classes)), classes] = weights
-    return np.maximum(near @ members, 0)
+    return np.asarray(np.maximum(near @ members, 0))
 
 
 def seed_shares(
@@ -277,7 +277,7 @@ def seed_shares(
     mixed = agreed
     for _ in range(_STEPS):
         mixed = np.float32(_SPREADING) * neighbours(mixed) + np.float32(1 - _SPREADING) * agreed
-    return _scaled(mixed)
+    return _shares(mixed, prior)  # a class that spreads easily would get more than its share
 
 
 def _likely(scores: Floats) -> npt.NDArray[np.float64]:
@@ -288,7 +288,7 @@ def _likely(scores: Floats) -> npt.NDArray[np.float64]:
 
 def _scaled(shares: Floats) -> Floats:
     totals = shares.sum(axis=1, keepdims=True)
-    return np.divide(shares, totals, out=np.zeros_like(shares), where=totals > 0)
+    return np.asarray(np.divide(shares, totals, out=np.zeros_like(shares), where=totals > 0))
 
 
 def _shares(found: Floats, prior: Floats) -> Floats:

@@ -73,8 +73,7 @@ class Teacher:
     ) -> None:
         self._n_words, self._n_jobs, self.rows = terms.shape[1], n_jobs, np.arange(terms.shape[0])
         self._words = np.arange(self._n_words)
-        if adjacency is not None and adjacency.nnz == 0:
-            adjacency = None
+        adjacency = adjacency if adjacency is not None and adjacency.nnz else None
         if adjacency is not None:
             self._words, adjacency = with_edges(adjacency)
             terms = terms[:, self._words]
@@ -118,12 +117,8 @@ class Teacher:
             else:
                 found = self.seeded.evidence + label_evidence(self._terms, self._terms[labelled], targets, self.place)
                 places = np.argsort(self._order)
-                shares = seed_shares(
-                    found,
-                    lambda first: self._scores(first, pool),
-                    lambda some: multiply(self._graph, some[self._order], pool)[places],
-                    class_prior,
-                )
+                add_up = lambda rows: multiply(self._graph, rows[self._order], pool)[places]  # noqa: E731
+                shares = seed_shares(found, lambda rows: self._scores(rows, pool), add_up, class_prior)
                 shares[labelled] = targets
             weights, bias = self._least_squares(shares, pool)
             scores = self._table @ weights

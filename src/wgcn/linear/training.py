@@ -235,8 +235,9 @@ class _Trainer:
         taught = self._teach(rows)
         if self.task.seeds is not None and taught is not None and not known.any(axis=0).all():
             # Without a label of each class there is only what the seeds have taught. It stands for a fit of dual 0.
-            dual, own_rows = np.zeros((len(rows), len(taught.bias)), np.float32), np.zeros_like(taught.word_scores)
-            fits = [LinearFit(dual, taught.word_scores, taught.bias, [{"loss": 0.0}], own_rows, 0.0)]
+            n_columns, n_edged = len(taught.bias), np.count_nonzero(np.diff(self.task.adjacency.indptr))
+            zeros = (np.zeros((n, n_columns), np.float32) for n in (len(rows), n_edged))
+            fits = [LinearFit(next(zeros), *taught, [{"loss": 0.0}], next(zeros), 0.0)]
             scorer = self._scorer(fits[0], np.ones((1, known.shape[1])), np.ones(1))
         else:
             fits = [self._fit(terms, known, weight, taught, next(starts, None))]
