@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from wgcn import WGCNTextClassifier
 from wgcn.errors import InputError
+from wgcn.labelling.tuning import Tuning
 from wgcn.linear import teacher, training
-from wgcn.linear.tuning import Tuning
 from wgcn.text import tokens
 
 TOPICS = ("art", "law", "sea")

@@ -15,7 +15,7 @@ from wgcn.errors import InputError, InterruptWarning
 from wgcn.estimators.preparation import Preparation
 from wgcn.estimators.text import WGCNTextClassifier
 from wgcn.graph.citations import attach_citations
-from wgcn.linear.tuning import Tuning
+from wgcn.labelling.tuning import Tuning
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.methods import wgcn, wgcn_citations
 from wgcn_paper.methods.wgcn import LinearMethod, NetworkMethod

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from wgcn.inference.model import TextModel
-    from wgcn.linear.tuning import Trial
+    from wgcn.labelling.tuning import Trial
 
 Rows = Iterator[tuple[str, Any]]  # texts with their labels
 _model = partial(typer.Option, rich_help_panel="Model")
@@ -115,7 +115,7 @@ def _fit_linear(
     settings: dict[str, Any], rows: Rows, unlabeled: Iterator[str], seeds: dict[str, list[str]] | None
 ) -> "TextModel":
     from wgcn.estimators.text import WGCNTextClassifier
-    from wgcn.linear.tuning import Tuning
+    from wgcn.labelling.tuning import Tuning
 
     estimator = WGCNTextClassifier(**settings)
     estimator.check_parameters()

@@ -27,9 +27,9 @@ from wgcn.labelling.labels import (
     read_labels,
 )
 from wgcn.labelling.seeds import SeedRows
+from wgcn.labelling.tuning import Tuned, Tuning
 from wgcn.linear.model import LinearSettings
 from wgcn.linear.training import Earlier, LinearTask, LinearTraining, train_linear
-from wgcn.linear.tuning import Tuned, Tuning
 from wgcn.progress import shown
 from wgcn.text.vocabulary import Vocabulary
 

@@ -37,10 +37,10 @@ from wgcn.labelling.review import Doubt, Seen, doubts
 from wgcn.labelling.seeds import GivenSeeds, SeedWord, read_seeds, seed_report
 from wgcn.labelling.suggest import suggest
 from wgcn.labelling.trust import held_out_trust, texts_to_keep
+from wgcn.labelling.tuning import Tuning
 from wgcn.linear.operator import row_slice
 from wgcn.linear.teacher import Teacher
 from wgcn.linear.training import Earlier
-from wgcn.linear.tuning import Tuning
 from wgcn.progress import shown
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
@@ -92,7 +92,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         labels. Scores are shifted by the logarithms of the shares. Not for multi-label models.
     tune : bool or Tuning, default=False
         Whether to choose alpha, naive_bayes, C and, with unlabelled texts, the weight of the teacher by
-        cross-validation, beginning with the values given. A `wgcn.linear.tuning.Tuning` says how long.
+        cross-validation, beginning with the values given. A `wgcn.labelling.tuning.Tuning` says how long.
     n_jobs : int or None, default=None
         Number of threads; None or -1 for one per core, -2 for one less, and so on.
 

@@ -1,6 +1,6 @@
 """Training of the linear model: choose settings, fit, label the unlabelled documents, fit again, calibrate.
 
-1. With `tuning`, settings are chosen by cross-validation (`wgcn.linear.tuning`).
+1. With `tuning`, settings are chosen by cross-validation (`wgcn.labelling.tuning`).
 2. The linear model (`wgcn.linear.model`) is fitted to the labelled documents, on top of the scores of a teacher
    (`wgcn.linear.teacher`), which has learnt from the unlabelled ones.
 3. Self-training: it labels the unlabelled documents and is fitted again to all, without the teacher. N-grams that no
@@ -27,10 +27,10 @@ from wgcn.inference.terms import Floats
 from wgcn.labelling.additions import Added
 from wgcn.labelling.seeds import SeedRows
 from wgcn.labelling.splits import Rows, cross_validation_parts, held_out_mask
+from wgcn.labelling.tuning import Settings, Tuned, Tuning, tune
 from wgcn.linear.model import LinearFit, LinearSettings, fit_linear, graph_scale
 from wgcn.linear.operator import row_slice
 from wgcn.linear.teacher import Taught, Teacher
-from wgcn.linear.tuning import Settings, Tuned, Tuning, tune
 from wgcn.progress import stage
 
 __all__ = ["Earlier", "HeldOut", "LinearTask", "LinearTrained", "LinearTraining", "calibrate", "train_linear"]

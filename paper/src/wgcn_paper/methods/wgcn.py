@@ -16,7 +16,7 @@ from wgcn.errors import InputError, interrupts_raised
 from wgcn.estimators.matrix import WGCNClassifier
 from wgcn.estimators.network import WGCNNetworkClassifier
 from wgcn.estimators.preparation import Preparation, Prepared
-from wgcn.linear.tuning import Tuning
+from wgcn.labelling.tuning import Tuning
 from wgcn_paper.datasets import load_dataset, stop_words
 from wgcn_paper.methods.baseline import Baseline, Fit, array_digest
 from wgcn_paper.methods.extension import extend_by_like_words

@@ -17,11 +17,11 @@ from threadpoolctl import threadpool_limits
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.labelling.splits import cross_validation_parts
+from wgcn.labelling.tuning import Settings, Trial, Tuned, Tuning, tune
 from wgcn.linear import training as linear_training
 from wgcn.linear.model import LinearSettings
 from wgcn.linear.teacher import Taught, Teacher
 from wgcn.linear.training import LinearTask, LinearTraining, train_linear
-from wgcn.linear.tuning import Settings, Trial, Tuned, Tuning, tune
 
 DEFAULT = {"alpha": 0.5, "naive_bayes": 0.5, "C": 0.5}
 
@@ -184,7 +184,7 @@ def test_a_shorter_race_is_the_beginning_of_a_longer_one() -> None:
 @pytest.mark.parametrize("limit", [0, 1, 8, 9, 31])
 def test_no_fit_begins_when_time_is_over(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
     oracle = Oracle(balanced(200), better_with(200, 40))
-    monkeypatch.setattr("wgcn.linear.tuning.time.perf_counter", lambda: float(len(oracle.fits)))
+    monkeypatch.setattr("wgcn.labelling.tuning.time.perf_counter", lambda: float(len(oracle.fits)))
     if limit < 9:  # two trials by five folds are ten fits
         with pytest.warns(WGCNWarning, match=r"could compare nothing in .* seconds.*settings that were given"):
             tuned = oracle.tune(seconds=limit + 0.5)

@@ -15,17 +15,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from warnings import warn
 
 import numpy as np
+import numpy.typing as npt
 
 from wgcn.errors import InputError, WGCNWarning
-from wgcn.inference.terms import Floats
 from wgcn.labelling.splits import Rows
 
 __all__ = ["Trial", "Tuned", "Tuning", "tune"]
 
+Floats = npt.NDArray[Any]
 Settings = dict[str, float]
 Judge = Callable[[Rows, Settings], Floats]
 
