@@ -37,8 +37,8 @@ def suggest(
 
     if output is not None:
         check_target(output)
-    own = {"label_column": label_column, "separator": label_separator, "optional": True}
-    given, labels = read_all(read_labelled(texts, **own, **reading))
+    rows = read_labelled(texts, label_column=label_column, separator=label_separator, optional=True, **reading)
+    given, labels = read_all(rows)
     with stages():
         found, why = suggestions(WGCNTextClassifier(), given, labels, n)
     say(why)

@@ -22,8 +22,8 @@ from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
 from wgcn.inference.scorer import Scorer
 from wgcn.labelling.additions import Added, earlier_terms, find_texts, places_in
+from wgcn.labelling.answers import Answers
 from wgcn.labelling.curve import CurvePoint, judging, learning_curve
-from wgcn.labelling.explain import Explanation
 from wgcn.labelling.labels import (
     Labels,
     checked_weights,
@@ -62,7 +62,7 @@ class TrainingSet(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
+class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel], Answers):
     """Classify texts through a graph of their words.
 
     Every text given to `fit`, labelled or not, shapes the vocabulary, the idf and the word graph. Nothing of the texts
@@ -345,14 +345,6 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             return self._fitted.predict(checked_texts(X, "X"), abstain=abstain)
         return self._fitted.scorer.labels(self._scores(X, document_graph, documents, hops), self.classes_)
 
-    def out_of_scope(self, X: Texts) -> npt.NDArray[np.float64]:
-        """Return how strange each text is, from 0 to 1: see `TextModel.out_of_scope`."""
-        return self._fitted.out_of_scope(checked_texts(X, "X"))
-
-    def predict_set(self, X: Texts, coverage: float = 0.9, *, as_mask: bool = False) -> Any:
-        """Return the credible labels of each text: see `TextModel.predict_set`."""
-        return self._fitted.predict_set(checked_texts(X, "X"), coverage, as_mask=as_mask)
-
     def predict_proba(
         self, X: Texts, *, document_graph: csr_array | None = None, documents: Texts | None = None, hops: int = 1
     ) -> npt.NDArray[np.float64]:
@@ -366,14 +358,6 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     def transform(self, X: Texts) -> npt.NDArray[Any]:
         """Return document embeddings H_dm (eq. 5) of shape (n_texts, n_classes)."""
         return self._fitted.transform(checked_texts(X, "X"))
-
-    def explain(self, X: Texts) -> list[Explanation]:
-        """Return for each text the contribution of every term to every class: see `TextModel.explain`."""
-        return self._fitted.explain(checked_texts(X, "X"))
-
-    def top_words(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
-        """Return the words that speak most for a class: see `TextModel.top_words`."""
-        return self._fitted.top_words(label, n)
 
     def _scores(
         self, X: Texts, document_graph: csr_array | None, documents: Texts | None, hops: int

@@ -14,13 +14,10 @@ from wgcn.errors import InputError, StoreError, needs
 from wgcn.inference import folder as store
 from wgcn.inference.card import model_card
 from wgcn.inference.scorer import Scorer
-from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, Floats, Terms, TextTerms, load_terms
-from wgcn.labelling.explain import Explainer, Explanation, find_class, rank_words
-from wgcn.labelling.scope import familiarity
+from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, Floats, TextTerms, load_terms
+from wgcn.labelling.answers import Answers, judged
 from wgcn.labelling.split import Split
 from wgcn.labelling.trust import Trust, checked_trust
-from wgcn.text.encode import checked_texts
-from wgcn.text.tokenize import resolve_tokenizer
 
 __all__ = ["TextModel"]
 
@@ -28,7 +25,7 @@ _SCHEMA = {**TERM_SCHEMA, "classes": list, "sharpness": float, "multilabel": boo
 
 
 @dataclass(frozen=True, eq=False)
-class TextModel(TextTerms):
+class TextModel(TextTerms, Answers):
     """A trained text classifier: the content of a saved model folder.
 
     Parameters
@@ -82,59 +79,11 @@ class TextModel(TextTerms):
         if abstain is None:
             return self.scorer.labels(self.scores(texts, n_jobs), self.classes)
         trust = checked_trust(self.trust, self.scorer.multilabel)
-        return trust.labels(*self._judged(texts, n_jobs), self.classes, abstain)
+        return trust.labels(*judged(self, texts, n_jobs), self.classes, abstain)
 
-    def out_of_scope(self, texts: Iterable[str], n_jobs: int | None = 1) -> npt.NDArray[np.float64]:
-        """Return how strange each text is: the share of held-out training texts that look less strange.
-
-        A text is strange if its words are unknown or rare, its n-grams unknown, or no class likely.
-        """
-        return checked_trust(self.trust).out_of_scope(*self._judged(texts, n_jobs))
-
-    def predict_set(
-        self, texts: Iterable[str], coverage: float = 0.9, n_jobs: int | None = 1, *, as_mask: bool = False
-    ) -> Any:
-        """Return for each text a list of the labels that are credible, the likeliest first (conformal prediction).
-
-        If the texts are like those in training, the right label is among them for the share `coverage`. A list is empty
-        where no label is credible. With `as_mask`, a matrix of shape (documents, classes), True for a label in the set.
-        """
-        trust, likely = checked_trust(self.trust, self.scorer.multilabel), self.predict_proba(texts, n_jobs)
-        return trust.sets(likely, coverage) if as_mask else trust.label_sets(likely, coverage, self.classes)
-
-    def familiarity(self, terms: Terms, *, leave_one_out: bool = False) -> Floats:
-        """Return how familiar texts look, of shape (documents, 4): see `wgcn.labelling.scope.familiarity`."""
-        given = self.vocabulary, self.weighting.idf, self.ngram_range
-        return familiarity(*given, *terms[1:3], *terms[5:], leave_one_out=leave_one_out)
-
-    def _judged(self, texts: Iterable[str], n_jobs: int | None) -> tuple[Floats, Floats]:
-        """Return probabilities, of shape (documents, classes), and familiarity, of shape (documents, 4)."""
-        scores, n = self.scorer.scores, len(self.classes)
-        rows = self._rows(lambda terms: np.hstack([scores(*terms[:3]), self.familiarity(terms)]), texts, n_jobs, n + 4)
-        return self.scorer.probabilities(rows[:, :n]), rows[:, n:]
-
-    def explain(self, texts: Iterable[str]) -> list[Explanation]:
-        """Return for each text the contribution of every term to the score of every class: see `Explanation`.
-
-        Contributions and bias sum to `scores`, in a linear model to the last bit.
-        """
-        terms, scorer = self.terms(texts := list(checked_texts(texts))), self.scorer
-        n_learnt = len(self.vocabulary) - sum(entry["words"] for entry in self.extensions)
-        explainer = Explainer(
-            *(resolve_tokenizer(self.tokenizer), self.ngram_range, self.stop_words, self.vocabulary.words, n_learnt),
-            *(scorer.word_embeddings, scorer.class_weights, scorer.bias, self.classes, self.split),
-        )
-        scores = scorer.scores(*terms[:3])
-        return explainer.explain(texts, *terms[:3], scores, scorer.probabilities(scores), scorer.decide(scores))
-
-    def top_words(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
-        """Return the n words and n-grams that speak most for a class, with the values they are ranked by.
-
-        See `wgcn.labelling.explain.rank_words`. Words of fewer than three training texts are left out.
-        """
-        scorer, idf, place = self.scorer, self.weighting.idf, find_class(self.classes, label)
-        weights = scorer.word_embeddings, scorer.class_weights
-        return rank_words(self.vocabulary, idf, *weights, place, n, multilabel=scorer.multilabel)
+    @property
+    def _fitted(self) -> TextModel:
+        return self
 
     def extend(self, texts: Iterable[str], min_count: int = 2) -> TextModel:
         """Return the model with rows for words that it does not know, without training and without labels.

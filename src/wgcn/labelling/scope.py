@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from wgcn.text.vocabulary import Vocabulary
 
-__all__ = ["N_SIGNS", "Scope", "doubt", "familiarity"]
+__all__ = ["N_SIGNS", "Scope", "doubt", "familiarity", "familiarity_of"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -76,6 +76,12 @@ def familiarity(
     signs = surprise, n_unknown, -summed(np.where(is_ngram, np.maximum(information, 0), 0))
     has_terms = np.diff(offsets) > 0
     return np.column_stack([np.where(has_terms, n_words, 0), *(sign / n_words for sign in signs)])
+
+
+def familiarity_of(model: Any, terms: Any, *, leave_one_out: bool = False) -> Floats:
+    """Return how familiar texts look to a model, of shape (texts, 4): see `familiarity`."""
+    given = model.vocabulary, model.weighting.idf, model.ngram_range
+    return familiarity(*given, *terms[1:3], *terms[5:], leave_one_out=leave_one_out)
 
 
 def _least_counts(vocabulary: Vocabulary) -> tuple[int, int]:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from wgcn.errors import InputError, StoreError
 from wgcn.labelling.novelty import novelty_weights
-from wgcn.labelling.scope import N_SIGNS, Scope, doubt
+from wgcn.labelling.scope import N_SIGNS, Scope, doubt, familiarity_of
 
 __all__ = [
     "OUT_OF_SCOPE",
@@ -178,7 +178,7 @@ def held_out_trust(
     weights = np.empty(0) if multilabel else novelty_weights(terms[labelled_rows], targets.argmax(axis=1), rows)
     once = np.unique(rows, return_index=True)[1].tolist()  # with few labels, texts come several times
     kept = {place: texts[row] for place in once if (row := int(labelled_rows[rows[place]])) in texts}
-    familiar = model.familiarity(model.terms(kept.values()), leave_one_out=True)
+    familiar = familiarity_of(model, model.terms(kept.values()), leave_one_out=True)
     likely, places = model.scorer.probabilities(scores), np.array(list(kept), np.int64)
     return Trust.calibrate(likely, targets[rows], weights, places, familiar)
 
@@ -227,11 +227,11 @@ def answer_columns(
     trust = checked_trust(model.trust, several and not (abstain is None and coverage is None))
     classes = np.array([str(name) for name in model.classes.tolist()], object)
     if abstain is not None:
-        columns["label"] = trust.labels(likely, model.familiarity(terms), classes, abstain).tolist()
+        columns["label"] = trust.labels(likely, familiarity_of(model, terms), classes, abstain).tolist()
     if coverage is not None:
         columns["set"] = trust.label_sets(likely, coverage, classes)
     if scope:
-        columns["out_of_scope"] = trust.out_of_scope(likely, model.familiarity(terms)).tolist()
+        columns["out_of_scope"] = trust.out_of_scope(likely, familiarity_of(model, terms)).tolist()
     return columns
 
 
