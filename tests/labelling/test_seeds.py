@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from wgcn import Corpus
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.labelling.seeds import (
+    SeedEvidence,
     SeedRows,
     SeedWord,
     agreement,
@@ -213,6 +214,11 @@ def test_evidence_of_documents_and_the_words_that_seeds_draw_in() -> None:
     struck = _rows(["w0", "w1", "w2"], [0, 1, 0], [False, False, True], n_words=5)
     words = expand(struck, np.array([1.0, 1, -1]), place(struck.rows), place)
     assert [word.word for word in words[0]] == ["w0", "w3"]
+
+
+def test_a_guess_is_the_class_of_most_evidence_for_its_size() -> None:
+    found = np.array([[4.0, 0.0], [4.0, 0.0], [1.0, 0.9], [0.0, 0.0]])
+    np.testing.assert_array_equal(SeedEvidence(found, []).guesses(), [[1, 0], [1, 0], [0, 1], [0, 0]])
 
 
 def test_labelled_documents_count_as_seeds() -> None:

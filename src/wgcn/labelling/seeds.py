@@ -107,6 +107,11 @@ class SeedEvidence(NamedTuple):
     evidence: Floats  # E, (documents, classes)
     words: list[list[SeedWord]]  # of each class
 
+    def guesses(self) -> Floats:
+        """Return 1 for the class of most evidence, all classes being equal, else 0: a noisy label for each document."""
+        shares = _shares(self.evidence, np.full(self.evidence.shape[1], 1 / self.evidence.shape[1]))
+        return np.asarray((shares == shares.max(axis=1, keepdims=True)) & (shares > 0), np.float32)
+
 
 # Reading
 

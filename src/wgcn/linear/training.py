@@ -181,6 +181,10 @@ def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | 
             calibration, loose = trainer.calibrate_by_holding_out()
             calibrating.detail = f"{calibration.n_documents:,} documents held out"
         scorer, fits = trainer.train(trainer.rows, start or loose)
+    if trainer.teacher and trainer.teacher.seeded and calibration.held_out is None:  # no label: what seeds alone say
+        guesses = trainer.teacher.seeded.guesses()
+        sharpness = calibrate(scorer, scorer.scores_of(trainer.everything), guesses).sharpness
+        calibration = calibration._replace(sharpness=sharpness)
     scorer = replace(scorer, sharpness=calibration.sharpness)
     if task.class_prior is not None:
         scorer = scorer.with_prior(task.class_prior)
