@@ -199,3 +199,59 @@ def test_options_of_reading_reach_every_command(run: Run, model: Path, tmp_path:
         assert "Warning" not in err
     assert np.load(tmp_path / "v.npy").shape == (3, 2)
     assert TextModel.load(tmp_path / "m").report["n_documents"] == 3
+
+
+GERMAN = "Die Katze sitzt auf der Matte und schläft"
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that was fitted to so many texts that a tenth was held out."""
+    folder, rng = tmp_path_factory.mktemp("judged"), np.random.default_rng(0)
+    kinds = [("drink", "red white wine glass grape cork"), ("drive", "fast slow car road wheel gear")] * 100
+    texts = [" ".join(rng.choice([*words.split(), "the", "a", "with"], 6)) for _, words in kinds]
+    WGCNTextClassifier().fit(texts, [label for label, _ in kinds]).save(folder / "model")
+    return folder / "model"
+
+
+def test_an_answer_that_is_left_out_is_an_empty_line(run: Run, judged: Path, stdin: Callable[[bytes], None]) -> None:
+    stdin(f"red wine\n{GERMAN}\nfast car with a wheel\n\n".encode())
+    code, out, _ = run("predict", judged, "--abstain", "0.6")
+    assert (code, out) == (0, "drink\n\ndrive\n\n")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_table_gets_sets_of_labels_and_how_strange_its_texts_are(run: Run, judged: Path, ending: str) -> None:
+    texts, output = ["zzz", "red wine with a glass", GERMAN], judged.parent / f"answers.{ending}"
+    source = judged.parent / "texts.csv"
+    source.write_text("text\n" + "".join(f"{text}\n" for text in texts), encoding="utf-8")
+    options = ["--coverage", "0.8", "--scope", "--abstain", "0.6", "--output", output]
+    assert run("predict", judged, source, *options)[:2] == (0, "")
+    rows, model = rows_of(output), TextModel.load(judged)
+    sets, nothing = model.predict_set(texts, 0.8), "" if ending == "csv" else None
+    assert [row["label"] for row in rows] == [nothing, "drink", nothing]
+    assert [row["set"] for row in rows] == ([",".join(names) for names in sets] if ending == "csv" else sets)
+    assert [round(float(row["out_of_scope"]), 4) for row in rows] == model.out_of_scope(texts).round(4).tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--abstain", "80"], "abstain must be a probability above 0 and below 1, got 80"),
+        (["--coverage", "1"], "coverage must be above 0 and below 1, got 1"),
+        (["--coverage", "0.999"], "need at least 999 held-out texts, but training held out 20"),
+    ],
+)
+def test_what_cannot_be_answered_is_said_before_a_text_is_read(
+    run: Run, judged: Path, options: list[str], message: str
+) -> None:
+    code, out, err = run("predict", judged, *options)  # standard input is closed
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+@pytest.mark.parametrize("option", [["--abstain", "0.5"], ["--coverage", "0.5"], ["--scope"]])
+def test_a_model_that_cannot_tell_says_why(run: Run, model: Path, option: list[str]) -> None:
+    code, _, err = run("predict", model, *option)
+    assert code == 2
+    assert "does not know how it does on held-out texts" in err

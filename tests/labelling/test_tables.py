@@ -168,3 +168,14 @@ def test_batches_are_cut_by_all_columns_and_there_is_always_one(
     assert list(read_batches(str(path), keep=False)[2]) == [(["x"] * 5, [[]] * 5)]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
     assert list(read_batches("-", keep=True)[2]) == [([], [])]
+
+
+def test_sets_that_are_all_empty_at_first_are_lists_of_labels_in_parquet(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    with (tmp_path / "t.parquet").open("wb") as file, TableWriter(file, "parquet") as table:
+        table.write([[]], [("label", [None]), ("set", [[]])])
+        table.write([[]], [("label", ["a"]), ("set", [["a", "b"]])])
+    assert parquet.read_table(tmp_path / "t.parquet").to_pylist() == [
+        {"label": None, "set": []},
+        {"label": "a", "set": ["a", "b"]},
+    ]

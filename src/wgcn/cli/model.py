@@ -31,15 +31,29 @@ def predict(
     ] = False,
     top: Annotated[int, typer.Option(min=1, metavar="K", help="Also give the next labels, up to K in all.")] = 1,
     proba: Annotated[bool, typer.Option("--proba", help="Also give the probability of every class.")] = False,
+    abstain: Annotated[
+        float | None,
+        typer.Option(metavar="P", help="Give no label where it is less likely than this, or the text is out of scope."),
+    ] = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="Also give a set of labels: the right one is in it for this share of texts."
+        ),
+    ] = None,
+    scope: Annotated[
+        bool, typer.Option("--scope", help="Also give how strange a text is: 0.99 is stranger than 99 % of training.")
+    ] = False,
 ) -> None:
     """Classify texts, however many: they are read and answered in batches.
 
-    Prints one label per text; several labels are separated by a comma. With --confidence, --top or --proba, columns
-    are separated by tabs and have a header. A table keeps the columns of the file and adds label, confidence and
-    unknown_words. Example: wgcn predict my-model new.csv --top 3 --output labels.csv
+    Prints one label per text; several labels are separated by a comma. With more columns than that, they are
+    separated by tabs and have a header. A table keeps the columns of the file and adds label, confidence and
+    unknown_words. Example: wgcn predict my-model new.csv --abstain 0.8 --coverage 0.9 --output labels.csv
     """
-    wanted = {"output_format": output_format, "confidence": confidence, "top": top, "proba": proba}
-    predict_texts(folder, texts, output=output, **wanted, **reading)
+    added: dict[str, Any] = {"confidence": confidence, "top": top, "proba": proba}
+    added |= {"abstain": abstain, "coverage": coverage, "scope": scope}
+    predict_texts(folder, texts, output=output, output_format=output_format, **added, **reading)
 
 
 @reads_files

@@ -39,8 +39,10 @@ def predict_texts(folder: str | Path, texts: str = "-", *, output: Path | None =
     model = TextModel.load(folder)
     wanted = {"nested": kind == "jsonl"} | {name: options.pop(name, 0) for name in ("top", "proba")}
     known = known_words(model.vocabulary) if options.pop("confidence", False) or kind != "txt" else frozenset()
+    wanted["trust"] = {name: options.pop(name, None) for name in ("abstain", "coverage", "scope")}
     if wanted["top"] > 1 and model.scorer.multilabel:
         raise InputError("--top is for models that give one label per text; this one may give several. Use --proba.")
+    _columns(model, [], model.terms([]), known, **wanted)  # what cannot be answered is said before a text is read
     names, schema, batches = read_batches(texts, keep=kind != "txt", **options)
     tally = Tally()
     with (
@@ -54,11 +56,16 @@ def predict_texts(folder: str | Path, texts: str = "-", *, output: Path | None =
     say(tally.summary("words" if model.ngram_range == (1, 1) else "words and n-grams"))
 
 
-def _columns(model: TextModel, texts: list[str], terms: Terms, known: Set[str], **wanted: Any) -> list[Column]:
+def _columns(
+    model: TextModel, texts: list[str], terms: Terms, known: Set[str], trust: dict[str, Any], **wanted: Any
+) -> list[Column]:
     """Return the columns that are added."""
     from wgcn.labelling.predictions import prediction_columns, unknown_words
+    from wgcn.labelling.trust import answer_columns
 
     scores, classes = model.scorer.scores(*terms[:3]), [str(name) for name in model.classes.tolist()]
     likely = model.scorer.probabilities(scores) if known or wanted["proba"] or wanted["top"] > 1 else None
     unknown = unknown_words(texts, model.tokenizer, known) if known else None
-    return prediction_columns(classes, model.scorer.decide(scores), likely, unknown, **wanted)
+    columns = prediction_columns(classes, model.scorer.decide(scores), likely, unknown, **wanted)
+    answers = answer_columns(model, scores, terms, **trust)
+    return [*((name, answers.pop(name, values)) for name, values in columns), *answers.items()]

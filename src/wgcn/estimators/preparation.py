@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from itertools import chain
@@ -26,6 +25,7 @@ from wgcn.graph.association import WEIGHTS, Weight
 from wgcn.inference.embedding import EmbeddingModel
 from wgcn.inference.model import TextModel
 from wgcn.inference.terms import load_compiled
+from wgcn.labelling.notices import Observed
 from wgcn.labelling.seeds import GivenSeeds, SeedRows, find_seeds
 from wgcn.labelling.split import make_split
 from wgcn.progress import stage
@@ -39,7 +39,7 @@ from wgcn.text.weighting import Norm, TermWeighting, document_terms
 if TYPE_CHECKING:
     from wgcn.estimators.matrix import MatrixClassifier
 
-__all__ = ["Counted", "Preparation", "Prepared", "TextEstimator", "plain_settings"]
+__all__ = ["Preparation", "Prepared", "TextEstimator", "plain_settings"]
 
 Model = TypeVar("Model", TextModel, EmbeddingModel)
 
@@ -110,7 +110,7 @@ class Preparation:
         it is made from citations. The texts that were prepared `earlier` come before these, and are not read again.
         """
         started = time.perf_counter()
-        own, n_jobs = Counted(checked_texts(texts)), self.n_jobs
+        own, n_jobs = Observed(checked_texts(texts)), self.n_jobs
         with stage("Tokenising") as tokenising:
             tokens = Tokens.from_texts(chain(own, checked_texts(background)), self.tokenizer, n_jobs)
             digests = np.array(own.digests)
@@ -167,11 +167,6 @@ class Prepared:
     seconds: float
     tokens: Tokens  # of all texts, those in the background last, for texts that are added later
     digests: npt.NDArray[np.int64]  # (texts,), to know these texts again in this process
-
-    @property
-    def weights(self) -> tuple[Vocabulary, TermWeighting]:
-        """The words, and how they are weighted."""
-        return self.vocabulary, self.weighting
 
     def word_vectors(self, given: Mapping[str, npt.ArrayLike]) -> npt.NDArray[np.float32]:
         """Return vectors as a matrix of words by values; a word that has none, and an n-gram, has zeros."""
@@ -239,26 +234,6 @@ def plain_settings(parameters: dict[str, Any]) -> dict[str, Any]:
     shown = {**parameters, "stop_words": None if stop_words is None else f"{len(stop_words)} words"}
     plain = (str, int, float, bool, list, type(None))
     return {name: value if isinstance(value, plain) else str(value) for name, value in shown.items()}
-
-
-class Counted:
-    """Texts that are read once, a digest of each, and those of the rows `keep`."""
-
-    def __init__(self, texts: Iterable[str], keep: Collection[int] = ()) -> None:
-        self.texts, self.keep, self.digests = texts, keep, array("q")
-        self.kept: dict[int, str] = {}
-
-    def __iter__(self) -> Iterator[str]:
-        for text in self.texts:
-            if self.n in self.keep:
-                self.kept[self.n] = text
-            self.digests.append(hash(text))
-            yield text
-
-    @property
-    def n(self) -> int:
-        """How many texts were read."""
-        return len(self.digests)
 
 
 class TextEstimator(BaseEstimator, Generic[Model]):

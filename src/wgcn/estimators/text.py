@@ -16,23 +16,30 @@ from sklearn.base import ClassifierMixin, clone
 
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.estimators.matrix import WGCNClassifier
-from wgcn.estimators.preparation import Counted, Preparation, Prepared, TextEstimator
+from wgcn.estimators.preparation import Preparation, Prepared, TextEstimator
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
 from wgcn.inference.scorer import Scorer
-from wgcn.labelling.additions import document_order, earlier_terms, find_texts, places_in
+from wgcn.labelling.additions import Added, earlier_terms, find_texts, places_in
 from wgcn.labelling.curve import CurvePoint, judging, learning_curve
 from wgcn.labelling.explain import Explanation
-from wgcn.labelling.label_forms import normalised
-from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels, relabelled
+from wgcn.labelling.labels import (
+    Labels,
+    checked_weights,
+    labelled_accuracy,
+    read_labels,
+    read_some_labels,
+    relabelled,
+)
 from wgcn.labelling.notices import Observed, notices
 from wgcn.labelling.review import Doubt, Seen, doubts
 from wgcn.labelling.seeds import GivenSeeds, SeedWord, read_seeds, seed_report
 from wgcn.labelling.suggest import suggest
+from wgcn.labelling.trust import held_out_trust, texts_to_keep
 from wgcn.linear.operator import row_slice
 from wgcn.linear.teacher import Teacher
-from wgcn.linear.training import Earlier, HeldOut
+from wgcn.linear.training import Earlier
 from wgcn.linear.tuning import Tuning
 from wgcn.progress import shown
 from wgcn.text.encode import checked_texts
@@ -41,8 +48,6 @@ from wgcn.text.tokenize import Tokenizer
 __all__ = ["WGCNTextClassifier"]
 
 Texts = Iterable[str]
-
-_MAX_KEPT = 20_000  # labelled texts, of which a tenth is held out
 
 
 class TrainingSet(NamedTuple):
@@ -179,7 +184,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
-        own = Counted(seen := Observed(checked_texts(X, "X")), _sample(np.flatnonzero(labels.labelled)))
+        own = Observed(checked_texts(X, "X"), texts_to_keep(labels.labelled))
         _check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
         weight = checked_weights(sample_weight, n_labels)
         with shown(verbose):
@@ -189,7 +194,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
                 with_graph=document_graph is None,
             )
             _check_lengths(own.n, n_labels)
-            for notice in notices(seen, *labels, own_tokenizer=callable(self.tokenizer)):
+            for notice in notices(own, *labels, own_tokenizer=callable(self.tokenizer)):
                 warn(notice, WGCNWarning, stacklevel=2)
             started = time.perf_counter()
             classifier.fit(
@@ -222,8 +227,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             Whether to print the stages of the work with the seconds that each took.
         """
         given, before = list(checked_texts(texts)), self._training_set()
-        values = normalised(labels, before.labels.classes)
-        _check_lengths(len(given), len(values))
+        more = read_some_labels(labels, before.labels.classes)
+        _check_lengths(len(given), len(more.labelled))
         prepared, n_before = before.prepared, len(before.prepared.digests)
         found = find_texts(prepared.digests, given)
         if len(found.new) and before.fixed:
@@ -232,10 +237,9 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             )
         n_texts = n_before + len(found.new)
         new = np.arange(n_before, n_texts)
-        classes = before.seeds.classes if before.seeds else ()
-        now = relabelled(
-            before.labels, values, np.append(found.given, found.new), np.append(found.documents, new), n_texts, classes
-        )
+        which, documents = np.append(found.given, found.new), np.append(found.documents, new)
+        seeded = before.seeds.classes if before.seeds else ()
+        now = relabelled(before.labels, more, which, documents, n_texts, seeded)
         kept = {**before.kept, **dict(zip(new.tolist(), (given[i] for i in found.new), strict=True))}
         self.check_parameters(now)
         started, classifier = time.perf_counter(), self._classifier()
@@ -259,18 +263,18 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         return self.training_set_
 
     def _earlier(self, before: TrainingSet, prepared: Prepared, labels: Labels) -> Earlier | None:
-        """Return what the last fit knows of the texts of now."""
-        trained, scored = self.classifier_.trained_, None
-        if len(trained.duals[0]) < len(before.labels.targets) or before.seeds is not None:  # some have the weight 0
+        """Return what the last fit knows of the texts of now; None if it left out some, of weight 0, or had seeds."""
+        trained, n = self.classifier_.trained_, len(before.prepared.digests)
+        if len(trained.duals[0]) < len(before.labels.targets) or before.seeds is not None:
             return None
-        n_before, classes = len(before.prepared.digests), places_in(self.classes_, labels.classes)
-        was_labelled = np.append(before.labels.labelled, np.zeros(n_before - len(before.labels.labelled), bool))
-        documents = places_in(document_order(was_labelled), document_order(labels.labelled))
-        new = np.flatnonzero(labels.labelled[n_before:]) + n_before
-        if len(new) and self.class_prior is None and (classes >= 0).all():
-            rows = earlier_terms(prepared.document_terms[new], prepared.weights, before.prepared.weights)
-            scored = HeldOut(np.cumsum(labels.labelled)[new] - 1, self.classifier_.scorer_.scores_of(rows))
-        return Earlier(trained, documents, classes, scored)
+        was_labelled = np.append(before.labels.labelled, np.zeros(n - len(before.labels.labelled), bool))
+        added = Added.to(was_labelled, labels.labelled, places_in(self.classes_, labels.classes))
+        new = np.flatnonzero(labels.labelled[n:]) + n
+        if len(new) and self.class_prior is None and (added.classes >= 0).all():
+            weights = [(each.vocabulary, each.weighting) for each in (prepared, before.prepared)]
+            scores = self.classifier_.scorer_.scores_of(earlier_terms(prepared.document_terms[new], *weights))
+            added = added._replace(scored=(np.cumsum(labels.labelled)[new] - 1, scores))
+        return trained, added
 
     def _finish(self, classifier: WGCNClassifier, training_set: TrainingSet, started: float) -> WGCNTextClassifier:
         settings = self.get_params(deep=False)
@@ -282,11 +286,11 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         if (teacher := classifier.trained_.teacher) and teacher.seeded:
             self.seed_words_ = dict(zip(classifier.classes_.tolist(), teacher.seeded.words, strict=True))
             model = replace(model, report=model.report | seed_report(training_set.seeds, self.seed_words_))
-        held_out, labels, kept = classifier.trained_.held_out, training_set.labels, training_set.kept
-        if held_out is not None:
-            rows = np.flatnonzero(labels.labelled)[held_out.rows]
-            texts = {place: kept[row] for place, row in enumerate(rows.tolist()) if row in kept}
-            model = model.calibrated(texts, held_out.scores, labels.targets[held_out.rows])
+        if (held_out := classifier.trained_.held_out) is not None:
+            labels = training_set.labels
+            known = labels.labelled, labels.targets, *held_out, training_set.kept
+            # In place: the model is new, and keeps the tables for its vocabulary that this has built.
+            vars(model)["trust"] = held_out_trust(model, training_set.prepared.document_terms, *known)
         return self._keep(classifier, classifier.word_graph_, model)
 
     def _keep(self, classifier: WGCNClassifier, word_graph: WordGraph, model: TextModel) -> WGCNTextClassifier:
@@ -456,12 +460,6 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _sample(rows: npt.NDArray[np.int64]) -> frozenset[int]:
-    """Return rows of texts that are kept during a fit, to tell from those held out what texts look like."""
-    chosen = rows if len(rows) <= _MAX_KEPT else np.random.default_rng(0).choice(rows, _MAX_KEPT, replace=False)
-    return frozenset(chosen.tolist())
 
 
 def _check_lengths(n_texts: int, n_labels: int) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -106,15 +106,6 @@ class TextModel(TextTerms):
         """Return how familiar texts look, of shape (documents, 4): see `wgcn.labelling.scope.familiarity`."""
         given = self.vocabulary, self.weighting.idf, self.ngram_range
         return familiarity(*given, *terms[1:3], *terms[5:], leave_one_out=leave_one_out)
-
-    def calibrated(self, texts: Mapping[int, str], scores: Floats, targets: Floats) -> TextModel:
-        """Return the model that knows how it does on held-out training texts.
-
-        `scores` and `targets` are of shape (held-out texts, classes), and `texts` are some of these by their places.
-        """
-        familiar = self.familiarity(self.terms(texts.values()), leave_one_out=True)
-        likely, places = self.scorer.probabilities(scores), np.array(list(texts), np.int64)
-        return replace(self, trust=Trust.calibrate(likely, targets, self.scorer.multilabel, places, familiar))
 
     def _judged(self, texts: Iterable[str], n_jobs: int | None) -> tuple[Floats, Floats]:
         """Return probabilities, of shape (documents, classes), and familiarity, of shape (documents, 4)."""

@@ -15,6 +15,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from wgcn.errors import InputError
+from wgcn.labelling.additions import merged_targets, places_in
 from wgcn.labelling.label_forms import SEVERAL, normalised, of_one_kind, read_lists, read_matrix, read_single
 from wgcn.labelling.splits import Rows, few_labels
 
@@ -26,6 +27,7 @@ __all__ = [
     "labelled_accuracy",
     "read_class_prior",
     "read_labels",
+    "read_some_labels",
     "relabelled",
 ]
 
@@ -60,7 +62,12 @@ def read_labels(y: Any, more_classes: Sequence[Any] = ()) -> Labels:
         return y
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
-    values = normalised(y)
+    return _checked(read_some_labels(y, more_classes=more_classes), bool(more_classes))
+
+
+def read_some_labels(y: Any, classes: npt.NDArray[Any] | None = None, more_classes: Sequence[Any] = ()) -> Labels:
+    """Read labels as `read_labels` does, but of any number of classes, beside those of a model if these are given."""
+    values = normalised(y, classes)
     multilabel = True
     if isinstance(values, np.ndarray):
         labelled, targets = read_matrix(values)
@@ -79,39 +86,43 @@ def read_labels(y: Any, more_classes: Sequence[Any] = ()) -> Labels:
         targets = np.eye(len(classes), dtype=np.float32)[np.searchsorted(classes, known)]
     if multilabel and more_classes:
         raise InputError("Seeds are for texts of one class each, but y has several labels for a text.")
-    if not labelled.any() and not more_classes:
-        raise InputError("No document has a label: at least two classes are needed.")
-    if len(classes) < 2:
-        found = f"only one class, {classes.tolist()[0]!r}," if len(classes) else "no class"
-        among = "the labels and seeds" if more_classes else "the labels"
-        raise InputError(f"There is {found} among {among}: at least two classes are needed.")
     return Labels(classes, labelled, targets, multilabel)
 
 
-def relabelled(
-    labels: Labels, values: Any, given: Rows, documents: Rows, n_documents: int, more_classes: Sequence[Any] = ()
-) -> Labels:
-    """Return the labels of `n_documents`, the first of which have `labels`, after documents[i] got values[given[i]].
+def _checked(labels: Labels, seeded: bool) -> Labels:
+    classes = labels.classes.tolist()
+    if not labels.labelled.any() and not seeded:
+        raise InputError("No document has a label: at least two classes are needed.")
+    if len(classes) < 2:
+        found = f"only one class, {classes[0]!r}," if classes else "no class"
+        among = "the labels and seeds" if seeded else "the labels"
+        raise InputError(f"There is {found} among {among}: at least two classes are needed.")
+    return labels
 
-    `values` are what `normalised` returns. A missing one changes nothing, and of several for a document, the last
-    counts. Classes that no document has any more are gone, but for `more_classes`.
+
+def relabelled(
+    labels: Labels, more: Labels, given: Rows, documents: Rows, n_documents: int, more_classes: Sequence[Any] = ()
+) -> Labels:
+    """Return the labels of `n_documents`, of which the first have `labels`, after documents[i] got that of given[i].
+
+    What is unlabelled in `more` changes nothing, and of several labels for a document, the last counts. Classes that no
+    document has any more are gone, but for `more_classes`.
     """
-    before = np.flatnonzero(labels.labelled)
-    if isinstance(values, np.ndarray):
-        if not labels.multilabel or values.shape[1] != len(labels.classes):
-            raise InputError(f"The labels are a matrix of {values.shape[1]:,} columns, unlike those of the last fit.")
-        every = np.full((n_documents, values.shape[1]), -1.0)
-        every[before] = labels.targets
-        given, documents = (rows[read_matrix(values)[0][given]] for rows in (given, documents))
-        every[documents] = values[given]
-        return read_labels(every)
-    several = [frozenset(labels.classes[row > 0].tolist()) for row in labels.targets] if labels.multilabel else None
-    known = dict(zip(before.tolist(), several or labels.classes[labels.targets.argmax(axis=1)].tolist(), strict=True))
-    for i, document in zip(given.tolist(), documents.tolist(), strict=True):
-        value = frozenset(values[i]) if isinstance(values[i], list) else values[i]
-        if value is not None and value != {None}:
-            known[document] = value
-    return read_labels([known.get(i) for i in range(n_documents)], more_classes)
+    if labels.multilabel != more.multilabel and more.labelled.any():
+        raise InputError("The labels must be as those of the last fit: one per text, or a list of labels per text.")
+    classes = np.unique(of_one_kind([*labels.classes.tolist(), *more.classes.tolist()]))
+    counts = more.labelled[given]
+    parts = (
+        (np.flatnonzero(labels.labelled), places_in(classes, labels.classes), labels.targets),
+        (
+            documents[counts],
+            places_in(classes, more.classes),
+            more.targets[np.cumsum(more.labelled)[given[counts]] - 1],
+        ),
+    )
+    labelled, targets = merged_targets((n_documents, len(classes)), parts)
+    used = targets.any(axis=0) | labels.multilabel | np.isin(classes, more_classes)
+    return _checked(Labels(classes[used], labelled, targets[:, used], labels.multilabel), len(more_classes) > 0)
 
 
 def labelled_accuracy(

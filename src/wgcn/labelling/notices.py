@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,12 @@ _NO_BLANKS = re.compile(
 
 
 class Observed:
-    """Texts that are read once, and what was seen of them."""
+    """Texts that are read once, and what was seen of them; those of the rows `keep` are kept."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, texts: Iterable[str], keep: Collection[int] = ()) -> None:
         self.texts, self.n, self.n_empty = texts, 0, 0
-        self.hashes = array("q")  # 8 bytes per text
+        self.keep, self.kept = keep, dict[int, str]()
+        self.digests = array("q")  # values of `hash`, 8 bytes per text: to know texts again in this process
         self.sample: list[str] = []  # evenly spread
         self._step = 1
 
@@ -46,9 +47,11 @@ class Observed:
                 self.sample.append(text[:_CHARACTERS])
                 if len(self.sample) == 2 * _SAMPLE:
                     self.sample, self._step = self.sample[::2], 2 * self._step
+            if self.n in self.keep:
+                self.kept[self.n] = text
             self.n += 1
             self.n_empty += not text or text.isspace()
-            self.hashes.append(hash(text))
+            self.digests.append(hash(text))
             yield text
 
 
@@ -72,7 +75,7 @@ def notices(
         _alike_labels(classes),
         _single_texts(classes, targets.sum(axis=0)),
         None if codes is None else _swapped_columns(texts, classes, codes),
-        None if codes is None else _conflicts(np.asarray(texts.hashes)[labelled], codes),
+        None if codes is None else _conflicts(np.asarray(texts.digests)[labelled], codes),
     ]
     return [notice for notice in found if notice is not None]
 
@@ -148,7 +151,7 @@ def _swapped_columns(texts: Observed, classes: npt.NDArray[Any], codes: npt.NDAr
         return None
     label_length = float(np.mean([len(str(name)) for name in classes[:_SAMPLE].tolist()]))
     text_length = float(np.mean([len(text) for text in texts.sample]))
-    n_different = len(np.unique(np.asarray(texts.hashes)))
+    n_different = len(np.unique(np.asarray(texts.digests)))
     if n_different > 0.5 * texts.n or label_length <= text_length:
         return None
     return (

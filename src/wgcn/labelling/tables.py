@@ -216,7 +216,7 @@ def _arrow_type(pa: Any, name: str, values: list[Any]) -> Any:
     """Return the type of an added column: numbers, texts, or lists of them."""
     several = any(isinstance(value, list) for value in values)
     single = [each for value in values if isinstance(value, list) for each in value] if several else values
-    first = next((value for value in single if value is not None), "" if name.startswith("label") else 0.0)
+    first = next((value for value in single if value is not None), "" if name.startswith(("label", "set")) else 0.0)
     kind = pa.float64() if isinstance(first, float) else pa.string()
     return pa.list_(kind) if several else kind
 

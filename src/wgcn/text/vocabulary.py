@@ -98,7 +98,7 @@ class Vocabulary:
     @cached_property
     def index(self) -> dict[str, int]:
         """Id of each word."""
-        return {word: i for i, word in enumerate(self.words)}
+        return dict(zip(self.words, range(len(self.words)), strict=True))
 
     @cached_property
     def are_ngrams(self) -> npt.NDArray[np.bool_]:
