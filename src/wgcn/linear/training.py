@@ -25,7 +25,7 @@ from wgcn.checks import check_least, check_share
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.terms import Floats
 from wgcn.labelling.additions import Added
-from wgcn.labelling.seeds import SeedRows
+from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.splits import Rows, cross_validation_parts, held_out_mask
 from wgcn.linear.model import LinearFit, LinearSettings, fit_linear, graph_scale
 from wgcn.linear.operator import row_slice
