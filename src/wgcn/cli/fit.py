@@ -66,7 +66,7 @@ def fit(
     from wgcn.inference.card import model_rows
     from wgcn.inference.folder import check_target
     from wgcn.labelling.labelled import read_labelled
-    from wgcn.labelling.seeds import read_seed_options
+    from wgcn.labelling.seed_words import read_seed_options
 
     texts_as = {
         "tokenizer": tokenizer,

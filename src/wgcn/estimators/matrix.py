@@ -26,7 +26,7 @@ from wgcn.labelling.labels import (
     read_class_prior,
     read_labels,
 )
-from wgcn.labelling.seeds import SeedRows
+from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.tuning import Tuned, Tuning
 from wgcn.linear.model import LinearSettings
 from wgcn.linear.training import Earlier, LinearTask, LinearTraining, train_linear
@@ -263,7 +263,7 @@ class WGCNClassifier(MatrixClassifier):
             Vectors of the words from elsewhere, zeros for a word without one, for the teacher. Of use where most
             documents are unlabelled.
         seeds : SeedRows, optional
-            Words that stand for classes, from `wgcn.labelling.seeds.find_seeds`; `y` is then read with their classes.
+            Words that stand for classes, from `wgcn.labelling.seed_words.find_seeds`; `y` is read with their classes.
         verbose : bool, default=False
             Whether to print the stages of the work with the seconds that each took.
         """

@@ -26,7 +26,7 @@ from wgcn.inference.embedding import EmbeddingModel
 from wgcn.inference.model import TextModel
 from wgcn.inference.terms import load_compiled
 from wgcn.labelling.notices import Observed
-from wgcn.labelling.seeds import GivenSeeds, SeedRows, find_seeds
+from wgcn.labelling.seed_words import GivenSeeds, SeedRows, find_seeds
 from wgcn.labelling.split import make_split
 from wgcn.progress import stage
 from wgcn.text.corpus import Corpus, check_ngram_range

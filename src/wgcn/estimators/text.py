@@ -34,7 +34,7 @@ from wgcn.labelling.labels import (
 )
 from wgcn.labelling.notices import Observed, notices
 from wgcn.labelling.review import Doubt, Seen, doubts
-from wgcn.labelling.seeds import GivenSeeds, SeedWord, read_seeds, seed_report
+from wgcn.labelling.seed_words import GivenSeeds, SeedWord, read_seeds, seed_report
 from wgcn.labelling.suggest import suggest
 from wgcn.labelling.trust import held_out_trust, texts_to_keep
 from wgcn.labelling.tuning import Tuning
@@ -112,7 +112,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel], Answers):
     history_ : list of dict
         Objective after each iteration of the final fit.
     seed_words_ : dict
-        With `seeds`, the words of each class as `wgcn.labelling.seeds.SeedWord`: those given, then those near them.
+        With `seeds`, words of each class as `wgcn.labelling.seed_words.SeedWord`: those given, then those near them.
     training_set_ : TrainingSet
         The texts of the last fit as numbers, and their labels. Not pickled.
 

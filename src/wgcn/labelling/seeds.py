@@ -14,42 +14,24 @@ corrected by such a model and by similar documents (`seed_shares`). Constants we
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError, WGCNWarning
-from wgcn.text.corpus import Corpus
-from wgcn.text.tokenize import Tokenizer
-from wgcn.text.vocabulary import Vocabulary
-from wgcn.text.weighting import TermWeighting, document_terms
+from wgcn.labelling.seed_words import SeedRows, SeedWord
 
 __all__ = [
-    "GivenSeeds",
     "SeedEvidence",
-    "SeedRows",
-    "SeedWord",
     "agreement",
     "evidence",
     "expand",
-    "find_seeds",
     "label_evidence",
-    "near_words",
     "nearness",
-    "problems",
-    "read_seed_options",
-    "read_seeds",
     "seed_evidence",
-    "seed_report",
     "seed_shares",
-    "shown_words",
 ]
 
 Floats = npt.NDArray[Any]
@@ -60,45 +42,12 @@ _POWER = 6  # of the cosine
 _PRIOR_SHARPNESS = 4.0  # factor of a model's scores, for the shares of the classes
 _ANSWER_SHARPNESS = 8.0  # the same, for its answers
 _SPREADING, _STEPS = 0.8, 3  # how much a document takes from similar ones in a step
-_RARE = 5  # texts that have a seed
-_DOUBTFUL = 0.3  # agreement
-_CANDIDATES = 20_000  # most frequent words that are looked at, for near words and for neighbours
+_CANDIDATES = 20_000  # most frequent words that may be added
 _FEWEST = 3  # texts that have a word which is added
 _ADDED_WORDS = 10  # per class
 _LEAST = 0.02  # value of an added word beside the first
 _SAMPLE = 20_000  # documents
 _BLOCK = 10_000  # documents
-
-
-@dataclass(frozen=True)
-class GivenSeeds:
-    """Seeds as they were given."""
-
-    classes: tuple[Any, ...]
-    seeds: tuple[tuple[str, ...], ...]  # of each class
-    struck: tuple[tuple[str, ...], ...]  # words that must not count for a class
-
-
-@dataclass(frozen=True, eq=False)
-class SeedRows:
-    """Seeds as documents of their own words. The struck words come last."""
-
-    names: tuple[str, ...]
-    classes: Ints  # (seeds,), place of the class of each
-    struck: npt.NDArray[np.bool_]  # (seeds,)
-    rows: csr_array  # (seeds, words)
-    counts: Ints  # (seeds,), documents that have the seed
-    n_classes: int
-    vocabulary: Vocabulary  # the words of the columns
-
-
-class SeedWord(NamedTuple):
-    """A word that stands for a class."""
-
-    word: str
-    weight: float  # of a seed, how well it agrees with its class; of words that are added, the nearest has 1
-    n_documents: int
-    given: bool
 
 
 class SeedEvidence(NamedTuple):
@@ -107,112 +56,10 @@ class SeedEvidence(NamedTuple):
     evidence: Floats  # E, (documents, classes)
     words: list[list[SeedWord]]  # of each class
 
-
-# Reading
-
-
-def read_seeds(given: Any) -> GivenSeeds:
-    """Read ``{class: [word, ...]}``, where a word that begins with "-" is struck, or a list of class names."""
-    if isinstance(given, GivenSeeds):
-        return given
-    if isinstance(given, str | bytes) or not isinstance(given, Mapping | Sequence):
-        raise InputError(f"seeds must be a dict from each class to its words, or a list of class names, got {given!r}.")
-    words = given if isinstance(given, Mapping) else {name: [str(name)] for name in given}
-    if len(words) < 1 or len(words) != len(given):
-        raise InputError(f"seeds must name at least one class, and each once, got {given!r:.200}.")
-    kept, struck = [], []
-    for name, own in words.items():
-        own = [own] if isinstance(own, str) else list(own)
-        if not all(isinstance(word, str) and word.strip(" -") for word in own):
-            raise InputError(f"The seeds of class {name!r} must be words, got {own!r:.200}.")
-        own = [word.strip() for word in own]
-        kept.append(tuple(dict.fromkeys(word for word in own if not word.startswith("-"))))
-        struck.append(tuple(dict.fromkeys(word[1:].strip() for word in own if word.startswith("-"))))
-        if not kept[-1]:
-            raise InputError(f"The class {name!r} has no seed. Give at least one word, such as its name.")
-    return GivenSeeds(tuple(words), tuple(kept), tuple(struck))
-
-
-def read_seed_options(options: Sequence[str] | None, file: Path | None = None) -> dict[str, list[str]]:
-    """Read ``class=word,word`` and the lines ``class: word, word`` of a file; a class alone is its own seed.
-
-    Lines that are empty or begin with "#" are left out. Words of a class that comes twice are joined.
-    """
-    try:
-        lines = [] if file is None else file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The seeds cannot be read from {file}: {error}.") from error
-    parts = [(*option.partition("="), option) for option in options or ()]
-    parts += [(*line.partition(":"), line) for line in lines if line.strip() and not line.startswith("#")]
-    seeds: dict[str, list[str]] = {}
-    for name, sign, words, whole in parts:
-        own = [word.strip() for word in words.split(",") if word.strip()] if sign else [name.strip()]
-        if not name.strip() or not own:
-            raise InputError(f"Seeds are given as class=word,word, or class: word, word in a file, got {whole!r}.")
-        seeds.setdefault(name.strip(), []).extend(own)
-    return seeds
-
-
-def find_seeds(
-    given: GivenSeeds,
-    classes: Sequence[Any],
-    vocabulary: Vocabulary,
-    weighting: TermWeighting,
-    terms: csr_array,
-    tokenizer: str | Tokenizer = "words",
-    ngram_range: tuple[int, int] = (1, 1),
-) -> SeedRows:
-    """Return seeds as rows of terms, of shape (seeds, words); one that no document has is an InputError.
-
-    `classes` are those of the model, among them those of the seeds; `terms` has the shape (documents, words). A phrase
-    is in a document that has all of its terms.
-    """
-    order = {name: i for i, name in enumerate(classes)}
-    pairs = [
-        (word, order[name], struck)
-        for struck, lists in ((False, given.seeds), (True, given.struck))
-        for name, words in zip(given.classes, lists, strict=True)
-        for word in words
-    ]
-    names = [word for word, _, _ in pairs]
-    corpus = Corpus.from_texts(names, tokenizer=tokenizer, ngram_range=ngram_range, vocabulary=vocabulary, n_jobs=1)
-    single = Corpus.from_texts(names, tokenizer=tokenizer, n_jobs=1)  # all words, known or not
-    counts = np.array([_n_documents(single.document(i), vocabulary, terms) for i in range(len(names))], np.int64)
-    missing = [(word, classes[place]) for (word, place, _), n in zip(pairs, counts, strict=True) if n == 0]
-    if missing:
-        raise InputError(" ".join(_advice(word, name, vocabulary) for word, name in missing))
-    places = np.array([place for _, place, _ in pairs], np.int64)
-    struck = np.array([flag for _, _, flag in pairs], bool)
-    return SeedRows(tuple(names), places, struck, document_terms(corpus, weighting), counts, len(classes), vocabulary)
-
-
-def _n_documents(words: list[str], vocabulary: Vocabulary, terms: csr_array) -> int:
-    """Return the number of documents that have all words, or their n-gram if it is a term."""
-    phrase = " ".join(words)
-    if phrase in vocabulary:
-        words = [phrase]
-    if not words or any(word not in vocabulary for word in words):
-        return 0
-    places = [vocabulary.index[word] for word in dict.fromkeys(words)]
-    return int(np.sum(np.diff(csr_array(terms[:, places]).indptr) == len(places)))
-
-
-def _advice(seed: str, name: Any, vocabulary: Vocabulary) -> str:
-    near = near_words(seed, vocabulary)
-    hint = f"Near it are {', '.join(map(repr, near))}." if near else "Look for a word that the texts use."
-    return f"The seed {seed!r} of class {name!r} is in no text. {hint}"
-
-
-def near_words(word: str, vocabulary: Vocabulary, n: int = 4) -> list[str]:
-    """Return words of the vocabulary that are spelt like a word, frequent ones first."""
-    lower = word.lower()
-    frequent = [known for known in vocabulary.words[: 2 * _CANDIDATES] if " " not in known or " " in word]
-    close = get_close_matches(lower, frequent[:_CANDIDATES], n=10, cutoff=0.7)
-    longer = [known for known in frequent if len(lower) > 3 and known != lower and known.startswith(lower)]
-    return sorted({*close, *longer[:10]}, key=vocabulary.index.__getitem__)[:n]
-
-
-# Arrays
+    def guesses(self) -> Floats:
+        """Return 1 for the class of most evidence, all classes being equal, else 0: a noisy label for each document."""
+        shares = _shares(self.evidence, np.full(self.evidence.shape[1], 1 / self.evidence.shape[1]))
+        return np.asarray((shares == shares.max(axis=1, keepdims=True)) & (shares > 0), np.float32)
 
 
 def nearness(documents: Floats, seeds: Floats) -> Floats:
@@ -356,43 +203,3 @@ def _unit_rows(words: Ints, like: csr_array) -> csr_array:
     """Return documents of one word each, with as many columns as another matrix."""
     values = np.ones(len(words), like.dtype)
     return csr_array((values, words, np.arange(len(words) + 1)), shape=(len(words), like.shape[1]))
-
-
-# What the user sees
-
-
-def seed_report(given: GivenSeeds | None, words: Mapping[Any, Sequence[SeedWord]]) -> dict[str, Any]:
-    """Return what a model's report says of its seeds, and warn of those that may do harm."""
-    doubts = problems(words)
-    if doubts:
-        warnings.warn(f"Seeds to look at: {' '.join(doubts)}", WGCNWarning, stacklevel=4)
-    both = () if given is None else zip(given.classes, given.seeds, given.struck, strict=True)
-    seeds = {str(name): [*own, *(f"-{word}" for word in struck)] for name, own, struck in both}
-    return {"seeds": seeds, "seed_problems": doubts}
-
-
-def problems(words: Mapping[Any, Sequence[SeedWord]]) -> list[str]:
-    """Return a sentence for each seed that several classes share, that is rare, or that agrees with another class."""
-    found = []
-    shared: dict[str, list[str]] = {}
-    for name, own in words.items():
-        for seed in own:
-            if not seed.given:
-                continue
-            shared.setdefault(seed.word, []).append(repr(name))
-            if seed.weight < _DOUBTFUL:
-                found.append(f"{seed.word!r} goes with another class than {name!r}: its weight is {seed.weight:.2f}.")
-            if seed.n_documents < _RARE:
-                texts = "text has" if seed.n_documents == 1 else "texts have"
-                found.append(f"Only {seed.n_documents} {texts} {seed.word!r}, a seed of {name!r}.")
-    return [f"{word!r} is a seed of {' and '.join(names)}." for word, names in shared.items() if len(names) > 1] + found
-
-
-def shown_words(words: Mapping[Any, Sequence[SeedWord]]) -> str:
-    """Return the words of the classes as text, each with the number of texts that have it."""
-    lines = []
-    for name, own in words.items():
-        given = ", ".join(f"{seed.word} ({seed.n_documents:,})" for seed in own if seed.given)
-        added = ", ".join(f"{seed.word} ({seed.n_documents:,})" for seed in own if not seed.given)
-        lines += [f"{name}", f"  given  {given}", f"  added  {added or 'no word'}"]
-    return "\n".join(lines)

@@ -24,7 +24,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
 from wgcn.inference.terms import Floats
-from wgcn.labelling.seeds import SeedRows, label_evidence, seed_evidence, seed_shares
+from wgcn.labelling.seed_words import SeedRows
+from wgcn.labelling.seeds import label_evidence, seed_evidence, seed_shares
 from wgcn.labelling.splits import Rows, few_labels
 from wgcn.linear.kernels import multiply
 from wgcn.linear.neighbours import nearest_documents

@@ -25,7 +25,7 @@ from wgcn.checks import check_least, check_share
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.terms import Floats
 from wgcn.labelling.additions import Added
-from wgcn.labelling.seeds import SeedRows
+from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.splits import Rows, cross_validation_parts, held_out_mask
 from wgcn.labelling.tuning import Settings, Tuned, Tuning, tune
 from wgcn.linear.model import LinearFit, LinearSettings, fit_linear, graph_scale
@@ -150,6 +150,10 @@ def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | 
             calibration, loose = trainer.calibrate_by_holding_out()
             calibrating.detail = f"{calibration.n_documents:,} documents held out"
         scorer, fits = trainer.train(trainer.rows, start or loose)
+    if trainer.teacher and trainer.teacher.seeded and calibration.held_out is None:  # no label: what seeds alone say
+        guesses = trainer.teacher.seeded.guesses()
+        sharpness = calibrate(scorer, scorer.scores_of(trainer.everything), guesses).sharpness
+        calibration = calibration._replace(sharpness=sharpness)
     scorer = replace(scorer, sharpness=calibration.sharpness)
     if task.class_prior is not None:
         scorer = scorer.with_prior(task.class_prior)
