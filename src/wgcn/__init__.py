@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from wgcn.graph import WordGraph as WordGraph
     from wgcn.inference.embedding import EmbeddingModel as EmbeddingModel
     from wgcn.inference.model import TextModel as TextModel
+    from wgcn.labelling.folds import LabelledKFold as LabelledKFold
     from wgcn.text.corpus import Corpus as Corpus
     from wgcn.text.vocabulary import Vocabulary as Vocabulary
     from wgcn.text.vocabulary import VocabularyRules as VocabularyRules
@@ -27,6 +28,7 @@ _HOMES = {
     "Corpus": "wgcn.text.corpus",
     "EdgeRules": "wgcn.graph",
     "EmbeddingModel": "wgcn.inference.embedding",
+    "LabelledKFold": "wgcn.labelling.folds",
     "TextModel": "wgcn.inference.model",
     "WGCNClassifier": "wgcn.estimators.matrix",
     "WGCNEmbedder": "wgcn.estimators.embedder",

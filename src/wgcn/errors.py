@@ -31,6 +31,7 @@ _EXTRAS = {
     "matplotlib": "plots",
     "networkx": "plots",
     "pyarrow": "parquet",
+    "openpyxl": "excel",
 }
 
 

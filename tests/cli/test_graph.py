@@ -130,7 +130,7 @@ def test_a_missing_file_is_one_message(run: Run, tmp_path: Path) -> None:
 
 def test_broken_utf8_is_a_warning_with_a_count(run: Run, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_bytes(b"good text\ncaf\xe9 text\ngood text\n")
-    code, _, err = run("graph", "build", tmp_path / "in.txt", "-o", tmp_path / "g")
+    code, _, err = run("graph", "build", tmp_path / "in.txt", "-o", tmp_path / "g", "--encoding", "utf-8")
     assert code == 0
     assert "Warning: 1 row of" in err
 

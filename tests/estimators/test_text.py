@@ -223,7 +223,7 @@ def test_the_threads_of_the_classifier_tokenise_and_count_too(n_jobs: int, monke
         asked.append(given)
         return 1
 
-    places = ("text.corpus", "graph.counts", "graph.association", "linear.model")
+    places = ("text.tokens", "graph.counts", "graph.association", "linear.model")
     for place in places:
         monkeypatch.setattr(f"wgcn.{place}.n_threads", note)
     WGCNTextClassifier(n_jobs=n_jobs).fit(TEXTS, LABELS)

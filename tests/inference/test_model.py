@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -12,7 +13,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from wgcn import TextModel, WGCNTextClassifier
-from wgcn.errors import StoreError
+from wgcn.errors import InputError, StoreError
 from wgcn.inference import folder as store
 from wgcn.inference.scorer import Scorer
 from wgcn.text.weighting import Norm
@@ -173,3 +174,123 @@ def test_labels_of_other_kinds_come_back(tmp_path: Path, labels: list[object]) -
         return
     model.save(tmp_path / "m")
     assert TextModel.load(tmp_path / "m").predict(TEXTS).tolist() == labels
+
+
+WORDS = {
+    "drink": "red white wine glass cork grape sweet dry cellar taste",
+    "drive": "fast car road wheel fuel motor gear",
+}
+COMMON = "the a of and in with was very some new old good"
+GERMAN = "Die Katze sitzt auf der Matte und schläft den ganzen Tag"
+
+
+def made_texts(n: int, seed: int) -> tuple[list[str], list[str]]:
+    """Texts of two classes; one word in ten is of the other class."""
+    rng, names = np.random.default_rng(seed), list(WORDS)
+    labels = [names[i % 2] for i in range(n)]
+    texts = []
+    for label in labels:
+        own, other = (WORDS[name].split() for name in (label, names[label == names[0]]))
+        words = rng.choice(own + own + COMMON.split(), 9).tolist() + rng.choice(own + other, 3).tolist()
+        texts.append(" ".join(rng.permutation(words).tolist()))
+    return texts, labels
+
+
+@pytest.fixture(scope="module")
+def judged() -> WGCNTextClassifier:
+    return WGCNTextClassifier().fit(*made_texts(400, 0))
+
+
+def test_a_german_sentence_random_words_and_an_empty_text_are_out_of_scope(judged: WGCNTextClassifier) -> None:
+    usual = judged.out_of_scope(made_texts(300, 1)[0])
+    assert np.mean(usual > 0.99) < 0.04
+    assert np.mean(usual < 0.5) == pytest.approx(0.5, abs=0.25)
+    strange = [GERMAN, "", "zzz", "qwe rtz uio pas dfg hjk"]
+    assert (judged.out_of_scope(strange) > 0.99).all()
+    assert judged.predict(strange, abstain=0.01).tolist() == [None] * 4
+    assert judged.out_of_scope([]).shape == (0,)
+
+
+def test_an_answer_is_left_out_where_its_probability_is_low(judged: WGCNTextClassifier) -> None:
+    texts = [*made_texts(50, 2)[0], "wine car glass road"]
+    likely, labels = judged.predict_proba(texts).max(axis=1), judged.predict(texts)
+    limit, scope = float(np.median(likely)), judged.out_of_scope(texts)
+    answered = judged.predict(texts, abstain=limit)
+    expected = [None if p < limit or s > 0.99 else y for p, s, y in zip(likely, scope, labels, strict=True)]
+    assert answered.dtype == object
+    assert answered.tolist() == expected
+    assert None in expected
+    assert set(expected) > {None}
+    with pytest.raises(InputError, match="abstain must be a probability"):
+        judged.predict(texts, abstain=1.0)
+    with pytest.raises(InputError, match="abstain is for texts without citations"):
+        judged.predict(texts, abstain=0.5, documents=texts)
+
+
+def test_sets_hold_the_right_label_and_their_mask_says_the_same(judged: WGCNTextClassifier) -> None:
+    texts, labels = made_texts(300, 3)
+    sets, mask = judged.predict_set(texts, 0.8), judged.predict_set(texts, 0.8, as_mask=True)
+    assert 0.65 < np.mean([label in found for label, found in zip(labels, sets, strict=True)]) < 0.95
+    assert [sorted(found) for found in sets] == [judged.classes_[row].tolist() for row in mask]
+
+
+def test_what_is_known_of_held_out_texts_is_saved(judged: WGCNTextClassifier, tmp_path: Path) -> None:
+    texts = [*made_texts(20, 4)[0], GERMAN]
+    judged.save(tmp_path / "m")
+    loaded = TextModel.load(tmp_path / "m")
+    assert np.array_equal(loaded.out_of_scope(texts), judged.out_of_scope(texts))
+    assert loaded.predict_set(texts) == judged.predict_set(texts)
+    assert loaded.predict(texts, abstain=0.9).tolist() == judged.predict(texts, abstain=0.9).tolist()
+    tensors = load_file(tmp_path / "m" / "model.safetensors")
+    save_file({**tensors, "trust.weights": -tensors["trust.weights"]}, tmp_path / "m" / "model.safetensors")
+    resign(tmp_path / "m")
+    with pytest.raises(StoreError, match="held-out texts"):
+        TextModel.load(tmp_path / "m")
+    older = {name: tensor for name, tensor in tensors.items() if not name.startswith("trust.")}
+    save_file(older, tmp_path / "m" / "model.safetensors")
+    resign(tmp_path / "m")
+    old = TextModel.load(tmp_path / "m")
+    assert np.array_equal(old.scores(texts), judged.model_.scores(texts))
+    for ask in (old.out_of_scope, old.predict_set, partial(old.predict, abstain=0.5)):
+        with pytest.raises(InputError, match="does not know how it does on held-out texts"):
+            ask(texts)
+
+
+def test_judging_imports_neither_torch_nor_scipy_nor_scikit_learn(judged: WGCNTextClassifier, tmp_path: Path) -> None:
+    judged.save(tmp_path / "m")
+    script = (
+        "import sys; from wgcn import TextModel\n"
+        f"model = TextModel.load({str(tmp_path / 'm')!r})\n"
+        f"print(model.predict([{GERMAN!r}], abstain=0.5), model.out_of_scope(['']))\n"
+        "print(len(model.predict_set(['red wine'], 0.5)))\n"
+        "print(*{'torch', 'scipy', 'sklearn', 'numba', 'matplotlib', 'rich'} & set(sys.modules))"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout == "[None] [1.]\n1\n\n"
+
+
+def test_a_model_of_several_labels_knows_what_is_out_of_scope_but_gives_no_sets() -> None:
+    texts, labels = made_texts(200, 5)
+    model = WGCNTextClassifier().fit(texts, [[label] for label in labels])
+    assert model.out_of_scope([GERMAN])[0] > 0.99
+    for ask in (model.predict_set, partial(model.predict, abstain=0.5)):
+        with pytest.raises(InputError, match="one label per text"):
+            ask(texts)
+
+
+def test_texts_that_are_read_once_are_judged_like_a_list(judged: WGCNTextClassifier) -> None:
+    texts, labels = made_texts(400, 0)
+    other = WGCNTextClassifier().fit(iter(texts), labels)
+    assert np.array_equal(other.out_of_scope(texts), judged.out_of_scope(texts))
+
+
+def test_a_text_of_weight_0_is_not_held_out_in_place_of_another() -> None:
+    texts, labels = made_texts(300, 6)
+    weight = np.arange(300) % 3 > 0
+    wrong = ["drive" if label == "drink" and not used else label for label, used in zip(labels, weight, strict=True)]
+    fitted = WGCNTextClassifier().fit(texts, wrong, weight.astype(float))
+    held_out = fitted.classifier_.trained_.held_out
+    assert held_out is not None
+    assert weight[held_out.rows].all()
+    right = fitted.classes_[held_out.scores.argmax(axis=1)] == np.array(wrong)[held_out.rows]
+    assert np.mean(right) == fitted.classifier_.held_out_accuracy_

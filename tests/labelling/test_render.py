@@ -76,6 +76,7 @@ def test_another_class_can_be_explained(model: TextModel) -> None:
     why = model.explain(["red wine"])[0]
     shown = as_text(why, "drive\x1b[1m")
     assert "predicted  <b>drink\nexplained  drive" in shown
+    assert "\nhighest    <b>drink (" in shown
     assert "against drive" in shown
 
 

@@ -70,6 +70,17 @@ def test_table_and_product_are_those_of_the_dense_formula(p: Problem) -> None:
 
 @given(problems)
 @moderately
+def test_own_rows_are_what_the_graph_spreads_at_last(p: Problem) -> None:
+    p.operator.product(np.arange(p.dual.shape[1]))(2 * p.dual)  # leaves other content in the memory
+    table, own = p.operator.table_and_own_rows(p.dual)
+    before = p.scales**2 * (p.spread @ p.x.T @ p.dual)
+    linked = (p.spread - np.eye(len(p.spread))).any(axis=1)
+    np.testing.assert_allclose(own, before[linked], atol=1e-10)
+    assert np.array_equal(table, p.operator.table(p.dual))
+
+
+@given(problems)
+@moderately
 def test_some_columns_alone_have_the_same_product(p: Problem) -> None:
     some = np.arange(p.dual.shape[1])[::2]
     dual = np.ascontiguousarray(p.dual[:, some])

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from wgcn.errors import InputError, WGCNWarning
-from wgcn.text import corpus, encode, kernels
+from wgcn.text import encode, kernels, tokens
 from wgcn.text.corpus import Corpus
 from wgcn.text.ngrams import ngrams
 from wgcn.text.read import read_texts
@@ -167,7 +167,7 @@ def test_a_generator_is_read_once_and_not_ahead_of_need(monkeypatch: pytest.Monk
         done.append(len(documents) - 1)
         return encoded
 
-    monkeypatch.setattr(corpus, "encode_new", encode_new)
+    monkeypatch.setattr(tokens, "encode_new", encode_new)
     assert len(Corpus.from_texts(stream(), n_jobs=2)) == 50
     assert taken == list(range(50))
 

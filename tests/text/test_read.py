@@ -8,6 +8,7 @@ import os
 import sys
 import tracemalloc
 import warnings
+import zipfile
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -269,6 +270,250 @@ def test_parquet_values_become_plain_text(write):
     fails(path, "row 1", "'list' holds a list", columns=["list"])
 
 
+# --- delimiters
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_delimiter_of_csv_is_found_and_told(write, delimiter):
+    rows = [("label", "text"), ("a", f'one, two{delimiter} "three"'), ("b", "2,5, or more, or\nless"), ("c", "plain")]
+    out = io.StringIO()
+    csv.writer(out, delimiter=delimiter).writerows(rows)
+    path = write("a.csv", out.getvalue())
+    with pytest.warns(WGCNWarning, match=r"a\.csv is read with \w+.*--delimiter") as caught:
+        assert list(read_rows(path, ["label", "text"])) == rows[1:]
+    assert len(caught) == 1
+    assert list(read_rows(path, ["label", "text"], delimiter=delimiter)) == rows[1:]  # told by the user: no note
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "id,text\n1,a; b; c\n2,d; e\n",
+        "id;old,text\n1;x,a; b\n2,c\n",
+        "text\none; two\nthree\n",
+        "text; or not\none\ntwo\nthree\n",
+        'text\n"a;b"\n',
+    ],
+)
+def test_commas_stay_where_nothing_else_fits_better(write, data):
+    path = write("a.csv", data)
+    assert list(read_texts(path, text_column=-1 % len(data.splitlines()[0].split(",")))) == list(
+        read_texts(path, text_column=-1 % len(data.splitlines()[0].split(",")), delimiter=",")
+    )
+
+
+def test_decimal_commas_and_commas_in_a_header_do_not_hide_semicolons(write):
+    path = write("a.csv", "text;price, net;label\nx;1,5;a\ny;2,5;b\n")
+    with pytest.warns(WGCNWarning, match="semicolons"):
+        assert list(read_rows(path, ["label", "price, net"])) == [("a", "1,5"), ("b", "2,5")]
+
+
+def test_delimiter_is_found_although_the_head_ends_inside_a_row(write):
+    path = write("a.csv", "text;label\n" + '"long; text, with ""both"";";a\n' * 5000)
+    with pytest.warns(WGCNWarning, match="semicolons"):
+        assert set(read_rows(path, ["text", "label"])) == {('long; text, with "both";', "a")}
+
+
+def test_delimiter_can_be_said(write):
+    path = write("a.csv", "text~label\nx~a\n")
+    assert list(read_rows(path, ["label"], delimiter="~")) == [("a",)]
+    assert list(read_rows(write("b.tsv", "text;label\nx;a\n"), ["label"], delimiter=";")) == [("a",)]
+    for tab in ("\t", "\\t", "tab"):
+        assert list(read_rows(write("c.csv", "text\tlabel\nx\ta\n"), ["label"], delimiter=tab)) == [("a",)]
+    for wrong in ("", ";;", '"', "\n"):
+        with pytest.raises(InputError, match="The delimiter is one character"):
+            read_rows(path, ["label"], delimiter=wrong)
+
+
+# --- encodings
+
+
+@pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "jsonl"])
+@pytest.mark.parametrize(
+    ("encoding", "note"), [("cp1252", "Windows-1252"), ("latin-1", "Windows-1252"), ("utf-16", "UTF-16")]
+)
+def test_encoding_is_found_and_told(write, kind, encoding, note):
+    texts = ["Straße, Größe; naïve", "déjà vu à Noël", "ASCII"]
+    path = write(f"a.{kind}", content(kind, ["ä", "b", "c"], texts).decode().encode(encoding))
+    with pytest.warns(WGCNWarning, match=rf"a\.{kind} is .*read as {note}.*--encoding") as caught:
+        assert list(read_texts(path)) == texts
+    assert len(caught) == 1
+    assert list(read_texts(path, encoding=encoding)) == texts  # told by the user: no note
+
+
+def test_typographic_quotes_of_windows_are_kept(write):
+    path = write("a.txt", "“Don’t” – 5 €\n".encode("cp1252"))
+    with pytest.warns(WGCNWarning, match="Windows-1252"):
+        assert list(read_texts(path)) == ["“Don’t” – 5 €"]
+
+
+@pytest.mark.parametrize(("encoding", "text"), [("cp1251", "Привет мир"), ("gbk", "你好世界"), ("cp1253", "καλημέρα")])
+def test_other_encodings_are_not_taken_for_western_ones_and_can_be_said(write, encoding, text):
+    path = write("a.txt", text.encode(encoding))
+    with pytest.warns(WGCNWarning, match=r"not UTF-8.*--encoding"):
+        assert "\ufffd" in "".join(read_texts(path))
+    assert list(read_texts(path, encoding=encoding)) == [text]
+
+
+def test_a_character_cut_by_the_end_of_the_head_is_no_broken_text(write):
+    for shift in range(4):
+        text = "x" * (2**16 - 4 + shift) + "😀 é"
+        assert list(read_texts(write("a.txt", text))) == [text]
+
+
+def test_encoding_that_does_not_fit_is_an_error(write):
+    path = write("a.txt", "x\n")
+    for wrong in ("no-such", "rot13", "base64", "\0"):
+        with pytest.raises(InputError, match="no encoding"):
+            read_texts(path, encoding=wrong)
+    fails(write("b.txt", b"\xff\xfex\x00\x00\xd8y"), "not whole utf-16", encoding="utf-16")
+    fails(write("c.txt", "one\ntwo\n"), "not whole utf-16", encoding="utf-16")
+    assert list(read_texts(write("d.txt", "ä".encode("utf-16-le")), encoding="UTF-16LE")) == ["ä"]
+
+
+# --- JSON arrays, dotted fields, lists
+
+
+def test_dotted_column_is_a_path_and_a_key_with_the_dot_wins(write):
+    rows = [{"data": {"body": "a", "x.y": 1}}, {"data.body": "b", "data": {"body": "no"}}, {"data": 5}]
+    path = write("a.jsonl", "\n".join(map(json.dumps, rows)))
+    assert list(read_rows(path, ["data.body"])) == [("a",), ("b",), (None,)]
+    assert list(read_rows(path, ["data.x.y"])) == [("1",), (None,), (None,)]
+    fails(path, "no column 'data.title'", "'data'", columns=["data.title"])
+    later = [{"label": "a"}, {"data": {"body": "x"}}, {"label": "b", "data": {"body": None}}]
+    path = write("b.jsonl", "\n".join(map(json.dumps, later)))
+    assert list(read_rows(path, ["data.body", "label"])) == [(None, "a"), ("x", None), (None, "b")]
+
+
+def test_lists_are_given_only_where_they_are_asked_for(write):
+    path = write(
+        "a.jsonl", '{"text": "x", "label": ["a", 1, null, true]}\n{"text": "y", "label": "b"}\n{"label": []}\n'
+    )
+    expected = [(["a", "1", "true"], "x"), ("b", "y"), ([], None)]
+    assert list(read_rows(path, ["label", "text"], lists=["label"])) == expected
+    assert list(read_rows(path, ["1", "text"], lists=["1"])) == expected
+    fails(path, "line 1", "a list", columns=["label", "text"], lists=["text"])
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"label": [["a", "b"], None]}), sink)
+    assert list(read_rows(write("a.parquet", sink.getvalue()), ["label"], lists=[0])) == [(["a", "b"],), (None,)]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("wrap", [lambda rows: rows, lambda rows: {"n": 1, "tags": ["x"], "data": rows}])
+def test_json_array_of_objects(write, indent, wrap):
+    rows = [{"text": "one\ntwo", "label": 1}, {"text": "ü", "meta": {"a": [1]}}, {}]
+    for name in ("a.json", "a.json.gz"):
+        path = write(name, json.dumps(wrap(rows), indent=indent))
+        assert list(read_rows(path, ["text", "label"])) == [("one\ntwo", "1"), ("ü", None), (None, None)]
+
+
+def test_json_file_with_one_object_per_line_or_one_object(write):
+    path = write("a.json", '\n{"text": "x", "label": 1}\n\n{"text": "y"}\n')
+    assert list(read_texts(path)) == ["x", "y"]
+    assert list(read_texts(write("b.json", '{"text": "x"}'))) == ["x"]
+    assert list(read_texts(write("c.json", '{\n"text": "x"\n}\n'))) == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ("[1, 2]", "not an object"),
+        ('[{"text": "x"}, 5]', "row 2"),
+        ('{"a": [{"text": "x"}], "b": [{"text": "y"}]}', "several"),
+        ('"x"', "no array of objects"),
+        ('[{"text": "x"}', "not valid JSON"),
+        ("[]", "no rows"),
+        ("[" * 100_000, "not valid JSON"),
+    ],
+)
+def test_json_that_is_no_table(write, data, says):
+    fails(write("a.json", data), says)
+
+
+def test_json_file_is_limited(write, monkeypatch):
+    monkeypatch.setattr("wgcn.text.source.MAX_CHARACTERS", 1000)
+    rows = [json.dumps({"text": "x" * 50})] * 30
+    fails(write("a.json", "[" + ",\n".join(rows) + "]"), "longer than 1000", ".jsonl")
+
+
+# --- Excel
+
+
+def workbook(rows, **cells):
+    openpyxl = pytest.importorskip("openpyxl")
+    book, sink = openpyxl.Workbook(), io.BytesIO()
+    for row in rows:
+        book.active.append(row)
+    for place, value in cells.items():
+        book.active[place] = value
+    book.create_sheet("second").append(["another"])
+    book.save(sink)
+    return sink.getvalue()
+
+
+def test_first_sheet_of_a_workbook(write):
+    rows = [["id", "text", "label"], [1, "one\ntwo", True], [None, None, None], [2.5, "x, y; z"], [3, None, "c"]]
+    expected = [("1", "one\ntwo", "true"), ("2.5", "x, y; z", None), ("3", None, "c")]
+    for name in ("a.xlsx", "A.XLSX", "a.xlsx.gz"):
+        assert list(read_rows(write(name, workbook(rows)), ["id", "text", "label"])) == expected
+    assert list(read_rows(write("b.xlsx", workbook([["x", "y"]])), [1], header=False)) == [("y",)]
+    assert list(read_rows(write("b.xlsx", workbook([[1, 0], ["x", "y"]])), ["0", "1"])) == [("y", "x")]
+    fails(write("c.xlsx", workbook([["id", "text"]])), "no rows")
+    fails(write("d.xlsx", workbook([])), "no rows")
+    with pytest.warns(WGCNWarning, match="1 row .*more fields"):
+        assert list(read_rows(write("e.xlsx", workbook(rows, E3="far")), ["id"]))[1] == (None,)
+
+
+def test_damaged_or_oversized_workbook(write, monkeypatch):
+    data = workbook([["text"], ["x"]])
+    fails(write("a.xlsx", "text\nx\n"), "is not xlsx")
+    for broken in (data[:-30], data[:200], data[:400] + b"\xff" * 200 + data[600:], b"PK\x03\x04", gzip.compress(b"")):
+        fails(write("a.xlsx", broken), "xlsx")
+    other = io.BytesIO()
+    with zipfile.ZipFile(other, "w") as parts:
+        parts.writestr("readme.txt", "no workbook")
+    fails(write("b.xlsx", other.getvalue()), "damaged")
+    with monkeypatch.context() as patched:
+        patched.setattr("wgcn.text.formats._MAX_UNPACKED", 1000)
+        fails(write("c.xlsx", data), "unpacks to more than")
+    monkeypatch.setattr("wgcn.text.formats._MAX_SHEET_ROWS", 100)
+    fails(write("d.xlsx", workbook([["text"], ["x"]], A200="far")), "1,048,576 rows")
+
+
+def test_excel_without_openpyxl_says_what_to_install(write, monkeypatch):
+    path = write("a.xlsx", b"PK\x03\x04")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingDependencyError, match=r"Reading Excel files .*\.\[excel\]"):
+        read_texts(path)
+
+
+# --- standard input
+
+
+def test_standard_input_needs_a_format(write, monkeypatch):
+    for stream in (io.BytesIO(b"label;text\na;x\n"), Unseekable(b"label;text\na;x\n")):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(stream))
+        with pytest.warns(WGCNWarning, match="^Standard input is read with semicolons"):
+            assert list(read_rows("-", ["text", "label"], format="csv")) == [("x", "a")]
+    with pytest.raises(InputError, match=r"Standard input has no ending.*--format"):
+        read_texts("-")
+    with pytest.raises(InputError, match="Standard input has the format 'doc'"):
+        read_texts("-", format="doc")
+
+
+def test_format_is_said_where_the_name_does_not(write):
+    assert list(read_rows(write("a.dat", "label,text\na,x\n"), ["text"], format="csv")) == [("x",)]
+    assert list(read_texts(write("b.txt", '{"text": "x"}\n'), format=".JSONL")) == ["x"]
+
+
+class Unseekable(io.BytesIO):
+    """A pipe."""
+
+    def seekable(self):
+        return False
+
+
 # --- broken text
 
 
@@ -276,12 +521,14 @@ def test_parquet_values_become_plain_text(write):
 @pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "jsonl"])
 def test_broken_utf8_is_replaced_and_rows_with_it_are_counted(write, kind, zipped):
     # One row with two broken places, of which one is a cut-off sequence; U+FFFD that was there before does not count.
-    texts = ["fine", "caf~ and ^", "\ufffd", "again ~"]
-    data = content(kind, ["a", "b", "~", "d"], texts).replace(b"~", b"\xe9").replace(b"^", b"\xe2\x82")
+    texts = ["fine", "caf~ and ^", "\ufffd", "again ~", "mostly UTF-8: naïve, Zoë, Größe"]
+    data = content(kind, ["a", "b", "~", "d", "ééé"], texts).replace(b"~", b"\xe9").replace(b"^", b"\xe2\x82")
     path = write(f"a.{kind}{zipped}", data)
-    with pytest.warns(WGCNWarning, match=r"^\d rows? of .*a\.\w+(\.gz)? held text that is not UTF-8.*iconv") as caught:
+    with pytest.warns(
+        WGCNWarning, match=r"^\d rows? of .*a\.\w+(\.gz)? held text that is not UTF-8.*--encoding"
+    ) as caught:
         found = list(read_texts(path))
-    assert found == ["fine", "caf\ufffd and \ufffd\ufffd", "\ufffd", "again \ufffd"]
+    assert found[:4] == ["fine", "caf\ufffd and \ufffd\ufffd", "\ufffd", "again \ufffd"]
     assert [str(warning.message)[0] for warning in caught] == ["2" if kind == "txt" else "3"]
 
 
@@ -296,7 +543,7 @@ def test_parquet_with_text_that_is_not_utf8_is_damaged(write):
 def test_multi_line_csv_row_counts_once_as_broken(write):
     path = write("a.csv", b'text\n"x\xff\ny\xff"\nz\n')
     with pytest.warns(WGCNWarning, match="^1 row "):
-        assert list(read_texts(path)) == ["x\ufffd\ny\ufffd", "z"]
+        assert list(read_texts(path, encoding="utf-8")) == ["x\ufffd\ny\ufffd", "z"]
 
 
 def test_lone_surrogate_in_json_is_replaced_and_counted(write):
@@ -310,7 +557,7 @@ def test_lone_surrogate_in_json_is_replaced_and_counted(write):
 )
 def test_broken_column_name_is_replaced(write, kind, data):
     with pytest.warns(WGCNWarning, match="^1 row "):
-        assert list(read_rows(write(f"a.{kind}", data), ["t\ufffd"])) == [("x",)]
+        assert list(read_rows(write(f"a.{kind}", data), ["t\ufffd"], encoding="utf-8")) == [("x",)]
 
 
 # --- files that cannot be used
@@ -331,7 +578,7 @@ def test_folder(tmp_path):
 @pytest.mark.parametrize("name", ["a.docx", "a", "a.gz", "a.csv.bz2", ".csv.zip"])
 def test_unknown_ending_lists_the_known_ones(tmp_path, name):
     (tmp_path / name).write_bytes(b"x")
-    fails(tmp_path / name, ".txt, .csv, .tsv, .jsonl, .ndjson, .parquet", ".gz")
+    fails(tmp_path / name, ".txt, .csv, .tsv, .jsonl, .ndjson, .json, .parquet, .xlsx", ".gz", "--format")
 
 
 def test_permission_denied(write, monkeypatch):
@@ -361,7 +608,7 @@ def test_file_without_rows(write, kind, zipped):
     [
         (gzip.compress(b"text\nx\n", mtime=0), "gzip; does the name lack .gz?"),
         (b"PK\x03\x04rest", ".xlsx"),
-        ("text\nx\n".encode("utf-16"), "UTF-16"),
+        (b"\xd0\xcf\x11\xe0rest", "old Excel"),
         (b"text\nx\0y\n", "NUL"),
         (b"text\n" + b"x" * 60_000 + b"\0", "NUL"),
     ],
@@ -407,7 +654,7 @@ def test_json_line_must_be_an_object(write, line):
 
 @pytest.mark.parametrize("kind", ["txt", "tsv", "jsonl", "csv"])
 def test_overlong_line_is_an_error_and_not_a_row(write, kind, monkeypatch):
-    monkeypatch.setattr("wgcn.text.read.MAX_CHARACTERS", 1000)
+    monkeypatch.setattr("wgcn.text.source.MAX_CHARACTERS", 1000)
     fits = content(kind, ["a", "b"], ["x", "y" * 900])
     assert list(read_texts(write(f"a.{kind}", fits))) == ["x", "y" * 900]
     fails(write(f"b.{kind}", content(kind, ["a", "b"], ["x", "y" * 1100])), "line ", "longer than 1000 characters")
@@ -418,7 +665,7 @@ def test_overlong_line_is_an_error_and_not_a_row(write, kind, monkeypatch):
     ['2,"never closed\nand on\n', '2,"never closed\n"quoted",x\n', '2,"\n' + "line\n" * 300, '2,"' + '\n","' * 300],
 )
 def test_unclosed_quote_names_the_line_where_the_row_began(write, rest, monkeypatch):
-    monkeypatch.setattr("wgcn.text.read.MAX_CHARACTERS", 1000)
+    monkeypatch.setattr("wgcn.text.source.MAX_CHARACTERS", 1000)
     fails(write("a.csv", 'a,text\n1,"x\ny"\n' + rest), "line 4", "quote", "never closed")
 
 

@@ -1,7 +1,7 @@
 """wgcn embed: vectors of texts, from texts alone."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,8 +13,10 @@ from wgcn.progress import stage
 _FITTING = ("save", "components", "tokenizer", "stop_words", "ngrams", "min_count", "window", "graph_weight")
 
 
+@options.reads_files
 def embed(
     context: typer.Context,
+    reading: dict[str, Any],
     files: options.TextFiles,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE.npy", help="Array to write, with one row per text.")
@@ -23,8 +25,6 @@ def embed(
         Path | None, typer.Option("--model", "-m", metavar="DIR", help="Use an embedder that --save wrote; fit none.")
     ] = None,
     save: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to keep the fitted embedder in.")] = None,
-    text_column: options.TextColumn = None,
-    header: options.Header = True,
     components: Annotated[int, typer.Option(min=2, metavar="N", help="Columns, an even number.")] = 200,
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
@@ -54,7 +54,7 @@ def embed(
     check_target(output)
     if save is not None:
         check_target(save, "embedder")
-    texts = options.read_files(files, text_column, header)
+    texts = options.read_files(files, reading)
     if model is not None:
         fitted = EmbeddingModel.load(model)
         with stages(), stage("Embedding"):

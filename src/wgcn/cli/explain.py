@@ -32,9 +32,8 @@ def explain(
         check_target(html)
     explanations = TextModel.load(folder).explain(texts)
     if html is not None:
-        page = as_html(explanations, label).encode()
         with open_whole(html) as file:
-            file.write(page)
+            file.write(as_html(explanations, label).encode())
         say(f"The explanations are in {html}.")
         return
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ

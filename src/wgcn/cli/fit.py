@@ -23,17 +23,19 @@ _model = partial(typer.Option, rich_help_panel="Model")
 _network = partial(typer.Option, rich_help_panel="The paper's network")
 
 
+@options.reads_files
 def fit(
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Labelled texts: .csv, .tsv, .jsonl or .parquet.")],
+    reading: dict[str, Any],
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="File with labelled texts; - is standard input.")],
     model: Annotated[Path, typer.Option("--model", "-m", metavar="DIR", help="Folder to write the model to.")],
     *,
     unlabeled: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="More texts, without labels. Repeatable.")
     ] = None,
-    text_column: options.TextColumn = None,
+    seed: options.Seed = None,
+    seeds_file: options.SeedsFile = None,
     label_column: options.LabelColumn = "label",
     label_separator: options.LabelSeparator = None,
-    header: options.Header = True,
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
     ngrams: Annotated[
@@ -58,9 +60,13 @@ def fit(
     """Train a classifier on labelled texts.
 
     A text with an empty label counts as unlabelled. Example: wgcn fit train.csv --text-column body --model my-model
+
+    Without labels: wgcn fit texts.csv --seed sport=game,team --seed politics=vote,party --model my-model
     """
     from wgcn.inference.card import model_rows
     from wgcn.inference.folder import check_target
+    from wgcn.labelling.labelled import read_labelled
+    from wgcn.labelling.seeds import read_seed_options
 
     texts_as = {
         "tokenizer": tokenizer,
@@ -76,16 +82,21 @@ def fit(
         raise InputError("--tune is for the linear model: leave out --tune or --network.")
     if not network and (epochs is not None or checkpoint is not None):
         raise InputError("--epochs and --checkpoint are for the paper's network: give --network too.")
+    seeds = read_seed_options(seed, seeds_file) or None
+    if network and seeds:
+        raise InputError("--seed and --seeds are for the linear model: leave out --network.")
     check_target(model, "model")
-    more = options.read_files(unlabeled or [], text_column, header)
-    rows = read_labelled(train, text_column, label_column, header, label_separator)
+    piped = str(train) == "-"  # then the format is that of standard input
+    more = options.read_files(unlabeled or [], reading | {"format": None} if piped else reading)
+    rows = read_labelled(train, label_column=label_column, separator=label_separator, optional=bool(seeds), **reading)
     try:
         with interrupts_raised():
             if network:
                 training = {"max_epochs": epochs or 800, "checkpoint": checkpoint, "resume": checkpoint is not None}
                 fitted = _fit_network(texts_as, {**classes_as, **training}, rows, more)
             else:
-                fitted = _fit_linear({**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune}, rows, more)
+                settings = {**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune}
+                fitted = _fit_linear(settings, rows, more, seeds)
     except KeyboardInterrupt:
         say(f"Interrupted. Nothing was written to {model}.{_advice_to_resume(checkpoint) if network else ''}")
         raise
@@ -100,17 +111,19 @@ def _advice_to_resume(checkpoint: Path | None) -> str:
     return " To be able to go on after an interruption, give --checkpoint FILE."
 
 
-def _fit_linear(settings: dict[str, Any], rows: Rows, unlabeled: Iterator[str]) -> "TextModel":
+def _fit_linear(
+    settings: dict[str, Any], rows: Rows, unlabeled: Iterator[str], seeds: dict[str, list[str]] | None
+) -> "TextModel":
     from wgcn.estimators.text import WGCNTextClassifier
     from wgcn.linear.tuning import Tuning
 
     estimator = WGCNTextClassifier(**settings)
     estimator.check_parameters()
-    texts, labels = _read_all(rows)
+    texts, labels = read_all(rows)
     with stages() as bars:
         if estimator.tune:
             estimator.set_params(tune=Tuning(callbacks=[partial(_show_trial, bars)]))
-        return estimator.fit(texts, labels, unlabeled=unlabeled).model_
+        return estimator.fit(texts, labels, unlabeled=unlabeled, seeds=seeds).model_
 
 
 def _show_trial(bars: "Progress", trial: "Trial") -> None:
@@ -127,7 +140,7 @@ def _fit_network(texts_as: dict[str, Any], settings: dict[str, Any], rows: Rows,
     preparation, epochs = Preparation(**texts_as), settings["max_epochs"]
     classifier = WGCNNetworkClassifier(**settings, refit=True)
     classifier.check_parameters()
-    texts, labels = _read_all(rows)
+    texts, labels = read_all(rows)
     with stages() as bars:
         prepared = preparation.prepare(chain(texts, more))
         terms, graph = prepared.document_terms[: len(texts)], prepared.word_graph
@@ -136,19 +149,10 @@ def _fit_network(texts_as: dict[str, Any], settings: dict[str, Any], rows: Rows,
     return prepared.text_model(classifier, report, sum(record["seconds"] for record in classifier.history_))
 
 
-def _read_all(rows: Rows) -> tuple[list[str], list[Any]]:
-    pairs = list(rows)
-    texts, labels = [text for text, _ in pairs], [label for _, label in pairs]
+def read_all(rows: Rows) -> tuple[list[str], list[Any]]:
+    """Return the texts and their labels, and say how many there are."""
+    from wgcn.labelling.labelled import texts_and_labels
+
+    texts, labels = texts_and_labels(rows)
     say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them labelled.")
     return texts, labels
-
-
-def read_labelled(path: Path, text_column: str | None, label_column: str, header: bool, separator: str | None) -> Rows:
-    """Read texts with their labels: a str, a list of str if there is a separator, or None for an empty label."""
-    from wgcn.text.read import read_rows
-
-    for label, text in read_rows(path, [label_column, text_column or "text"], header=header):
-        given: Any = label if label and label.strip() else None
-        if given is not None and separator is not None:
-            given = [part.strip() for part in given.split(separator) if part.strip()]
-        yield text or "", given

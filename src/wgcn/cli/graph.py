@@ -20,11 +20,11 @@ MinNeighbour = Annotated[
 
 
 @app.command()
+@options.reads_files
 def build(
+    reading: dict[str, Any],
     files: options.TextFiles,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write the graph to.")],
-    text_column: options.TextColumn = None,
-    header: options.Header = True,
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
     min_count: Annotated[int, typer.Option(min=1, help="Keep words that occur at least this often.")] = 2,
@@ -56,11 +56,11 @@ def build(
     rules = VocabularyRules(min_count=min_count, min_df=min_df, max_df=max_df, max_size=max_words, stop_words=words)
     edge_rules = EdgeRules(threshold, min_pairs, top_k, diagonal)
     check_target(output, "graph")
-    texts = options.read_files(files, text_column, header)
+    texts = options.read_files(files, reading)
     with stages():
-        with stage("Reading text") as reading:
+        with stage("Reading text") as step:
             corpus = Corpus.from_texts(texts, tokenizer=tokenizer, rules=rules)
-            reading.detail = f"{len(corpus):,} documents, {corpus.n_tokens:,} tokens, {len(corpus.vocabulary):,} words"
+            step.detail = f"{len(corpus):,} documents, {corpus.n_tokens:,} tokens, {len(corpus.vocabulary):,} words"
         with stage("Counting pairs"):
             graph = WordGraph.from_corpus(corpus, window=window, weight=weight, rules=edge_rules, normalized=normalize)
     graph.save(output)

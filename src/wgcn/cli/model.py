@@ -1,112 +1,120 @@
 """wgcn predict, evaluate, extend and info: what is done with a model."""
 
-from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from wgcn.cli.console import say, show, stages
-from wgcn.cli.fit import read_labelled
-from wgcn.cli.options import Header, LabelColumn, LabelSeparator, ModelFolder, TextColumn, TextFiles, read_files
+from wgcn.cli.console import say, show, stages, warn
+from wgcn.cli.options import LabelColumn, LabelSeparator, ModelFolder, TextFiles, read_files, reads_files
 from wgcn.cli.predict import predict_texts
 from wgcn.errors import InputError
 from wgcn.progress import stage
 
 
+@reads_files
 def predict(
+    reading: dict[str, Any],
     folder: ModelFolder,
     texts: Annotated[
-        str, typer.Argument(metavar="[FILE|-]", help="Texts to classify; - or nothing: standard input, one per line.")
+        str, typer.Argument(metavar="[FILE|-]", help="Texts to classify. Standard input: one per line, or --format.")
     ] = "-",
-    proba: Annotated[bool, typer.Option("--proba", help="Also print the probability of every class.")] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to a file; .csv: with a header and commas."),
+        typer.Option("--output", "-o", metavar="FILE", help=".csv, .tsv, .jsonl or .parquet; .txt: labels alone."),
     ] = None,
-    text_column: TextColumn = None,
-    header: Header = True,
+    output_format: Annotated[
+        str | None, typer.Option(metavar="NAME", help="csv, tsv, jsonl, parquet or txt, whatever the name says.")
+    ] = None,
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="Also print the label's probability, and the share of unknown words.")
+    ] = False,
+    top: Annotated[int, typer.Option(min=1, metavar="K", help="Also give the next labels, up to K in all.")] = 1,
+    proba: Annotated[bool, typer.Option("--proba", help="Also give the probability of every class.")] = False,
+    abstain: Annotated[
+        float | None,
+        typer.Option(metavar="P", help="Give no label where it is less likely than this, or the text is out of scope."),
+    ] = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="Also give a set of labels: the right one is in it for this share of texts."
+        ),
+    ] = None,
+    scope: Annotated[
+        bool, typer.Option("--scope", help="Also give how strange a text is: 0.99 is stranger than 99 % of training.")
+    ] = False,
 ) -> None:
     """Classify texts, however many: they are read and answered in batches.
 
-    Prints one label per text; several labels are separated by a comma. With --proba, columns are separated by tabs and
-    have a header. Example: wgcn predict my-model new.csv --proba --output labels.csv
+    Prints one label per text; several labels are separated by a comma. With more columns than that, they are
+    separated by tabs and have a header. A table keeps the columns of the file and adds label, confidence and
+    unknown_words. Example: wgcn predict my-model new.csv --abstain 0.8 --coverage 0.9 --output labels.csv
     """
-    predict_texts(folder, texts, proba=proba, output=output, text_column=text_column, header=header)
+    added: dict[str, Any] = {"confidence": confidence, "top": top, "proba": proba}
+    added |= {"abstain": abstain, "coverage": coverage, "scope": scope}
+    predict_texts(folder, texts, output=output, output_format=output_format, **added, **reading)
 
 
+@reads_files
 def evaluate(
+    reading: dict[str, Any],
     folder: ModelFolder,
-    test: Annotated[Path, typer.Argument(metavar="TEST", help="Labelled texts that were not in training.")],
-    text_column: TextColumn = None,
+    test: Annotated[Path, typer.Argument(metavar="TEST", help="Labelled texts not in training; - is standard input.")],
     label_column: LabelColumn = "label",
     label_separator: LabelSeparator = None,
-    header: Header = True,
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the confusion matrix: .png, .svg or .pdf.")
+    ] = None,
+    train: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The training texts, to warn of test texts among them.")
     ] = None,
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="Leave out texts whose label the model does not know.")
     ] = False,
 ) -> None:
-    """Measure a model on labelled texts: accuracy, macro F1, and a table of the classes.
+    """Measure a model on labelled texts: accuracy with a 95 % interval, macro F1, and a table of the classes.
 
     Example: wgcn evaluate my-model test.csv --text-column body --picture confusion.png
     """
-    import numpy as np
-    from sklearn.metrics import accuracy_score, classification_report, f1_score
-
     from wgcn.inference.model import TextModel
+    from wgcn.labelling.evaluation import evaluation, known_only, label_targets
+    from wgcn.labelling.labelled import read_labelled
+    from wgcn.labelling.notices import shared_texts
     from wgcn.labelling.pictures import check_picture, plot_confusion
 
     if picture is not None:
         check_picture(picture)
     model = TextModel.load(folder)
-    if picture is not None and model.scorer.multilabel:
+    several, names = model.scorer.multilabel, [str(name) for name in model.classes.tolist()]
+    if picture is not None and several:
         raise InputError("A confusion matrix is for models that give one label per text. Leave out --picture.")
-    names = [str(name) for name in model.classes.tolist()]
-    found = read_labelled(test, text_column, label_column, header, label_separator)
-    if model.scorer.multilabel != (label_separator is not None):
-        expected = "several labels per text: give" if model.scorer.multilabel else "one label per text: leave out"
-        raise InputError(f"The model gives {expected} --label-separator.")
-    rows = [(text, label if isinstance(label, list) else [label]) for text, label in found if label is not None]
-    rows = _known_only(rows, names, skip_unknown)
+    if label_separator is not None and not several:
+        raise InputError("The model gives one label per text: leave out --label-separator.")
+    found = list(read_labelled(test, label_column=label_column, separator=label_separator, **reading))
+    rows = known_only(found, names, skip_unknown, several)
+    if n_left_out := sum(label is not None for _, label in found) - len(rows):
+        say(f"Left out {n_left_out:,} texts whose label is not in the model.")
+    if train is not None and (notice := shared_texts(read_files([train], reading), [text for text, _ in rows])):
+        warn(notice)
+    truth = label_targets(rows, names, several)
     guess = model.scorer.decide(model.scores(text for text, _ in rows))
-    truth = np.array([[name in labels for name in names] for _, labels in rows], np.int64)  # (texts, classes)
-    truth = truth if model.scorer.multilabel else truth.argmax(axis=1)
-    every = range(len(names))
-    macro = f1_score(truth, guess, average="macro", zero_division=0, labels=every)
-    show({"texts": f"{len(rows):,}", "accuracy": f"{accuracy_score(truth, guess):.2%}", "macro F1": f"{macro:.2%}\n"})
-    typer.echo(classification_report(truth, guess, labels=every, target_names=names, digits=3, zero_division=0))
+    figures, table = evaluation(truth, guess, names)
+    show(figures)
+    typer.echo(f"\n{table}")
     if picture is not None:
         plot_confusion(truth, guess, names, picture)
         say(f"The confusion matrix is in {picture}.")
 
 
-def _known_only(rows: list[tuple[str, list[str]]], names: list[str], skip_unknown: bool) -> list[tuple[str, list[str]]]:
-    unknown = Counter(label for _, labels in rows for label in labels if label not in names)
-    if unknown and not skip_unknown:
-        listed = ", ".join(f"{label!r} ({count:,})" for label, count in unknown.most_common(5))
-        raise InputError(
-            f"{len(unknown)} labels were not in training: {listed}. Fit a model with texts of these classes, or leave "
-            "such texts out with --skip-unknown."
-        )
-    kept = [row for row in rows if not unknown.keys() & row[1]]
-    if len(kept) < len(rows):
-        say(f"Left out {len(rows) - len(kept):,} texts whose label is not in the model.")
-    if not kept:
-        raise InputError("No text with a known label is left to measure.")
-    return kept
-
-
+@reads_files
 def extend(
+    reading: dict[str, Any],
     folder: ModelFolder,
     texts: TextFiles,
     *,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write the new model to.")],
     min_count: Annotated[int, typer.Option(min=1, help="Add words that occur at least this often in the texts.")] = 2,
-    text_column: TextColumn = None,
-    header: Header = True,
 ) -> None:
     """Add words to a model that it does not know, without training.
 
@@ -117,7 +125,7 @@ def extend(
 
     check_target(output, "model")
     model = TextModel.load(folder)
-    more = read_files(texts, text_column, header)
+    more = read_files(texts, reading)
     with stages(), stage("Adding words"):
         larger = model.extend(more, min_count)
     larger.save(output)

@@ -1,27 +1,23 @@
 """Options that several commands share."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial, wraps
+from inspect import Parameter, Signature, signature
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from wgcn.errors import InputError
 
-TextFiles = Annotated[
-    list[Path],
-    typer.Argument(metavar="FILE...", help="Files with text: .txt, .csv, .tsv, .jsonl or .parquet, also .gz."),
-]
+_ENDINGS = "txt, csv, tsv, jsonl, json, parquet or xlsx"
+TextFiles = Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"Files with text: {_ENDINGS}, also .gz.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a model that 'wgcn fit' wrote.")]
-TextColumn = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Column with the text: name, or position from 0. Default: text.")
-]
 LabelColumn = Annotated[str, typer.Option(metavar="NAME", help="Column with the label: name, or position from 0.")]
 LabelSeparator = Annotated[
     str | None, typer.Option(metavar="CHAR", help="Texts may have several labels, separated by this.")
 ]
-Header = Annotated[bool, typer.Option("--header/--no-header", help="Whether .csv and .tsv begin with column names.")]
 TokenizerName = Annotated[
     Literal["words", "text_gcn"],
     typer.Option(metavar="NAME", help="'words' for any language, 'text_gcn' as in earlier papers."),
@@ -32,12 +28,47 @@ StopWords = Annotated[
 MinCount = Annotated[int | None, typer.Option(min=1, metavar="N", help="Ignore words that occur less often than this.")]
 Window = Annotated[int, typer.Option(min=2, metavar="N", help="Words at most this far apart are joined in the graph.")]
 
+_SEED = "Words that stand for a class: sport=game,team. Repeatable."
+Seed = Annotated[list[str] | None, typer.Option(metavar="CLASS=WORDS", help=_SEED)]
+SeedsFile = Annotated[Path | None, typer.Option("--seeds", metavar="FILE", help="The same: lines 'class: word, word'.")]
 
-def read_files(paths: Iterable[Path], text_column: str | None, header: bool) -> Iterator[str]:
+
+_Text = str | None
+_file = partial(typer.Option, rich_help_panel="Reading files")
+
+
+def _reading(
+    text_column: Annotated[
+        _Text, _file(metavar="NAME", help="Text column: name, or position from 0. Default: text.")
+    ] = None,
+    header: Annotated[bool, _file("--header/--no-header", help="Whether tables begin with column names.")] = True,
+    delimiter: Annotated[_Text, _file(metavar="CHAR", help="Between the fields of .csv. Default: found.")] = None,
+    encoding: Annotated[_Text, _file(metavar="NAME", help="Such as utf-8 or cp1252. Default: found.")] = None,
+    format: Annotated[_Text, _file(metavar="NAME", help=f"{_ENDINGS}. For - and odd names.")] = None,  # noqa: A002
+) -> None:
+    """Have the options of every command that reads files."""
+
+
+def reads_files(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of reading; it gets them as one dictionary, `reading`."""
+    shared = signature(_reading).parameters
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        command(reading={name: given.pop(name) for name in shared}, **given)
+
+    own = [each for name, each in signature(command).parameters.items() if name != "reading"]
+    both = [*own, *shared.values()]
+    run.__signature__ = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in both])  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in both}
+    return run
+
+
+def read_files(paths: Iterable[Path], reading: dict[str, Any]) -> Iterator[str]:
     """Read the texts of files, one file after another; all files are opened and checked first."""
     from wgcn.text.read import read_texts
 
-    return chain.from_iterable([read_texts(path, text_column=text_column, header=header) for path in paths])
+    return chain.from_iterable([read_texts(path, **reading) for path in paths])
 
 
 def read_class_shares(given: list[str] | None) -> dict[str, float] | Literal["uniform"] | None:

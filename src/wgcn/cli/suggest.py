@@ -1,27 +1,26 @@
 """wgcn suggest and wgcn curve: what to label next, and whether more labels would help."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from wgcn.cli.console import say, stages
-from wgcn.cli.fit import read_labelled
-from wgcn.cli.options import Header, LabelColumn, LabelSeparator, TextColumn, read_files
-from wgcn.errors import InputError
+from wgcn.cli.fit import read_all
+from wgcn.cli.options import LabelColumn, LabelSeparator, reads_files
 
-Texts = Annotated[Path, typer.Argument(metavar="TEXTS", help="Texts, of which some have a label.")]
+Texts = Annotated[Path, typer.Argument(metavar="TEXTS", help="Texts, of which some have a label; - is standard input.")]
 
 
+@reads_files
 def suggest(
+    reading: dict[str, Any],
     texts: Texts,
     n: Annotated[int, typer.Option("-n", min=1, metavar="N", help="How many texts to suggest.")] = 10,
-    text_column: TextColumn = None,
     label_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column with the labels so far. Default: label, if there is one.")
-    ] = None,
+        str, typer.Option(metavar="NAME", help="Column with the labels so far; 'label' may be missing.")
+    ] = "label",
     label_separator: LabelSeparator = None,
-    header: Header = True,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write a .csv file with a column to fill in.")
     ] = None,
@@ -33,18 +32,15 @@ def suggest(
     from wgcn.estimators.text import WGCNTextClassifier
     from wgcn.files import open_whole
     from wgcn.inference.folder import check_target
+    from wgcn.labelling.labelled import read_labelled
     from wgcn.labelling.suggest import as_csv, as_lines, suggestions
 
     if output is not None:
         check_target(output)
-    try:
-        rows = list(read_labelled(texts, text_column, label_column or "label", header, label_separator))
-    except InputError as error:
-        if label_column is not None or "no column 'label'" not in str(error):
-            raise
-        rows = [(text, None) for text in read_files([texts], text_column, header)]
+    own = {"label_column": label_column, "separator": label_separator, "optional": True}
+    given, labels = read_all(read_labelled(texts, **own, **reading))
     with stages():
-        found, why = suggestions(WGCNTextClassifier(), *map(list, zip(*rows, strict=True)), n)
+        found, why = suggestions(WGCNTextClassifier(), given, labels, n)
     say(why)
     if output is None:
         typer.echo("\n".join(as_lines(found)))
@@ -54,12 +50,12 @@ def suggest(
     say(f"{len(found):,} texts to label are in {output}.")
 
 
+@reads_files
 def curve(
+    reading: dict[str, Any],
     texts: Texts,
-    text_column: TextColumn = None,
     label_column: LabelColumn = "label",
     label_separator: LabelSeparator = None,
-    header: Header = True,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")
     ] = None,
@@ -70,14 +66,15 @@ def curve(
     """
     from wgcn.estimators.text import WGCNTextClassifier
     from wgcn.labelling.curve import curve_lines
+    from wgcn.labelling.labelled import read_labelled
     from wgcn.labelling.pictures import check_picture, plot_curve
 
     if output is not None:
         check_picture(output)
-    rows = list(read_labelled(texts, text_column, label_column, header, label_separator))
+    given, labels = read_all(read_labelled(texts, label_column=label_column, separator=label_separator, **reading))
     with stages():
-        points = WGCNTextClassifier().learning_curve([text for text, _ in rows], [label for _, label in rows])
-    n_labelled = sum(label is not None for _, label in rows)
+        points = WGCNTextClassifier().learning_curve(given, labels)
+    n_labelled = sum(label is not None for label in labels)
     typer.echo("\n".join(curve_lines(points, n_labelled)))
     if output is not None:
         plot_curve(points, n_labelled, output)

@@ -26,8 +26,9 @@ from wgcn.labelling.labels import (
     read_class_prior,
     read_labels,
 )
+from wgcn.labelling.seeds import SeedRows
 from wgcn.linear.model import LinearSettings
-from wgcn.linear.training import LinearTask, LinearTraining, train_linear
+from wgcn.linear.training import Earlier, LinearTask, LinearTraining, train_linear
 from wgcn.linear.tuning import Tuned, Tuning
 from wgcn.progress import shown
 from wgcn.text.vocabulary import Vocabulary
@@ -71,6 +72,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         document_graph: csr_array | None,
         unlabeled: csr_array | None = None,
         word_vectors: npt.NDArray[Any] | None = None,
+        seeds: SeedRows | None = None,
     ) -> LinearTask:
         """Return what to train on, checked, with the word graph."""
         terms = self._rows(X, reset=True)
@@ -103,7 +105,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
             others = csr_array(vstack([others, more])) if others.shape[0] else more
         self.classes_, self.n_labelled_, self.tuned_ = labels.classes, int(labels.labelled.sum()), None
         graph = self.word_graph_.adjacency
-        return LinearTask(own, labels.targets, labels.multilabel, own_weight, others, graph, vectors, prior)
+        return LinearTask(own, labels.targets, labels.multilabel, own_weight, others, graph, vectors, prior, seeds)
 
     @property
     def word_embeddings_(self) -> npt.NDArray[Any]:
@@ -146,8 +148,8 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the accuracy on the labelled documents; with several labels, the share that is wholly right.
 
-        Unlabelled documents do not count, so that folds of a cross-validation may have some. scikit-learn itself cannot
-        stratify labels with None or NaN among them: use -1 and integers, or give a splitter such as ``KFold`` as `cv`.
+        Unlabelled documents do not count. For cross-validation, `wgcn.labelling.LabelledKFold` as `cv` leaves them in
+        training, where they help, and stratifies the others.
 
         Labels are as for `fit`, and `sample_weight` has the shape (n_documents,).
         """
@@ -236,6 +238,7 @@ class WGCNClassifier(MatrixClassifier):
         document_graph: csr_array | None = None,
         unlabeled: csr_array | None = None,
         word_vectors: npt.NDArray[Any] | None = None,
+        seeds: SeedRows | None = None,
         verbose: bool = False,
     ) -> WGCNClassifier:
         """Fit the model.
@@ -259,12 +262,17 @@ class WGCNClassifier(MatrixClassifier):
         word_vectors : array of shape (n_features, n_values), optional
             Vectors of the words from elsewhere, zeros for a word without one, for the teacher. Of use where most
             documents are unlabelled.
+        seeds : SeedRows, optional
+            Words that stand for classes, from `wgcn.labelling.seeds.find_seeds`; `y` is then read with their classes.
         verbose : bool, default=False
             Whether to print the stages of the work with the seconds that each took.
         """
         with shown(verbose):
-            task = self._task(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors)
-            trained = train_linear(task, self._training())
+            task = self._task(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors, seeds)
+            return self._train(task)
+
+    def _train(self, task: LinearTask, earlier: Earlier | None = None) -> WGCNClassifier:
+        trained = train_linear(task, self._training(), earlier)
         self.trained_, self.scorer_, self.history_, self.tuned_ = (
             trained,
             trained.scorer,

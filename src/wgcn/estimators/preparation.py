@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from itertools import chain
@@ -25,18 +25,21 @@ from wgcn.graph.association import WEIGHTS, Weight
 from wgcn.inference.embedding import EmbeddingModel
 from wgcn.inference.model import TextModel
 from wgcn.inference.terms import load_compiled
+from wgcn.labelling.notices import Observed
+from wgcn.labelling.seeds import GivenSeeds, SeedRows, find_seeds
 from wgcn.labelling.split import make_split
 from wgcn.progress import stage
 from wgcn.text.corpus import Corpus, check_ngram_range
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
+from wgcn.text.tokens import Tokens
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 from wgcn.text.weighting import Norm, TermWeighting, document_terms
 
 if TYPE_CHECKING:
     from wgcn.estimators.matrix import MatrixClassifier
 
-__all__ = ["Counted", "Preparation", "Prepared", "TextEstimator", "plain_settings"]
+__all__ = ["Preparation", "Prepared", "TextEstimator", "plain_settings"]
 
 Model = TypeVar("Model", TextModel, EmbeddingModel)
 
@@ -93,22 +96,29 @@ class Preparation:
         names = ("tokenizer", "ngram_range", "min_count", "stop_words", "window", "n_jobs")
         return cls(**{name: getattr(estimator, name) for name in names})
 
-    def prepare(self, texts: Iterable[str], *, background: Iterable[str] = (), with_graph: bool = True) -> Prepared:
+    def prepare(
+        self,
+        texts: Iterable[str],
+        *,
+        background: Iterable[str] = (),
+        with_graph: bool = True,
+        earlier: Prepared | None = None,
+    ) -> Prepared:
         """Do what needs no labels, for texts of which the labelled come first.
 
         `background` are texts from elsewhere, for vocabulary, idf and word graph alone. The word graph is left out if
-        it is made from citations.
+        it is made from citations. The texts that were prepared `earlier` come before these, and are not read again.
         """
         started = time.perf_counter()
-        own, n_jobs = Counted(checked_texts(texts)), self.n_jobs
+        own, n_jobs = Observed(checked_texts(texts)), self.n_jobs
         with stage("Tokenising") as tokenising:
-            corpus = Corpus.from_texts(
-                chain(own, checked_texts(background)),
-                tokenizer=self.tokenizer,
-                ngram_range=self.ngram_range,
-                rules=self._vocabulary_rules(),
-                n_jobs=n_jobs,
-            )
+            tokens = Tokens.from_texts(chain(own, checked_texts(background)), self.tokenizer, n_jobs)
+            digests = np.array(own.digests)
+            if earlier is not None:
+                tokens = earlier.tokens.insert(len(earlier.digests), tokens)
+                digests = np.concatenate([earlier.digests, digests])
+            n_own = len(digests)
+            corpus = Corpus.from_tokens(tokens, ngram_range=self.ngram_range, rules=self._vocabulary_rules())
             words = corpus.vocabulary
             if self.min_count is None and np.sum(~words.are_ngrams) > _MANY_WORDS:
                 corpus = corpus.with_words(words.counts >= min(2, words.counts.max()))
@@ -119,7 +129,7 @@ class Preparation:
                 words.document_counts, len(corpus), sublinear=self.sublinear, norm=self.norm
             )
             terms = document_terms(corpus, weighting)
-            terms = terms if own.n == len(corpus) else terms[: own.n]
+            terms = terms if n_own == len(corpus) else terms[:n_own]
         graph = None
         if with_graph:
             with stage("Counting windows") as counting:
@@ -136,7 +146,7 @@ class Preparation:
                 counting.detail = f"{graph.adjacency.nnz:,} weights of the word graph"
         load_compiled()
         seconds = time.perf_counter() - started
-        return Prepared(self, words, weighting, terms, graph, len(corpus) - own.n, seconds)
+        return Prepared(self, words, weighting, terms, graph, len(corpus) - n_own, seconds, tokens, digests)
 
     def nodes(self, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
         """Return which words may have edges. If there are no single words, n-grams have edges anyway."""
@@ -155,6 +165,8 @@ class Prepared:
     word_graph: WordGraph | None
     n_background: int  # texts that shaped all of this, but have no row in `document_terms`
     seconds: float
+    tokens: Tokens  # of all texts, those in the background last, for texts that are added later
+    digests: npt.NDArray[np.int64]  # (texts,), to know these texts again in this process
 
     def word_vectors(self, given: Mapping[str, npt.ArrayLike]) -> npt.NDArray[np.float32]:
         """Return vectors as a matrix of words by values; a word that has none, and an n-gram, has zeros."""
@@ -169,6 +181,13 @@ class Prepared:
         matrix = np.zeros((len(self.vocabulary), *shapes.pop()), np.float32)
         matrix[list(found)] = list(found.values())
         return matrix
+
+    def seed_rows(self, given: GivenSeeds | None, classes: npt.NDArray[Any]) -> SeedRows | None:
+        """Return seeds as rows of terms; one that no text has is an InputError."""
+        if given is None:
+            return None
+        how = self.preparation.tokenizer, self.preparation.ngram_range
+        return find_seeds(given, classes.tolist(), self.vocabulary, self.weighting, self.document_terms, *how)
 
     def citation_graph(self, document_graph: csr_array) -> WordGraph:
         """Return the word graph of linked documents (eq. 4); unlinked documents come last."""
@@ -215,21 +234,6 @@ def plain_settings(parameters: dict[str, Any]) -> dict[str, Any]:
     shown = {**parameters, "stop_words": None if stop_words is None else f"{len(stop_words)} words"}
     plain = (str, int, float, bool, list, type(None))
     return {name: value if isinstance(value, plain) else str(value) for name, value in shown.items()}
-
-
-class Counted:
-    """Texts that are read once, how many they were, and those of the rows `keep`."""
-
-    def __init__(self, texts: Iterable[str], keep: Collection[int] = ()) -> None:
-        self.texts, self.keep, self.n = texts, keep, 0
-        self.kept: dict[int, str] = {}
-
-    def __iter__(self) -> Iterator[str]:
-        for text in self.texts:
-            if self.n in self.keep:
-                self.kept[self.n] = text
-            self.n += 1
-            yield text
 
 
 class TextEstimator(BaseEstimator, Generic[Model]):

@@ -4,30 +4,42 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any, Literal, NamedTuple, cast
+from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils.validation import check_is_fitted
 
-from wgcn.errors import InputError
+from wgcn.errors import InputError, WGCNWarning
 from wgcn.estimators.matrix import WGCNClassifier
-from wgcn.estimators.preparation import Counted, Preparation, Prepared, TextEstimator
+from wgcn.estimators.preparation import Preparation, Prepared, TextEstimator
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
 from wgcn.inference.scorer import Scorer
+from wgcn.labelling.additions import Added, earlier_terms, find_texts, places_in
 from wgcn.labelling.curve import CurvePoint, judging, learning_curve
 from wgcn.labelling.explain import Explanation
-from wgcn.labelling.labels import Labels, checked_weights, labelled_accuracy, read_labels
+from wgcn.labelling.labels import (
+    Labels,
+    checked_weights,
+    labelled_accuracy,
+    read_labels,
+    read_some_labels,
+    relabelled,
+)
+from wgcn.labelling.notices import Observed, notices
 from wgcn.labelling.review import Doubt, Seen, doubts
+from wgcn.labelling.seeds import GivenSeeds, SeedWord, read_seeds, seed_report
 from wgcn.labelling.suggest import suggest
+from wgcn.labelling.trust import held_out_trust, texts_to_keep
 from wgcn.linear.operator import row_slice
 from wgcn.linear.teacher import Teacher
+from wgcn.linear.training import Earlier
 from wgcn.linear.tuning import Tuning
 from wgcn.progress import shown
 from wgcn.text.encode import checked_texts
@@ -37,14 +49,16 @@ __all__ = ["WGCNTextClassifier"]
 
 Texts = Iterable[str]
 
-_MAX_KEPT = 20_000  # labelled texts, of which a tenth is held out
-
 
 class TrainingSet(NamedTuple):
-    """What a fit saw: the texts as matrices, those of X first, and the labels of X."""
+    """What a fit saw: the texts as matrices, those of X first, and the labels and weights of X."""
 
     prepared: Prepared
     labels: Labels
+    weight: npt.NDArray[np.float64]  # (texts of X,)
+    kept: Mapping[int, str]  # some of the labelled texts, by their places in X
+    fixed: str = ""  # what came with the texts, if others cannot come without
+    seeds: GivenSeeds | None = None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -97,6 +111,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         What `tune` chose, and why.
     history_ : list of dict
         Objective after each iteration of the final fit.
+    seed_words_ : dict
+        With `seeds`, the words of each class as `wgcn.labelling.seeds.SeedWord`: those given, then those near them.
     training_set_ : TrainingSet
         The texts of the last fit as numbers, and their labels. Not pickled.
 
@@ -124,9 +140,10 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     def fit(
         self,
         X: Texts,
-        y: Any,
+        y: Any = None,
         sample_weight: npt.ArrayLike | None = None,
         *,
+        seeds: Mapping[Any, Sequence[str]] | Sequence[Any] | None = None,
         unlabeled: Texts = (),
         background: Texts = (),
         document_graph: csr_array | None = None,
@@ -139,9 +156,13 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         ----------
         X : iterable of str
         y : sequence
-            One label per text, None (or -1, NaN, pd.NA) for an unlabelled one; or a list of labels per text.
+            One label per text, None (or -1, NaN, pd.NA) for an unlabelled one; or a list of labels per text. With
+            `seeds`, no text needs a label, and `y` may be None.
         sample_weight, verbose
             As in `WGCNClassifier.fit`.
+        seeds : dict or list, optional
+            Words that stand for classes instead of labels or beside them, such as ``{"sport": ["game", "team"]}``; a
+            list of class names makes these the seeds. A word that begins with "-" must not count for the class.
         unlabeled : iterable of str, optional
             More unlabelled texts.
         background : iterable of str, optional
@@ -153,13 +174,19 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             Vectors of words from elsewhere, such as GloVe's, for the teacher: they help where few texts are labelled.
             Prediction needs none.
         """
-        labels = read_labels(y)
+        given = None if seeds is None else read_seeds(seeds)
+        if given is not None and y is None:
+            X = list(checked_texts(X, "X"))
+            y = [None] * len(X)
+        labels = read_labels(y, () if given is None else given.classes)
+        if self.tune and not labels.labelled.any():
+            raise InputError("tune compares settings by labelled texts, and there are only seeds. Leave out tune.")
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
-        own = Counted(checked_texts(X, "X"), _sample(np.flatnonzero(labels.labelled)))
+        own = Observed(checked_texts(X, "X"), texts_to_keep(labels.labelled))
         _check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
-        checked_weights(sample_weight, n_labels)
+        weight = checked_weights(sample_weight, n_labels)
         with shown(verbose):
             prepared = preparation.prepare(
                 chain(own, checked_texts(unlabeled, "unlabeled")),
@@ -167,6 +194,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
                 with_graph=document_graph is None,
             )
             _check_lengths(own.n, n_labels)
+            for notice in notices(own, *labels, own_tokenizer=callable(self.tokenizer)):
+                warn(notice, WGCNWarning, stacklevel=2)
             started = time.perf_counter()
             classifier.fit(
                 row_slice(prepared.document_terms, 0, n_labels),
@@ -175,18 +204,93 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
                 word_graph=prepared.word_graph if document_graph is None else prepared.citation_graph(document_graph),
                 unlabeled=row_slice(prepared.document_terms, n_labels, prepared.document_terms.shape[0]),
                 word_vectors=None if vectors is None else prepared.word_vectors(vectors),
+                seeds=prepared.seed_rows(given, labels.classes),
             )
+        fixed = "" if document_graph is None and vectors is None else "vectors" if vectors else "document_graph"
+        return self._finish(classifier, TrainingSet(prepared, labels, weight, own.kept, fixed, given), started)
+
+    def update(self, texts: Texts, labels: Any, *, verbose: bool = False) -> WGCNTextClassifier:
+        """Add texts and labels to those of the last fit, and fit again from where it ended.
+
+        The model is that of a `fit` to all texts with all labels, up to the tolerance of the solver, but sooner, most
+        of all where no text is new. Probabilities may differ a little more: the texts that come are scored by the model
+        as it was, and it is calibrated by these and the earlier held-out ones. What `tune` chose stays.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Texts that the last fit had, in X or `unlabeled`, which get the labels, and new ones, which are added to X.
+        labels : sequence
+            One label per text, as in `fit`, also of new classes. None leaves the label of a known text as it is. A
+            sample weight is that of the fit, 1 for a new text.
+        verbose : bool, default=False
+            Whether to print the stages of the work with the seconds that each took.
+        """
+        given, before = list(checked_texts(texts)), self._training_set()
+        more = read_some_labels(labels, before.labels.classes)
+        _check_lengths(len(given), len(more.labelled))
+        prepared, n_before = before.prepared, len(before.prepared.digests)
+        found = find_texts(prepared.digests, given)
+        if len(found.new) and before.fixed:
+            raise InputError(
+                f"{len(found.new):,} of the texts are new, and the last fit had {before.fixed}: fit again."
+            )
+        n_texts = n_before + len(found.new)
+        new = np.arange(n_before, n_texts)
+        which, documents = np.append(found.given, found.new), np.append(found.documents, new)
+        seeded = before.seeds.classes if before.seeds else ()
+        now = relabelled(before.labels, more, which, documents, n_texts, seeded)
+        kept = {**before.kept, **dict(zip(new.tolist(), (given[i] for i in found.new), strict=True))}
+        self.check_parameters(now)
+        started, classifier = time.perf_counter(), self._classifier()
+        with shown(verbose):
+            if len(new):
+                prepared = prepared.preparation.prepare([given[i] for i in found.new], earlier=prepared)
+                started = time.perf_counter()
+            weight = np.append(before.weight, np.ones(n_texts - len(before.weight)))
+            graph = prepared.word_graph or self.word_graph_
+            rows = prepared.seed_rows(before.seeds, now.classes)
+            task = classifier._task(prepared.document_terms, now, weight, graph, None, seeds=rows)
+            classifier._train(task, self._earlier(before, prepared, now))
+        return self._finish(classifier, TrainingSet(prepared, now, weight, kept, before.fixed, before.seeds), started)
+
+    def _training_set(self) -> TrainingSet:
+        self._fitted  # noqa: B018
+        if not hasattr(self, "training_set_") or not hasattr(self.classifier_, "trained_"):
+            raise InputError("What was read from a file, copied or extended has no training texts any more: fit again.")
+        if Preparation.of(self) != self.training_set_.prepared.preparation:
+            raise InputError("Parameters that say how texts are prepared were changed after the last fit: fit again.")
+        return self.training_set_
+
+    def _earlier(self, before: TrainingSet, prepared: Prepared, labels: Labels) -> Earlier | None:
+        """Return what the last fit knows of the texts of now; None if it left out some, of weight 0, or had seeds."""
+        trained, n = self.classifier_.trained_, len(before.prepared.digests)
+        if len(trained.duals[0]) < len(before.labels.targets) or before.seeds is not None:
+            return None
+        was_labelled = np.append(before.labels.labelled, np.zeros(n - len(before.labels.labelled), bool))
+        added = Added.to(was_labelled, labels.labelled, places_in(self.classes_, labels.classes))
+        new = np.flatnonzero(labels.labelled[n:]) + n
+        if len(new) and self.class_prior is None and (added.classes >= 0).all():
+            weights = [(each.vocabulary, each.weighting) for each in (prepared, before.prepared)]
+            scores = self.classifier_.scorer_.scores_of(earlier_terms(prepared.document_terms[new], *weights))
+            added = added._replace(scored=(np.cumsum(labels.labelled)[new] - 1, scores))
+        return trained, added
+
+    def _finish(self, classifier: WGCNClassifier, training_set: TrainingSet, started: float) -> WGCNTextClassifier:
         settings = self.get_params(deep=False)
         del settings["tune"], settings["n_jobs"]
         if classifier.tuned_ is not None:
             settings.update(classifier.tuned_.settings)
-        model = prepared.text_model(classifier, settings, time.perf_counter() - started)
-        self.training_set_ = TrainingSet(prepared, labels)
-        held_out = classifier.trained_.held_out
-        if held_out is not None:
-            rows = np.flatnonzero(labels.labelled)[held_out.rows]
-            texts = {place: own.kept[row] for place, row in enumerate(rows.tolist()) if row in own.kept}
-            model = model.calibrated(texts, held_out.scores, labels.targets[held_out.rows])
+        model = training_set.prepared.text_model(classifier, settings, time.perf_counter() - started)
+        self.training_set_ = training_set
+        if (teacher := classifier.trained_.teacher) and teacher.seeded:
+            self.seed_words_ = dict(zip(classifier.classes_.tolist(), teacher.seeded.words, strict=True))
+            model = replace(model, report=model.report | seed_report(training_set.seeds, self.seed_words_))
+        if (held_out := classifier.trained_.held_out) is not None:
+            labels = training_set.labels
+            known = labels.labelled, labels.targets, *held_out, training_set.kept
+            # In place: the model is new, and keeps the tables for its vocabulary that this has built.
+            vars(model)["trust"] = held_out_trust(model, training_set.prepared.document_terms, *known)
         return self._keep(classifier, classifier.word_graph_, model)
 
     def _keep(self, classifier: WGCNClassifier, word_graph: WordGraph, model: TextModel) -> WGCNTextClassifier:
@@ -207,6 +311,15 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     def _classifier(self) -> WGCNClassifier:
         names = [field.name for field in fields(WGCNClassifier) if hasattr(self, field.name)]
         return WGCNClassifier(**{name: getattr(self, name) for name in names})
+
+    def expand_seeds(self, X: Texts, seeds: Mapping[Any, Sequence[str]] | Sequence[Any]) -> dict[Any, list[SeedWord]]:
+        """Return what `fit` makes of seeds, without fitting: per class the given words, then those they draw in."""
+        given, prepared = read_seeds(seeds), Preparation.of(self).prepare(checked_texts(X, "X"))
+        classes = read_labels([], given.classes).classes
+        rows, graph = prepared.seed_rows(given, classes), prepared.word_graph
+        assert graph is not None
+        found = Teacher(prepared.document_terms, graph.adjacency, None, self.n_jobs, rows).seeded
+        return dict(zip(classes.tolist(), found.words if found else [], strict=True))
 
     def predict(
         self,
@@ -290,26 +403,19 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         extended: WGCNTextClassifier = clone(self)
         return extended._keep(self.classifier_, self.word_graph_.among(model.vocabulary), model)
 
-    def _seen(self, method: str) -> TrainingSet:
-        check_is_fitted(self, "model_")
-        if not hasattr(self, "training_set_"):
-            raise InputError(
-                f"{method} needs the texts of the last fit, which a pickled or extended model has not: fit again."
-            )
-        return self.training_set_
-
     def review(self, n: int | None = None) -> list[Doubt]:
         """Return the `n` labels of the last fit that look most wrong, or all, most doubtful first.
 
-        A `Doubt` has the index of the text in X, the given label, the most likely one, and the probability that the
-        given label is wrong, estimated without it: see `wgcn.labelling.review`. Not for a model that was unpickled.
+        A `Doubt` has the index of the text in X, the given label, the most likely one, and how much speaks against
+        the given one, from 0 to 1: see `wgcn.labelling.review`. Not for a model that was unpickled.
         """
-        (prepared, labels), trained = self._seen("review"), self.classifier_.trained_
+        training_set, trained = self._training_set(), self.classifier_.trained_
+        prepared, labels = training_set.prepared, training_set.labels
         rows = np.flatnonzero(labels.labelled)
-        terms = csr_array(prepared.document_terms[rows])
+        terms, scorer = csr_array(prepared.document_terms[rows]), trained.scorer
         # Texts of weight 0 have no dual: rows of the others do not tell which texts they are.
         held_out = trained.held_out if len(trained.duals[0]) >= len(rows) else None
-        seen = Seen(terms, labels.targets, trained.scorer.scores_of(terms), held_out)
+        seen = Seen(terms, labels.targets, np.asarray(terms @ scorer.word_embeddings + scorer.bias), held_out)
         return doubts(seen, labels.classes, rows, labels.multilabel, n)
 
     def suggest(self, n: int = 10, texts: Texts | None = None) -> npt.NDArray[np.int64]:
@@ -318,8 +424,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         After a fit they count through its texts, X first and then `unlabeled`. Before one, give the `texts`.
         """
         if texts is None:
-            (prepared, labels), scorer, graph = self._seen("suggest"), self._fitted.scorer, self.word_graph_
-            labelled, teacher = labels.labelled, self.classifier_.trained_.teacher
+            seen, scorer, graph = self._training_set(), self._fitted.scorer, self.word_graph_
+            prepared, labelled, teacher = seen.prepared, seen.labels.labelled, self.classifier_.trained_.teacher
         elif hasattr(self, "model_"):
             raise InputError("After a fit, suggest chooses from the texts of the fit: give it more as unlabeled.")
         else:
@@ -354,12 +460,6 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _sample(rows: npt.NDArray[np.int64]) -> frozenset[int]:
-    """Return rows of texts that are kept during a fit, to tell from those held out what texts look like."""
-    chosen = rows if len(rows) <= _MAX_KEPT else np.random.default_rng(0).choice(rows, _MAX_KEPT, replace=False)
-    return frozenset(chosen.tolist())
 
 
 def _check_lengths(n_texts: int, n_labels: int) -> None:

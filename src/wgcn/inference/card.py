@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from wgcn.labelling.interval import held_out_accuracy
+
 if TYPE_CHECKING:
     from wgcn.inference.embedding import EmbeddingModel
     from wgcn.inference.model import TextModel
@@ -56,10 +58,9 @@ Vectors have length 1; that of a text without a known word is 0.
 
 def model_rows(model: TextModel) -> dict[str, str]:
     """Return what a model was fitted to and what came of it, as names with values."""
-    report = model.report
+    report, network = model.report, model.settings.get("model") == "network"
     n_ngrams, n_background = int(model.vocabulary.are_ngrams.sum()), report.get("n_background", 0)
-    accuracy, several = report.get("held_out_accuracy"), " (a document may have several)" * model.scorer.multilabel
-    measured = "not measured" if accuracy is None else f"{accuracy:.2%} of {report['n_held_out']:,}"
+    several = " (a document may have several)" * model.scorer.multilabel
     added = (f"{more['words']:,} from {more['texts']:,} texts (by {more['how']})" for more in model.extensions)
     chosen, tuned = "", report.get("tuned") or {}
     if tuned.get("accuracy") is not None:
@@ -74,7 +75,7 @@ def model_rows(model: TextModel) -> dict[str, str]:
         "words": f"{len(model.vocabulary) - n_ngrams:,}",
         "n-grams": f"{n_ngrams:,}" if n_ngrams else "",
         "words added without training": ", ".join(added),
-        "accuracy on held-out training documents": measured,
+        "accuracy on held-out training documents": held_out_accuracy(report, model.scorer.multilabel, network),
         "settings chosen": chosen,
     }
     return {name: value for name, value in rows.items() if value}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -107,15 +107,6 @@ class TextModel(TextTerms):
         given = self.vocabulary, self.weighting.idf, self.ngram_range
         return familiarity(*given, *terms[1:3], *terms[5:], leave_one_out=leave_one_out)
 
-    def calibrated(self, texts: Mapping[int, str], scores: Floats, targets: Floats) -> TextModel:
-        """Return the model that knows how it does on held-out training texts.
-
-        `scores` and `targets` are of shape (held-out texts, classes), and `texts` are some of these by their places.
-        """
-        familiar = self.familiarity(self.terms(texts.values()), leave_one_out=True)
-        likely, places = self.scorer.probabilities(scores), np.array(list(texts), np.int64)
-        return replace(self, trust=Trust.calibrate(likely, targets, self.scorer.multilabel, places, familiar))
-
     def _judged(self, texts: Iterable[str], n_jobs: int | None) -> tuple[Floats, Floats]:
         """Return probabilities, of shape (documents, classes), and familiarity, of shape (documents, 4)."""
         scores, n = self.scorer.scores, len(self.classes)
@@ -141,12 +132,9 @@ class TextModel(TextTerms):
 
         See `wgcn.labelling.explain.rank_words`. Words of fewer than three training texts are left out.
         """
-        rows, words, scorer = self.scorer.word_embeddings, self.vocabulary, self.scorer
-        if scorer.class_weights is not None:  # the scores of texts of one word
-            rows = np.maximum(rows, 0) @ scorer.class_weights
-        frequencies = self.weighting.idf, words.document_counts
-        place = find_class(self.classes, label)
-        return rank_words(words.words, rows, *frequencies, place, n, multilabel=scorer.multilabel)
+        scorer, idf, place = self.scorer, self.weighting.idf, find_class(self.classes, label)
+        weights = scorer.word_embeddings, scorer.class_weights
+        return rank_words(self.vocabulary, idf, *weights, place, n, multilabel=scorer.multilabel)
 
     def extend(self, texts: Iterable[str], min_count: int = 2) -> TextModel:
         """Return the model with rows for words that it does not know, without training and without labels.

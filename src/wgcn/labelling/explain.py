@@ -23,6 +23,7 @@ import numpy.typing as npt
 from wgcn.errors import InputError
 from wgcn.labelling.split import Split
 from wgcn.text.tokenize import Tokenizer
+from wgcn.text.vocabulary import Vocabulary
 
 __all__ = ["Explainer", "Explanation", "Neighbour", "find_class", "rank_words"]
 
@@ -76,7 +77,10 @@ class Explanation:
 
     @property
     def other_neighbours(self) -> Floats | None:
-        """What the neighbours add that are not named: contributions - own - named ones, of shape (terms, classes)."""
+        """What the neighbours add that are not named: contributions - own - named ones, of shape (terms, classes).
+
+        Where a model was fitted to unlabelled documents without self-training, the teacher's part is in it too.
+        """
         if self.own is None or self.neighbours is None:
             return None
         named = [sum((part for _, part in near), np.zeros(len(self.classes))) for near in self.neighbours]
@@ -204,14 +208,13 @@ class Explainer:
         own, named = contributions.copy(), list[list[Neighbour]]([] for _ in ids)
         own[ids >= self.n_learnt] = 0
         places = np.searchsorted(split.words, ids)
-        found = np.flatnonzero(np.take(split.words, places, mode="clip") == ids) if len(split.words) else []
-        for i in found:
-            place, weight = places[i], float(weights[i])
-            own[i] = weight * split.own[place].astype(np.float64)
-            strengths = weight * split.strengths[place].astype(np.float64)
-            parts = strengths[:, None] * split.own[split.neighbours[place]]  # (k, classes)
-            near = zip(split.words[split.neighbours[place]].tolist(), parts, strengths, strict=True)
-            named[i] = [Neighbour(self.words[word], part) for word, part, strength in near if strength]
+        rows = np.flatnonzero(np.append(split.words, -1)[places] == ids)
+        places, weight = places[rows], weights[rows, None].astype(np.float64)
+        own[rows] = weight * split.own[places]
+        near, strengths = split.neighbours[places], weight * split.strengths[places]  # (rows, k)
+        parts = strengths[:, :, None] * split.own[near]  # (rows, k, classes)
+        for row, words, each, is_there in zip(rows, split.words[near].tolist(), parts, strengths != 0, strict=True):
+            named[row] = [Neighbour(self.words[word], each[i]) for i, word in enumerate(words) if is_there[i]]
         return own, named
 
     def _tokens(self, text: str, terms: list[str]) -> tuple[list[str], list[list[int]], list[str]]:
@@ -241,10 +244,10 @@ def find_class(classes: npt.NDArray[Any], label: Any) -> int:
 
 
 def rank_words(
-    words: Sequence[str],
-    rows: npt.NDArray[Any],
+    vocabulary: Vocabulary,
     idf: npt.NDArray[Any],
-    document_counts: npt.NDArray[np.int64],
+    table: npt.NDArray[Any],
+    class_weights: npt.NDArray[Any] | None,
     place: int,
     n: int,
     *,
@@ -252,12 +255,14 @@ def rank_words(
 ) -> list[tuple[str, float]]:
     """Return the n words and n-grams that speak most for a class, with the values that they are ranked by.
 
-    The value of a word is what it adds to the score of the class beyond what it adds to the classes on average (`rows`,
-    of shape (words, classes)), times its `idf`, which is its weight in a text where it occurs once up to the length of
-    the text, times log(1 + texts of the training that have it). Without this last factor the names of people and
-    machines that a few texts have come first. A word is in at least three of these texts, if any is. A multi-label
-    model decides on each class for itself, so nothing is subtracted there.
+    The value of a word is what it adds to the score of the class beyond what it adds to the classes on average, times
+    its `idf`, which is its weight in a text where it occurs once up to the length of the text, times log(1 + texts of
+    the training that have it). Without this last factor the names of people and machines that a few texts have come
+    first. A word is in at least three of these texts, if any is. A multi-label model decides on each class for itself,
+    so nothing is subtracted there. A network is asked for the scores of texts of one word.
     """
+    rows = table if class_weights is None else np.maximum(table, 0) @ class_weights  # (words, classes)
+    words, document_counts = vocabulary.words, vocabulary.document_counts
     column = rows[:, place].astype(np.float64) - (0 if multilabel else rows.mean(axis=1, dtype=np.float64))
     least = min(_MIN_DOCUMENTS, int(document_counts.max(initial=0)))
     column = np.where(document_counts >= least, column * idf * np.log1p(document_counts), -np.inf)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -15,8 +15,9 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from wgcn.errors import InputError
+from wgcn.labelling.additions import merged_targets, places_in
 from wgcn.labelling.label_forms import SEVERAL, normalised, of_one_kind, read_lists, read_matrix, read_single
-from wgcn.labelling.splits import few_labels
+from wgcn.labelling.splits import Rows, few_labels
 
 __all__ = [
     "Labels",
@@ -26,6 +27,8 @@ __all__ = [
     "labelled_accuracy",
     "read_class_prior",
     "read_labels",
+    "read_some_labels",
+    "relabelled",
 ]
 
 Mask = npt.NDArray[np.bool_]
@@ -40,7 +43,7 @@ class Labels(NamedTuple):
     multilabel: bool  # whether a document may have several classes
 
 
-def read_labels(y: Any) -> Labels:
+def read_labels(y: Any, more_classes: Sequence[Any] = ()) -> Labels:
     """Read labels in any of scikit-learn's forms, from lists, tuples, numpy arrays or pandas objects.
 
     `y` has one label per document. Or several: it is a 0/1 matrix of shape (documents, classes), where a row of -1 or
@@ -52,12 +55,19 @@ def read_labels(y: Any) -> Labels:
     too. Where, apart from missing values, -1 and 1 are the only labels, both are classes. The strings "-1" and "nan"
     are classes. Strings and numbers cannot be mixed. Floats stay floats, as in scikit-learn, but whole numbers become
     integers beside an unlabelled document: pandas turns integers beside a missing value into floats.
+
+    `more_classes` are classes that need no label, because seed words stand for them. No document needs one then.
     """
     if isinstance(y, Labels):
         return y
     if y is None:
         raise InputError("requires y to be passed, but the target y is None")
-    values = normalised(y)
+    return _checked(read_some_labels(y, more_classes=more_classes), bool(more_classes))
+
+
+def read_some_labels(y: Any, classes: npt.NDArray[Any] | None = None, more_classes: Sequence[Any] = ()) -> Labels:
+    """Read labels as `read_labels` does, but of any number of classes, beside those of a model if these are given."""
+    values = normalised(y, classes)
     multilabel = True
     if isinstance(values, np.ndarray):
         labelled, targets = read_matrix(values)
@@ -72,14 +82,47 @@ def read_labels(y: Any) -> Labels:
         if len(known):
             with few_labels():
                 check_classification_targets(known)
-        classes, codes = np.unique(known, return_inverse=True)
-        targets = np.eye(len(classes), dtype=np.float32)[codes]
-    if not labelled.any():
+        classes = np.unique(of_one_kind([*known.tolist(), *more_classes]))
+        targets = np.eye(len(classes), dtype=np.float32)[np.searchsorted(classes, known)]
+    if multilabel and more_classes:
+        raise InputError("Seeds are for texts of one class each, but y has several labels for a text.")
+    return Labels(classes, labelled, targets, multilabel)
+
+
+def _checked(labels: Labels, seeded: bool) -> Labels:
+    classes = labels.classes.tolist()
+    if not labels.labelled.any() and not seeded:
         raise InputError("No document has a label: at least two classes are needed.")
     if len(classes) < 2:
-        found = f"only one class, {classes.tolist()[0]!r}," if len(classes) else "no class"
-        raise InputError(f"There is {found} among the labels: at least two classes are needed.")
-    return Labels(classes, labelled, targets, multilabel)
+        found = f"only one class, {classes[0]!r}," if classes else "no class"
+        among = "the labels and seeds" if seeded else "the labels"
+        raise InputError(f"There is {found} among {among}: at least two classes are needed.")
+    return labels
+
+
+def relabelled(
+    labels: Labels, more: Labels, given: Rows, documents: Rows, n_documents: int, more_classes: Sequence[Any] = ()
+) -> Labels:
+    """Return the labels of `n_documents`, of which the first have `labels`, after documents[i] got that of given[i].
+
+    What is unlabelled in `more` changes nothing, and of several labels for a document, the last counts. Classes that no
+    document has any more are gone, but for `more_classes`.
+    """
+    if labels.multilabel != more.multilabel and more.labelled.any():
+        raise InputError("The labels must be as those of the last fit: one per text, or a list of labels per text.")
+    classes = np.unique(of_one_kind([*labels.classes.tolist(), *more.classes.tolist()]))
+    counts = more.labelled[given]
+    parts = (
+        (np.flatnonzero(labels.labelled), places_in(classes, labels.classes), labels.targets),
+        (
+            documents[counts],
+            places_in(classes, more.classes),
+            more.targets[np.cumsum(more.labelled)[given[counts]] - 1],
+        ),
+    )
+    labelled, targets = merged_targets((n_documents, len(classes)), parts)
+    used = targets.any(axis=0) | labels.multilabel | np.isin(classes, more_classes)
+    return _checked(Labels(classes[used], labelled, targets[:, used], labels.multilabel), len(more_classes) > 0)
 
 
 def labelled_accuracy(
@@ -177,6 +220,8 @@ def class_weighted(
     """Return the weights of labelled documents times those of their classes, or raise an InputError."""
     if class_weight is not None and labels.multilabel:
         raise InputError("class_weight is for documents of one class each; use sample_weight instead.")
+    if not len(labels.targets):  # seeds alone
+        return weight
     own = labels.classes[labels.targets.argmax(axis=1)]
     try:
         weight = weight * compute_sample_weight(class_weight, own)

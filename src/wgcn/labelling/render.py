@@ -20,6 +20,7 @@ __all__ = ["as_html", "as_text", "find_tokens", "harmless"]
 _FOR, _AGAINST = 10, 5  # terms that are listed
 _NAMED = 3  # neighbours that are shown of a term
 _UNKNOWN = 20  # unknown words that are listed
+_SMALLEST = 5e-4  # what is smaller is 0.000 and left out
 _LEVELS = 4  # of shading
 _SUM = "all terms and bias"
 # Backgrounds of 256 colours, from faint to strong: blue speaks for the class, orange against it. The words are black.
@@ -112,8 +113,8 @@ def _sides(explanation: Explanation, place: int) -> list[tuple[str, list[_Row]]]
     """Return the terms that speak most for a class and against it."""
     column = explanation.contributions[:, place]
     order = np.argsort(-column, kind="stable").tolist()
-    positive = [i for i in order if column[i] > 0][:_FOR]
-    negative = [i for i in reversed(order) if column[i] < 0][:_AGAINST]
+    positive = [i for i in order if column[i] >= _SMALLEST][:_FOR]
+    negative = [i for i in reversed(order) if column[i] <= -_SMALLEST][:_AGAINST]
     sides = ("for", list(_rows(explanation, place, positive))), ("against", list(_rows(explanation, place, negative)))
     return [side for side in sides if side[1]]
 
@@ -128,7 +129,8 @@ def _classes(explanation: Explanation, place: int) -> list[tuple[str, str]]:
     if others:
         best = [term for term, _ in explanation.top(explanation.classes[others[0]], 3)]
         words = f"; its words: {', '.join(best)}" if best else ""
-        lines.append(("runner-up", _with_numbers(explanation, others[0]) + words))
+        name = "runner-up" if place == explanation.decided else "highest"
+        lines.append((name, _with_numbers(explanation, others[0]) + words))
     if not explanation.terms:
         lines.append(("note", "no word of the text is known: the scores are those of the class shares in training"))
     if explanation.unknown:
@@ -153,18 +155,19 @@ def as_text(explanation: Explanation, label: Any = None, *, colour: bool = False
     lines = ["".join(pieces).strip("\n"), ""]
     lines += [f"{name:<10} {harmless(value)}" for name, value in _classes(explanation, place)]
     sides = _sides(explanation, place)
-    width = max([len(_SUM), *(len(harmless(row.term)) for _, rows in sides for row in rows)])
+    name = harmless(str(explanation.classes[place]))
+    terms = [harmless(row.term) for _, rows in sides for row in rows]
+    width = max(map(len, [_SUM, f"against {name}"[2:], *terms]))
     for side, rows in sides:
-        split = rows[0].own is not None
-        title = f"{side} {harmless(str(explanation.classes[place]))}"
+        split, title = rows[0].own is not None, f"{side} {name}"
         lines += ["", f"{title:<{width + 2}} {'score':>8}" + f" {'itself':>8}  neighbours" * split]
         for row in rows:
             line = f"  {harmless(row.term):<{width}} {row.contribution:>+8.3f}"
             if row.own is not None:
                 line += f" {row.own:>+8.3f}  {_named(row)}"
             lines.append(line.rstrip())
-    sums = ("bias", float(explanation.bias[place])), (_SUM, float(explanation.scores[place]))
-    lines += ["", *(f"{name:<{width + 2}} {value:>+8.3f}" for name, value in sums)]
+    sums = ("bias", explanation.bias[place]), (_SUM, explanation.scores[place])
+    lines += ["", *(f"{what:<{width + 2}} {value:>+8.3f}" for what, value in sums)]
     return "\n".join(lines) + "\n"
 
 
@@ -178,7 +181,7 @@ def _painted(text: str, level: int, colour: bool) -> str:
 def _named(row: _Row) -> str:
     """Return the neighbours of a term with their parts; what is too small to be read is left out."""
     parts = [*((harmless(word), part) for word, part in row.named), ("others", row.others)]
-    return ", ".join(f"{word} {part:+.3f}" for word, part in parts if abs(part) >= 5e-4)
+    return ", ".join(f"{word} {part:+.3f}" for word, part in parts if abs(part) >= _SMALLEST)
 
 
 _PAGE = """<!doctype html>

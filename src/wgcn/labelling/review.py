@@ -8,7 +8,7 @@ Two opinions on every text are joined, neither of which knows the text's label:
       y - (y - s) (1 + q z^T z)        z: the text as the model sees it, its words times their naive Bayes scales
 
   q is how much of its own score a text decides. One number for texts inside a class and one for those outside make it
-  agree on average with texts that the fit had really held out. Texts that were held out have their true score.
+  agree on average with texts that the fit had really held out. These have their score from then.
 - naive Bayes, one class against the rest, where a text is taken out of the counts exactly. It does not learn a wrong
   label by heart as the model does, and is the better of the two at finding one.
 
@@ -20,8 +20,12 @@ Shapes: terms (texts, words), scores and probabilities (texts, classes), codes (
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import TextIOWrapper
+from textwrap import shorten
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,27 +34,30 @@ from scipy.sparse import csr_array
 
 from wgcn.errors import InputError
 
-__all__ = ["Doubt", "Seen", "doubts", "out_of_sample_probabilities"]
+__all__ = ["Doubt", "Seen", "doubts", "out_of_sample_probabilities", "report", "write_report"]
 
 Floats = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.int64]
 
 # Chosen on training texts of five sets with a tenth of the labels changed.
-_SMOOTHING = 4.0  # texts that are added to the count of every word
-_SHARE = 0.75  # of naive Bayes beside the model
+_SMOOTHING = 3.0  # texts that are added to the count of every word
+# Of naive Bayes beside the model: where no text was held out, and where all were, as with few labels.
+_SHARE, _SHARE_BESIDE_HELD_OUT = 0.8, 0.4
 _ROUNDS = 2
 _OWN_PART = 1.0  # q where no text was held out
 _SAMPLE = 2000  # texts by which opinions are calibrated
-_SHARE_STEPS = 10
+_SHARE_STEPS = 5
 
 
-class Doubt(NamedTuple):
+@dataclass(frozen=True)
+class Doubt:
     """A label, and how wrong it looks."""
 
     index: int  # of the text in X
     label: Any  # the given label; a list of labels in a multi-label problem
     suggestion: Any  # the most likely one, which is the given label if that is
-    score: float  # probability that the given label is wrong, estimated without it
+    # 1 minus the probability of the given label, judged without it. It ranks: of the labels above 0.5, many are right.
+    score: float
 
 
 class Seen(NamedTuple):
@@ -93,6 +100,31 @@ def doubts(
     return [Doubt(int(places[i]), named(given, i), named(suggested, i), float(score[i])) for i in order]
 
 
+def report(found: Sequence[Doubt], texts: Sequence[str], width: int = 80) -> Iterator[str]:
+    """Yield a table of doubts with the beginnings of their texts; rows are counted from 1."""
+    rows = [_shown(doubt) for doubt in found]
+    header = ("row", "label", "suggestion", "doubt")
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    for cells, text in zip((header, *rows), ("text", *(texts[doubt.index] for doubt in found)), strict=True):
+        start = shorten(text, width, placeholder=" …") if len(text.split()) > 1 else text.strip()[:width]
+        yield "  ".join([*(cell.ljust(size) for cell, size in zip(cells, widths, strict=True)), start]).rstrip()
+
+
+def write_report(file: IO[bytes], found: Sequence[Doubt], texts: Sequence[str]) -> None:
+    """Write doubts as csv, with the whole texts; rows are counted from 1."""
+    wrapper = TextIOWrapper(file, "utf-8", newline="", write_through=True)
+    writer = csv.writer(wrapper, lineterminator="\n")
+    writer.writerow(["row", "label", "suggestion", "doubt", "text"])
+    writer.writerows([*_shown(doubt, "{:.4f}"), texts[doubt.index]] for doubt in found)
+    wrapper.detach()
+
+
+def _shown(doubt: Doubt, form: str = "{:.0%}") -> tuple[str, str, str, str]:
+    both = doubt.label, doubt.suggestion
+    label, suggestion = (",".join(map(str, each)) if isinstance(each, list) else str(each) for each in both)
+    return str(doubt.index + 1), label, suggestion, form.format(doubt.score)
+
+
 def _wrong_by_class(seen: Seen) -> Iterator[npt.NDArray[np.float64]]:
     """Yield for each class how likely it is wrong that a text has it, or has it not."""
     for column in range(seen.targets.shape[1]):
@@ -113,12 +145,13 @@ def _two_sided(scores: Floats) -> Floats:
 def out_of_sample_probabilities(seen: Seen, codes: Codes) -> npt.NDArray[np.float64]:
     """Return the probabilities of the classes, judged without the labels of the texts themselves."""
     rows, weight = np.arange(len(codes)), np.ones(len(codes), np.float32)
-    model = None
+    model, n_held_out = None, 0 if seen.held_out is None else len(np.unique(seen.held_out[0]))
+    share = _SHARE + (_SHARE_BESIDE_HELD_OUT - _SHARE) * n_held_out / len(codes)
     for _ in range(_ROUNDS):
         words, table = _naive_bayes(seen.terms, codes, seen.targets.shape[1], weight)
         if model is None:
             model = _calibrated(_without_own_part(seen, table), codes)
-        likely = _with_shares((1 - _SHARE) * model + _SHARE * _calibrated(words, codes), codes)
+        likely = _with_shares((1 - share) * model + share * _calibrated(words, codes), codes)
         given = likely[rows, codes]
         weight = np.minimum(given / max(float(np.median(given)), 1e-12), 1).astype(np.float32)
     return likely
@@ -135,24 +168,28 @@ def _naive_bayes(terms: csr_array, codes: Codes, n_classes: int, weight: Floats)
     """
     texts = np.repeat(np.arange(len(codes)), np.diff(terms.indptr))
     own, words, values = codes[texts], terms.indices, terms.data
-    counts = csr_array((weight[texts], words, terms.indptr), terms.shape)
-    inside = np.asarray((counts.T @ np.eye(n_classes, dtype=np.float32)[codes]), np.float32)
+    less, cells = weight[texts], words.astype(np.int64) * n_classes + own
+    inside = np.bincount(cells, less, terms.shape[1] * n_classes).astype(np.float32).reshape(-1, n_classes)
     totals, n_inside = inside.sum(axis=1), np.maximum(inside.sum(axis=0, dtype=np.float64), 1e-12)
     share = n_inside / n_inside.sum()
     a, b = (_SMOOTHING * share).astype(np.float32), (_SMOOTHING * (1 - share)).astype(np.float32)
     offset = (np.log1p(-np.minimum(share, 1 - 1e-12)) - np.log(share)).astype(np.float32)
-    table = np.log((inside + a) / (totals[:, None] - inside + b)) + offset
+    table = inside + a
+    table /= totals[:, None] - inside + b
+    np.log(table, out=table)
+    table += offset
 
-    count, less = inside[words, own], weight[texts]
+    count = inside.ravel()[cells]
     left = np.log((np.maximum(count - less, 0) + a[own]) / (totals[words] - count + b[own])) + offset[own]
     sums = np.bincount(texts, values * left, len(codes)).astype(np.float32)
     if n_classes == 2:  # the contrast of one class is that of the other turned around
         scores = np.column_stack([-sums, -sums])
     else:
         rarer = np.log((totals[words] + _SMOOTHING) / (np.maximum(totals[words] - less, 0) + _SMOOTHING))
-        scores = np.asarray(terms @ table) + np.bincount(texts, values * rarer, len(codes))[:, None]
+        scores = np.asarray(terms @ table)
+        scores += np.bincount(texts, values * rarer, len(codes)).astype(np.float32)[:, None]
     scores[np.arange(len(codes)), codes] = sums
-    return scores.astype(np.float32), table
+    return scores, table
 
 
 def _without_own_part(seen: Seen, table: Floats) -> Floats:
@@ -171,8 +208,12 @@ def _without_own_part(seen: Seen, table: Floats) -> Floats:
             really = np.maximum(1 - signs[rows] * scores, 0)[here].sum(dtype=np.float64)
             fitted, own = slack[rows][here].sum(dtype=np.float64), (slack * size)[rows][here].sum(dtype=np.float64)
             part[seen.targets == inside] = max(really - fitted, 0) / own if own > 0 else _OWN_PART
-    left_out = np.where(slack > 0, signs - signs * slack * (1 + part * size), seen.scores)
-    return left_out.astype(np.float32)
+    left_out = np.where(slack > 0, signs - signs * slack * (1 + part * size), seen.scores).astype(np.float32)
+    if seen.held_out is not None:  # where a text was held out several times, the mean
+        texts, place, times = np.unique(seen.held_out[0], return_inverse=True, return_counts=True)
+        left_out[texts] = 0
+        np.add.at(left_out, texts[place], seen.held_out[1] / times[place][:, None])
+    return left_out
 
 
 def _calibrated(scores: Floats, codes: Codes) -> Floats:

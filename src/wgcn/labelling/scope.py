@@ -32,7 +32,7 @@ N_SIGNS = 4
 # Weights and lower limit of the signs, chosen on training documents of five sets.
 _WEIGHTS = np.array([0.5, 0.5, 1.0, 1.0])
 _LEAST = -1.0
-_TAIL, _MIN_IN_TAIL = 0.05, 10  # share of the strangest held-out texts, and their number at least, that give the tail
+_TAIL, _MIN_IN_TAIL = 0.05, 20  # share of the strangest held-out texts, and their number at least, that give the tail
 
 
 def familiarity(
@@ -66,7 +66,8 @@ def familiarity(
     document = np.repeat(np.arange(n_documents), np.diff(offsets))
 
     def summed(values: npt.NDArray[Any]) -> Floats:
-        return np.bincount(document, np.where(known, values * counts, 0), n_documents)
+        sums: Floats = np.bincount(document, np.where(known, values * counts, 0.0), n_documents).astype(np.float64)
+        return sums
 
     shortest, longest = ngram_range
     n_words = np.maximum((lengths + sum(range(shortest - 1, longest))) / (longest - shortest + 1), 1.0)

@@ -101,15 +101,14 @@ def suggestions(model: _Model, texts: Sequence[str], labels: Sequence[Any], n: i
     """
     rows = [row for row, label in enumerate(labels) if label is None]
     names = {name for label in labels if label is not None for name in (label if isinstance(label, list) else [label])}
-    about = f"{len(texts) - len(rows):,} of {len(texts):,} texts have a label."
     if len(names) < 2 and rows:
         chosen = [rows[i] for i in model.suggest(n, [texts[row] for row in rows])]
-        return [Suggestion(row + 1, texts[row]) for row in chosen], f"{about} {_WHY_FIRST}"
+        return [Suggestion(row + 1, texts[row]) for row in chosen], _WHY_FIRST
     chosen = model.fit(texts, labels).suggest(n).tolist()
     likely = model.predict_proba([texts[row] for row in chosen])
     guesses = [str(model.classes_[best]) for best in likely.argmax(axis=1)]
     found = zip(chosen, guesses, likely.max(axis=1).tolist(), strict=True)
-    return [Suggestion(row + 1, texts[row], guess, likely) for row, guess, likely in found], f"{about} {_WHY_NEXT}"
+    return [Suggestion(row + 1, texts[row], guess, likely) for row, guess, likely in found], _WHY_NEXT
 
 
 def uncertainty(probabilities: Floats, multilabel: bool = False) -> Floats:

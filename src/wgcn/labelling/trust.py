@@ -4,9 +4,9 @@ All of it is judged by training texts that were held out of a first fit. Needs n
 
 Sets of labels are split conformal prediction (Vovk et al. 2005; Sadinle et al. 2019): the nonconformity of a label is 1
 minus its probability, and a set has the labels whose nonconformity is at most the quantile ceil((n + 1) coverage) / n
-of the right labels of the n held-out texts. If new texts are like those in training, the right label is in the set for
-the given share of them. A set is empty where no label is credible, which has to happen where the share of right labels
-is above the coverage.
+of the right labels of the n held-out texts, weighted as `wgcn.labelling.novelty` says. If new texts are like those in
+training, the right label is in the set for the given share of them. A set is empty where no label is credible, which
+has to happen where the share of right labels is above the coverage.
 """
 
 from __future__ import annotations
@@ -18,22 +18,34 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.errors import InputError, StoreError
+from wgcn.labelling.novelty import novelty_weights
 from wgcn.labelling.scope import N_SIGNS, Scope, doubt
 
-__all__ = ["OUT_OF_SCOPE", "RiskCoverage", "Trust", "answer_columns", "checked_trust", "risk_coverage"]
+__all__ = [
+    "OUT_OF_SCOPE",
+    "RiskCoverage",
+    "Trust",
+    "answer_columns",
+    "checked_trust",
+    "held_out_trust",
+    "risk_coverage",
+    "texts_to_keep",
+]
 
 Floats = npt.NDArray[np.float64]
 
 OUT_OF_SCOPE = 0.99  # a text that is stranger than this share of held-out texts counts as out of scope
 _MIN_TEXTS = 20  # held-out texts, to judge strangeness by
 _MAX_TEXTS = 5000  # values that are kept; of more, evenly spaced ones of the sorted
-_PARTS = ("nonconformity", "strangeness", "scales")
+_MAX_KEPT = 20_000  # labelled texts that a fit keeps, of which a tenth is held out
+_PARTS = ("nonconformity", "weights", "strangeness", "scales")
 
 
 class Trust(NamedTuple):
     """What held-out training texts tell about answers. An array is empty where there were too few of them."""
 
     nonconformity: Floats  # (held-out texts,), of the right labels, sorted
+    weights: Floats  # (held-out texts,); their sum is the number of different texts
     scope: Scope
 
     @classmethod
@@ -41,23 +53,26 @@ class Trust(NamedTuple):
         cls,
         probabilities: Floats,
         targets: npt.NDArray[Any],
-        multilabel: bool,
+        weights: Floats,
         texts: npt.NDArray[np.int64],
         familiar: Floats,
     ) -> Trust:
         """Learn from held-out texts.
 
         probabilities, targets : (held-out texts, classes); targets are 1 for the right label, else 0
+        weights : (held-out texts,), not negative; (0,) if a text may have several labels
         texts : (n,), which of these the rows of `familiar` are
         familiar : (n, 4), the result of `familiarity`, left one out
         """
-        right = np.empty(0) if multilabel else (probabilities * (targets > 0)).sum(axis=1)
+        used = np.flatnonzero(weights)
+        nonconformity = 1 - (probabilities * (targets > 0)).sum(axis=1)[used]
+        order = _thinned(np.argsort(nonconformity, kind="stable"))
         scope = Scope(np.empty((0, 3)), np.empty(0))
         if len(texts) >= _MIN_TEXTS:
             n_words, *signs = familiar.T
             scope = Scope.calibrate(n_words, np.column_stack([*signs, doubt(probabilities[texts])]))
             scope = scope._replace(strangeness=_thinned(scope.strangeness))
-        return cls(_thinned(np.sort(1 - right)), scope)
+        return cls(nonconformity[order], weights[used[order]] * (len(used) / max(len(order), 1)), scope)
 
     def out_of_scope(self, probabilities: Floats, familiar: Floats) -> Floats:
         """Return for each text the share of held-out texts that look less strange; 1 for one without a known word.
@@ -79,7 +94,7 @@ class Trust(NamedTuple):
         """Return the likeliest label of each text; None where it is less likely than `abstain`, or out of scope."""
         if not 0 < abstain < 1:
             raise InputError(f"abstain must be a probability above 0 and below 1, got {abstain}.")
-        labels = classes[probabilities.argmax(axis=1)].astype(object)
+        labels: npt.NDArray[Any] = classes[probabilities.argmax(axis=1)].astype(object)
         labels[(probabilities.max(axis=1) < abstain) | (self.out_of_scope(probabilities, familiar) > OUT_OF_SCOPE)] = (
             None
         )
@@ -89,16 +104,17 @@ class Trust(NamedTuple):
         """Return which labels are in the set of each text, of shape (texts, classes)."""
         if not 0 < coverage < 1:
             raise InputError(f"coverage must be above 0 and below 1, got {coverage}.")
-        n = len(self.nonconformity)
-        place = int(np.ceil((n + 1) * coverage - 1e-9))
-        if place > n:
+        below = np.cumsum(self.weights)
+        n = float(below[-1]) if len(below) else 0.0
+        place = int(np.searchsorted(below, coverage * (n + 1) - 1e-9))  # a new text counts 1
+        if place == len(below):
             needed = int(np.ceil(coverage / (1 - coverage) - 1e-9))
             raise InputError(
                 f"Sets with a coverage of {coverage:g} need at least {needed:,} held-out texts, but training held out "
-                f"{n:,}. It holds out a tenth of 500 labelled texts and more, and cross-validates with fewer if there "
-                "are unlabelled ones. Label more texts and fit again, or choose a smaller coverage."
+                f"{n:,.0f}: a tenth of the labelled texts if these are at least 100, or all in turn if they are fewer "
+                "than 500 and there are unlabelled texts. Label more texts and fit again, or choose a smaller coverage."
             )
-        return 1 - probabilities <= self.nonconformity[place - 1]
+        return np.asarray(1 - probabilities <= self.nonconformity[place])
 
     def label_sets(self, probabilities: Floats, coverage: float, classes: npt.NDArray[Any]) -> list[list[Any]]:
         """Return the labels in the set of each text, the likeliest first."""
@@ -108,7 +124,7 @@ class Trust(NamedTuple):
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays by the names under which a model folder keeps them."""
-        parts = self.nonconformity, self.scope.strangeness, self.scope.scales
+        parts = self.nonconformity, self.weights, self.scope.strangeness, self.scope.scales
         return {f"trust.{name}": part for name, part in zip(_PARTS, parts, strict=True)}
 
     @classmethod
@@ -121,14 +137,50 @@ class Trust(NamedTuple):
         sound = (
             len(found) == len(_PARTS)
             and all(part.dtype == np.float64 and np.isfinite(part).all() for part in found)
-            and [len(shape) for shape in shapes] == [1, 1, 2]
-            and all((np.diff(part) >= 0).all() and len(part) <= _MAX_TEXTS for part in found[:2])
-            and shapes[2] == ((N_SIGNS, 3) if shapes[1][0] else (0, 3))
-            and bool((found[2][:, 1:] >= 0).all())
+            and [len(shape) for shape in shapes] == [1, 1, 1, 2]
+            and shapes[0] == shapes[1]
+            and all((np.diff(part) >= 0).all() and len(part) <= _MAX_TEXTS for part in (found[0], found[2]))
+            and shapes[3] == ((N_SIGNS, 3) if shapes[2][0] else (0, 3))
+            and all((part >= 0).all() for part in (found[1], found[3][:, 1:]))
         )
         if not sound:
             raise StoreError(f"{path}: the values of held-out texts ('trust.*') do not fit. Save or fetch it again.")
-        return cls(found[0], Scope(found[2], found[1]))
+        return cls(found[0], found[1], Scope(found[3], found[2]))
+
+
+def texts_to_keep(labelled: npt.NDArray[np.bool_]) -> frozenset[int]:
+    """Return rows of texts that a fit has to keep for `held_out_trust`: all labelled ones, or so many of them."""
+    rows = np.flatnonzero(labelled)
+    if len(rows) > _MAX_KEPT:
+        rows = np.random.default_rng(0).choice(rows, _MAX_KEPT, replace=False)
+    return frozenset(rows.tolist())
+
+
+def held_out_trust(
+    model: Any,
+    terms: Any,
+    labelled: npt.NDArray[np.bool_],
+    targets: npt.NDArray[Any],
+    rows: npt.NDArray[np.int64],
+    scores: npt.NDArray[Any],
+    texts: Mapping[int, str],
+) -> Trust:
+    """Return what the held-out texts of a fit tell about the answers of its model.
+
+    model : TextModel
+    terms : csr_array of shape (texts, words), in the order of the input; those with a label are among the first
+    labelled : (n,), which of the first n texts have a label
+    targets : (labelled texts, classes), 1 where a text has a class, else 0
+    rows, scores : (held out,) and (held out, classes), which labelled texts were held out, and their scores
+    texts : some of the texts by their rows
+    """
+    labelled_rows, multilabel = np.flatnonzero(labelled), model.scorer.multilabel
+    weights = np.empty(0) if multilabel else novelty_weights(terms[labelled_rows], targets.argmax(axis=1), rows)
+    once = np.unique(rows, return_index=True)[1].tolist()  # with few labels, texts come several times
+    kept = {place: texts[row] for place in once if (row := int(labelled_rows[rows[place]])) in texts}
+    familiar = model.familiarity(model.terms(kept.values()), leave_one_out=True)
+    likely, places = model.scorer.probabilities(scores), np.array(list(kept), np.int64)
+    return Trust.calibrate(likely, targets[rows], weights, places, familiar)
 
 
 def checked_trust(trust: Trust | None, multilabel: bool = False) -> Trust:
@@ -147,7 +199,7 @@ def checked_trust(trust: Trust | None, multilabel: bool = False) -> Trust:
     return trust
 
 
-def _thinned(values: Floats) -> Floats:
+def _thinned(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return at most `_MAX_TEXTS` of sorted values, evenly spaced."""
     if len(values) <= _MAX_TEXTS:
         return values
@@ -163,18 +215,21 @@ def answer_columns(
     coverage: float | None = None,
     scope: bool = False,
 ) -> dict[str, list[Any]]:
-    """Return columns of an answer to texts: `label`, None if abstained; `set`, a list; `out_of_scope`.
+    """Return columns of an answer to texts: `label`, None if abstained; `set`, a list; `out_of_scope`. Labels are str.
 
     `model` is a TextModel, `terms` what its method of this name returns, `scores` those of its scorer. There are only
     the columns that were asked for; `label` is asked for by `abstain`.
     """
-    several, likely = model.scorer.multilabel, model.scorer.probabilities(scores)
-    trust = checked_trust(model.trust, several and (abstain is not None or coverage is not None))
     columns: dict[str, list[Any]] = {}
+    if abstain is None and coverage is None and not scope:
+        return columns
+    several, likely = model.scorer.multilabel, model.scorer.probabilities(scores)
+    trust = checked_trust(model.trust, several and not (abstain is None and coverage is None))
+    classes = np.array([str(name) for name in model.classes.tolist()], object)
     if abstain is not None:
-        columns["label"] = trust.labels(likely, model.familiarity(terms), model.classes, abstain).tolist()
+        columns["label"] = trust.labels(likely, model.familiarity(terms), classes, abstain).tolist()
     if coverage is not None:
-        columns["set"] = trust.label_sets(likely, coverage, model.classes)
+        columns["set"] = trust.label_sets(likely, coverage, classes)
     if scope:
         columns["out_of_scope"] = trust.out_of_scope(likely, model.familiarity(terms)).tolist()
     return columns

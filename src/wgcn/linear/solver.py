@@ -41,6 +41,7 @@ Product = Callable[[Floats], Floats]  # K times a matrix of (documents, columns)
 
 _FORCING = 0.5  # the gradient shrinks by this factor before conjugate gradients end
 _MOST_STEPS = 30  # of conjugate gradients in one direction
+_FAR = 0.1  # share of the cost that the dual of a document which a warm start knew is not off by
 _NARROWER = 0.75  # share of unfinished columns at which the others are left out of the products
 _NOT_FINITE = (
     "The model cannot be fitted: its loss or the slope of that is not finite, or too steep to follow. Look for huge "
@@ -74,6 +75,8 @@ def minimize(problem: Problem, *, tol: float, max_iter: int, start: Floats | Non
     state = _State(problem, start)
     columns = np.arange(problem.signs.shape[1])
     search = _Search(state, columns)
+    # A few documents that are new in a warm start should be learnt even if the gap is below the tolerance without.
+    settled = search.far() <= _FAR * float(problem.cost.max(initial=0))
     gap, done = np.full(len(columns), np.inf), np.zeros(len(columns), bool)
     history: list[dict[str, float]] = []
     for _ in range(max_iter):
@@ -83,7 +86,8 @@ def minimize(problem: Problem, *, tol: float, max_iter: int, start: Floats | Non
             raise InputError(_NOT_FINITE)
         # A lower bound of the minimum: the value of the dual.
         bound = float(np.sum(state.objective - gap)) / len(gap)
-        done[columns[fresh]] |= gap[columns[fresh]] <= tol * max(bound, 0.0)
+        done[columns[fresh]] |= (gap[columns[fresh]] <= tol * max(bound, 0.0)) & settled[columns[fresh]]
+        settled[:] = True
         history.append({"loss": float(state.objective.sum()), "gap": float(gap.sum())})
         ends = search.ended & ~done[columns]
         if ends.any():
@@ -181,6 +185,10 @@ class _Search:
         for part in (self._direction, self._direction_image, self.step, self.image):
             part[:, which] = 0
         self._n_steps[which] = 0
+
+    def far(self) -> Doubles:
+        """Return how far the dual of a document is from cost slack y, at most."""
+        return np.asarray(np.abs(self._residual).max(axis=0, initial=0), np.float64)
 
     def advance(self) -> npt.NDArray[np.bool_]:
         """Do one iteration, with one product; return which columns did their first."""

@@ -15,6 +15,7 @@ are added to scores'.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
 from wgcn.inference.terms import Floats
+from wgcn.labelling.seeds import SeedRows, label_evidence, seed_evidence, seed_shares
 from wgcn.labelling.splits import Rows, few_labels
 from wgcn.linear.kernels import multiply
 from wgcn.linear.neighbours import nearest_documents
@@ -62,10 +64,16 @@ class Teacher:
     """
 
     def __init__(
-        self, terms: csr_array, adjacency: csr_array | None, vectors: Floats | None = None, n_jobs: int | None = None
+        self,
+        terms: csr_array,
+        adjacency: csr_array | None,
+        vectors: Floats | None = None,
+        n_jobs: int | None = None,
+        seeds: SeedRows | None = None,
     ) -> None:
-        self._n_words, self._n_jobs = terms.shape[1], n_jobs
+        self._n_words, self._n_jobs, self.rows = terms.shape[1], n_jobs, np.arange(terms.shape[0])
         self._words = np.arange(self._n_words)
+        adjacency = adjacency if adjacency is not None and adjacency.nnz else None
         if adjacency is not None:
             self._words, adjacency = with_edges(adjacency)
             terms = terms[:, self._words]
@@ -82,19 +90,36 @@ class Teacher:
             nearest = nearest_documents(space.place(rows), _NEIGHBOURS, pool)
         del rows  # of very many documents, it is the largest matrix
         self._order, self._graph = nearest.order, nearest.graph()
+        self.seeded = None if seeds is None else seed_evidence(seeds, terms, self.place)
 
     def place(self, terms: csr_array) -> Floats:
-        """Return Z, (documents, columns), of documents of shape (documents, words): rows of length 1 or 0."""
+        """Return the places of documents, (documents, words), in the space: rows of length 1, or 0 without a word."""
+        own = terms if terms.shape[1] == len(self._words) else terms[:, self._words]
         with threads(self._n_jobs) as pool:
-            return self._space.place(multiply(csr_array(terms[:, self._words]), self._table, pool))
+            return self._space.place(multiply(csr_array(own), self._table, pool))
+
+    def reordered(self, rows: Rows) -> Teacher:
+        """Return the teacher for the same documents in another order: `rows` has the place of each in this one."""
+        teacher = copy(self)
+        teacher.rows = self.rows[rows]
+        return teacher
 
     def teach(self, targets: Floats, labelled: Rows, class_prior: Floats | None = None) -> Taught:
         """Spread the labels, of shape (labelled documents, classes), and learn from all documents.
 
-        `class_prior` are the shares of the classes among all documents, by default those among the labels.
+        `class_prior` are the shares of the classes among all documents, by default those among the labels. Beside seed
+        words, labelled documents are seeds too, and nothing spreads: see `wgcn.labelling.seeds`.
         """
+        labelled = self.rows[labelled]
         with threads(self._n_jobs) as pool:
-            shares = self._spread(targets, labelled, class_prior, pool)
+            if self.seeded is None:
+                shares = self._spread(targets, labelled, class_prior, pool)
+            else:
+                found = self.seeded.evidence + label_evidence(self._terms, self._terms[labelled], targets, self.place)
+                places = np.argsort(self._order)
+                add_up = lambda rows: multiply(self._graph, rows[self._order], pool)[places]  # noqa: E731
+                shares = seed_shares(found, lambda rows: self._scores(rows, pool), add_up, class_prior)
+                shares[labelled] = targets
             weights, bias = self._least_squares(shares, pool)
             scores = self._table @ weights
             if self._vectors is not None:
@@ -127,6 +152,11 @@ class Teacher:
         np.divide(spread, totals, out=spread, where=totals > 0)
         spread[labelled] = targets
         return spread
+
+    def _scores(self, shares: Floats, pool: ThreadPoolExecutor) -> Floats:
+        """Return the scores of all documents by the regression."""
+        weights, bias = self._least_squares(shares, pool)
+        return multiply(self._terms, self._table @ weights, pool) + bias
 
     def _least_squares(self, shares: Floats, pool: ThreadPoolExecutor) -> tuple[Floats, Floats]:
         """Return weights and intercept of ridge regression of the documents that labels reached."""

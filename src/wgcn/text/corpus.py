@@ -3,10 +3,7 @@
 Texts are read once, tokenised in batches on all cores and never held: what stays is four bytes per token.
 """
 
-import warnings
-from collections import deque
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -14,12 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.cores import n_threads
-from wgcn.errors import InputError, WGCNWarning
-from wgcn.text.encode import checked_texts, in_batches, lay_out
-from wgcn.text.kernels import SECRET, count_words, encode_new, number_keys
+from wgcn.errors import InputError
+from wgcn.text.encode import checked_texts
+from wgcn.text.kernels import SECRET, count_words, number_keys
 from wgcn.text.ngrams import Ids, Offsets
-from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
+from wgcn.text.tokenize import Tokenizer
+from wgcn.text.tokens import Tokens
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
 
 __all__ = ["Corpus", "check_ngram_range"]
@@ -94,9 +91,21 @@ class Corpus:
         texts = checked_texts(texts)
         if vocabulary is not None and rules is not None:
             raise InputError("Give either rules, to choose a vocabulary, or a vocabulary, not both.")
-        ngram_range = check_ngram_range(ngram_range)
-        rules = rules or VocabularyRules()
-        ids, offsets, words = _tokenised(texts, resolve_tokenizer(tokenizer), n_threads(n_jobs))
+        check_ngram_range(ngram_range)
+        tokens = Tokens.from_texts(texts, tokenizer, n_jobs)
+        return cls.from_tokens(tokens, ngram_range=ngram_range, rules=rules, vocabulary=vocabulary)
+
+    @classmethod
+    def from_tokens(
+        cls,
+        tokens: Tokens,
+        *,
+        ngram_range: tuple[int, int] = (1, 1),
+        rules: VocabularyRules | None = None,
+        vocabulary: Vocabulary | None = None,
+    ) -> "Corpus":
+        """Do what `from_texts` does after the texts are tokenised."""
+        (ids, offsets, words), rules = tokens, rules or VocabularyRules()
         if ngram_range[1] > 1 and rules.stop_words:
             stop_words = frozenset(rules.stop_words)
             is_kept = np.array([word not in stop_words for word in words], bool)
@@ -149,40 +158,10 @@ class Corpus:
         return f"Corpus({len(self):,} documents, {self.n_tokens:,} tokens, {len(self.vocabulary):,} words)"
 
 
-def _tokenised(texts: Iterable[str], tokenizer: Tokenizer, threads: int) -> tuple[Ids, Offsets, list[str]]:
-    """Return ids and offsets of all texts, and every distinct word by first occurrence.
-
-    Batches are encoded on several threads and taken in order; only a few are in memory at a time.
-    """
-    index: dict[bytes, int] = {}
-    ids, lengths, n_replaced = [np.empty(0, np.int32)], [np.zeros(1, np.int64)], 0
-    waiting: deque[Future[tuple[Ids, Offsets, list[bytes]]]] = deque()
-
-    def take() -> None:
-        batch_ids, offsets, words = waiting.popleft().result()
-        numbers = np.array([index.setdefault(word, len(index)) for word in words], np.int32)
-        ids.append(numbers[batch_ids])
-        lengths.append(np.diff(offsets))
-
-    with ThreadPoolExecutor(threads) as pool:
-        for batch in in_batches(texts):
-            data, documents, rule, replaced = lay_out(batch, tokenizer)
-            n_replaced += replaced
-            waiting.append(pool.submit(encode_new, data, documents, rule))
-            if len(waiting) > threads:
-                take()
-        while waiting:
-            take()
-    if n_replaced:
-        had = "had characters that are not valid Unicode (lone surrogates); these were replaced."
-        warnings.warn(f"{n_replaced:,} texts {had}", WGCNWarning, stacklevel=3)
-    return np.concatenate(ids), np.cumsum(np.concatenate(lengths)), [word.decode() for word in index]
-
-
 def number_ngrams(
     ids: Ids, offsets: Offsets, words: list[str], ngram_range: tuple[int, int], min_count: int, most: int | None = None
 ) -> tuple[Ids, list[str], int]:
-    """Find the n-grams of documents of word ids; those of several words count if they occur `min_count` times.
+    """Find the n-grams of `Tokens`; those of several words count if they occur `min_count` times.
 
     Where these would be more than `most` of one length, they have to occur more often.
 
@@ -190,9 +169,7 @@ def number_ngrams(
     number, those of one length by code point; and how many were too rare. What begins with a rare one is not counted.
     """
     shortest, longest = ngram_range
-    order = sorted(range(len(words)), key=words.__getitem__)
-    names = words = [words[i] for i in order]
-    level = ids = np.argsort(order).astype(np.int32)[ids]
+    names, level = words, ids
     numbers, distinct, n_rare = np.empty((len(ids), longest - shortest + 1), np.int32), list[str](), 0
     for n in range(1, longest + 1):
         if n > 1:

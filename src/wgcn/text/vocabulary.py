@@ -91,12 +91,14 @@ class Vocabulary:
         part = Vocabulary(())  # whose words need no check, as these are distinct
         words = tuple(map(self.words.__getitem__, places.tolist()))
         vars(part).update(words=words, counts=self.counts[places], document_counts=self.document_counts[places])
+        if "are_ngrams" in vars(self):
+            vars(part)["are_ngrams"] = self.are_ngrams[places]
         return part
 
     @cached_property
     def index(self) -> dict[str, int]:
         """Id of each word."""
-        return {word: i for i, word in enumerate(self.words)}
+        return dict(zip(self.words, range(len(self.words)), strict=True))
 
     @cached_property
     def are_ngrams(self) -> npt.NDArray[np.bool_]:

@@ -1,0 +1,133 @@
+"""Adding texts, labels and classes to a training set: what of an earlier fit can be used again, as arrays.
+
+Documents are known again by a digest of their text. `documents` and `classes` below say for each document and class of
+the new training its place in the earlier one, -1 if it is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from sklearn.preprocessing import normalize
+
+from wgcn.text.vocabulary import Vocabulary
+from wgcn.text.weighting import TermWeighting
+
+__all__ = ["Added", "Found", "earlier_terms", "find_texts", "merged_targets", "places_in", "warm_start"]
+
+Places = npt.NDArray[np.int64]
+
+
+class Found(NamedTuple):
+    """Which of the given texts a training set has: text `given[i]` is its document `documents[i]`."""
+
+    given: Places  # (matches,): of a text that the training set has several times, several
+    documents: Places  # (matches,)
+    new: Places  # (new texts,), given texts that it does not have
+
+
+def find_texts(digests: npt.NDArray[np.int64], texts: Iterable[str]) -> Found:
+    """Find texts among those whose digests, the values of ``hash``, are known, of shape (documents,)."""
+    wanted = np.fromiter(map(hash, texts), np.int64)
+    order = np.argsort(digests, kind="stable")
+    first, last = (np.searchsorted(digests[order], wanted, side) for side in ("left", "right"))
+    times = last - first
+    given = np.repeat(np.arange(len(wanted)), times)
+    within = np.arange(len(given)) - np.repeat(np.cumsum(times) - times, times)
+    return Found(given, order[first[given] + within], np.flatnonzero(times == 0))
+
+
+class Added(NamedTuple):
+    """The documents and classes of a training, in which the labelled documents come first, beside an earlier one."""
+
+    documents: Places  # (documents,), the place of each in the earlier training
+    classes: Places  # (classes,), likewise
+    # Labelled documents, and scores of shape (rows, classes) by the earlier model, which did not have them.
+    scored: tuple[Places, npt.NDArray[Any]] | None = None
+
+    @classmethod
+    def to(cls, before: npt.NDArray[np.bool_], now: npt.NDArray[np.bool_], classes: Places) -> Added:
+        """Compare which documents were labelled before and are now: the first of now are those of before, in order."""
+        more = np.zeros(len(now) - len(before), bool)
+        earlier, order = (np.argsort(~labelled, kind="stable") for labelled in (before, now))
+        places = np.append(np.argsort(earlier), more - 1)
+        return cls(places[order], classes)
+
+    def starts(self, duals: Iterable[npt.NDArray[Any]], n_labelled: int, binary: bool) -> list[npt.NDArray[Any]]:
+        """Return the warm starts of fits to the labelled documents and to all, from the duals of the earlier ones."""
+        parts = zip(duals, (self.documents[:n_labelled], self.documents), strict=False)
+        return [warm_start(dual, documents, self.classes[int(binary) :]) for dual, documents in parts]
+
+    def held_out(
+        self, rows: Places, scores: npt.NDArray[Any], n_labelled: int, share: float
+    ) -> tuple[Places, npt.NDArray[Any]] | None:
+        """Return the newest held-out scores, of a share of the labelled documents; None if they are too few.
+
+        `rows` and `scores`, (rows, earlier classes), are those of the earlier training, to which the scored documents
+        are added. With other classes, they cannot be used.
+        """
+        if not np.array_equal(self.classes, np.arange(scores.shape[1])):
+            return None
+        places, wanted = places_in(self.documents[:n_labelled], rows), max(round(share * n_labelled), 1)
+        places, scores = places[places >= 0], scores[places >= 0]
+        if self.scored is not None:
+            wanted = max(wanted, len(self.scored[0]))
+            places, scores = np.append(places, self.scored[0]), np.vstack([scores, self.scored[1]])
+        return (places[-wanted:], scores[-wanted:]) if 2 * len(places) >= wanted else None
+
+
+def merged_targets(
+    shape: tuple[int, int], parts: Iterable[tuple[Places, Places, npt.NDArray[np.float32]]]
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float32]]:
+    """Return which documents are labelled, and the targets of these, from parts of which later ones replace earlier.
+
+    A part has documents, classes, and targets of shape (documents, classes); `shape` is that of all targets.
+    """
+    labelled, targets = np.zeros(shape[0], bool), np.zeros(shape, np.float32)
+    for documents, classes, part in parts:
+        labelled[documents], targets[documents] = True, 0
+        targets[documents[:, None], classes] = part
+    return labelled, targets[labelled]
+
+
+def places_in(earlier: npt.NDArray[Any], now: npt.NDArray[Any]) -> Places:
+    """Return a place of each value among earlier ones, -1 where it is not there."""
+    if not len(earlier):
+        return np.full(len(now), -1)
+    order = np.argsort(earlier, kind="stable")
+    found = order[np.minimum(np.searchsorted(earlier[order], now), len(earlier) - 1)]
+    return np.where(earlier[found] == now, found, -1)
+
+
+def warm_start(dual: npt.NDArray[Any], documents: Places, classes: Places) -> npt.NDArray[Any]:
+    """Return earlier duals for the documents and classes of now, of shape (documents, classes), 0 for new ones.
+
+    `dual` has the shape (earlier documents, earlier classes), or one column, that of the second of two classes. Earlier
+    documents beyond its rows count as new.
+    """
+    if dual.shape[1] == 1:
+        dual = np.hstack([-dual, dual])
+    start = np.zeros((len(documents), len(classes)), dual.dtype)
+    rows, columns = np.flatnonzero((documents >= 0) & (documents < len(dual))), np.flatnonzero(classes >= 0)
+    start[np.ix_(rows, columns)] = dual[np.ix_(documents[rows], classes[columns])]
+    return start
+
+
+def earlier_terms(
+    terms: csr_array, now: tuple[Vocabulary, TermWeighting], earlier: tuple[Vocabulary, TermWeighting]
+) -> csr_array:
+    """Return rows of documents as an earlier model would have weighted them: with its words and its idf."""
+    (vocabulary, weighting), (known, before) = now, earlier
+    used, places = np.unique(terms.indices, return_inverse=True)
+    words = map(vocabulary.words.__getitem__, used.tolist())
+    ids = np.fromiter(map(known.index.get, words, repeat(-1)), terms.indices.dtype)
+    factors = np.where(ids >= 0, before.idf[ids] / weighting.idf[used], 0).astype(terms.dtype)
+    indices = np.maximum(ids, 0)[places]
+    rows = csr_array((terms.data * factors[places], indices, terms.indptr.copy()), (terms.shape[0], len(known)))
+    rows.eliminate_zeros()
+    return csr_array(normalize(rows, before.norm))

@@ -1,0 +1,77 @@
+"""Labels out of files: the same table gives the same labels in whichever format it was saved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Unpack
+
+from wgcn.errors import InputError
+from wgcn.text.read import Reading, read_rows, read_texts
+
+__all__ = ["label_text", "read_labelled", "texts_and_labels"]
+
+_WHOLE_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
+
+
+def label_text(text: str) -> str:
+    """Return a label in the form that it has in every format.
+
+    True, TRUE and true are written "true", as JSON does, and likewise "false". A whole number loses its ".0": pandas
+    writes 1 as 1.0 into a csv file if another value of the column is missing, and Excel knows no difference. Other
+    labels stay as they are.
+
+    Examples
+    --------
+    >>> [label_text(text) for text in ("TRUE", "1.0", "007", "1.5", "v1.0", "Sport")]
+    ['true', '1', '007', '1.5', 'v1.0', 'Sport']
+    """
+    if (lower := text.lower()) in ("true", "false"):
+        return lower
+    number = _WHOLE_NUMBER.fullmatch(text) if "." in text else None
+    return number[1] if number else text
+
+
+def read_labelled(
+    path: str | Path,
+    *,
+    text_column: str | int | None = None,
+    label_column: str | int = "label",
+    separator: str | None = None,
+    optional: bool = False,
+    **reading: Unpack[Reading],
+) -> Iterator[tuple[str, str | list[str] | None]]:
+    """Read texts with their labels: a str, a list of str, or None for an empty label.
+
+    A label is a list where the file has a list (JSON or parquet), or if there is a `separator`, at which it is split.
+    The file is opened when the first row is asked for. If labels are `optional`, a file without a column "label" has
+    unlabelled texts.
+    """
+    columns = [label_column, "text" if text_column is None else text_column]
+    rows: Iterator[Any]
+    try:
+        rows = read_rows(path, columns, lists=[label_column], **reading)
+    except InputError:
+        if not optional or label_column != "label":
+            raise
+        rows = ((None, text) for text in read_texts(path, text_column=text_column, **reading))
+    for label, text in rows:
+        given: Any = label
+        if isinstance(label, list):
+            given = [label_text(part) for part in label if part.strip()]
+        elif label is None or not label.strip():
+            given = None
+        elif separator is None:
+            given = label_text(label)
+        else:
+            given = [label_text(part.strip()) for part in label.split(separator) if part.strip()]
+        yield text or "", given
+
+
+def texts_and_labels(rows: Iterable[tuple[str, str | list[str] | None]]) -> tuple[list[str], list[Any]]:
+    """Read rows of `read_labelled` to the end: if some labels are lists, one that is none becomes a list of one."""
+    pairs = list(rows)
+    several = any(isinstance(label, list) for _, label in pairs)
+    labels = [[label] if several and isinstance(label, str) else label for _, label in pairs]
+    return [text for text, _ in pairs], labels

@@ -1,0 +1,174 @@
+"""What a user should know about texts and labels before trusting a fit: sentences, for warnings.
+
+`Observed` looks at texts while a fit reads them: each text's hash and whether it is empty, and a sample of a few
+hundred. `notices` says what is odd about them and their labels, one sentence per subject, or nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Observed", "notices", "shared_texts"]
+
+_SAMPLE = 128  # texts, at most twice as many
+_CHARACTERS = 1000  # of a sampled text
+_MANY_EMPTY, _LEAST_EMPTY = 0.1, 5  # share and number of empty texts that are worth a warning
+_MANY_IN_CONFLICT = 0.01  # share of labelled texts that have copies with another label
+_USUAL_CLASS = 10  # texts that the median class has before a class of one is odd
+_LONG_RUN = 8  # mean characters between blanks of scripts that write none: words, if separated, are shorter
+_LONG_TOKEN = 40  # mean characters between blanks in any script
+_SWAPPED_LEAST = 20  # labelled texts to recognise swapped columns by
+_NAMED = 3  # examples in a sentence
+# Thai, Lao, Burmese, Khmer, Kana, Han with their extensions
+_NO_BLANKS = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+
+
+class Observed:
+    """Texts that are read once, and what was seen of them; those of the rows `keep` are kept."""
+
+    def __init__(self, texts: Iterable[str], keep: Collection[int] = ()) -> None:
+        self.texts, self.n, self.n_empty = texts, 0, 0
+        self.keep, self.kept = keep, dict[int, str]()
+        self.digests = array("q")  # values of `hash`, 8 bytes per text: to know texts again in this process
+        self.sample: list[str] = []  # evenly spread
+        self._step = 1
+
+    def __iter__(self) -> Iterator[str]:
+        for text in self.texts:
+            if self.n % self._step == 0:
+                self.sample.append(text[:_CHARACTERS])
+                if len(self.sample) == 2 * _SAMPLE:
+                    self.sample, self._step = self.sample[::2], 2 * self._step
+            if self.n in self.keep:
+                self.kept[self.n] = text
+            self.n += 1
+            self.n_empty += not text or text.isspace()
+            self.digests.append(hash(text))
+            yield text
+
+
+def notices(
+    texts: Observed,
+    classes: npt.NDArray[Any],
+    labelled: npt.NDArray[np.bool_],
+    targets: npt.NDArray[Any],
+    multilabel: bool,
+    own_tokenizer: bool = False,
+) -> list[str]:
+    """Return what is odd about texts that have been read, and about their labels.
+
+    classes : (classes,); labelled : (texts,); targets : (labelled texts, classes), 1 where a text has a class.
+    With a tokeniser of the user's own, nothing is said about word boundaries.
+    """
+    codes = None if multilabel or not len(targets) else targets.argmax(axis=1)  # with seeds, there may be no label
+    found = [
+        None if own_tokenizer else _no_word_boundaries(texts.sample),
+        _empty_texts(texts.n_empty, texts.n),
+        _alike_labels(classes),
+        _single_texts(classes, targets.sum(axis=0)),
+        None if codes is None else _swapped_columns(texts, classes, codes),
+        None if codes is None else _conflicts(np.asarray(texts.digests)[labelled], codes),
+    ]
+    return [notice for notice in found if notice is not None]
+
+
+def shared_texts(train: Iterable[str], test: Iterable[str]) -> str | None:
+    """Say how many texts of a test set are in a training set too, up to blanks at the ends and case."""
+    known = {hash(text.strip().casefold()) for text in train}
+    are_known = [hash(text.strip().casefold()) in known for text in test if text.strip()]
+    if not any(are_known):
+        return None
+    return (
+        f"{sum(are_known):,} of {len(are_known):,} test texts are among the training texts too: the figures are better "
+        "than they would be for new texts. Leave these texts out of one of the two."
+    )
+
+
+def _no_word_boundaries(sample: list[str]) -> str | None:
+    joined = " ".join(sample)
+    tokens = joined.split()
+    if not tokens:
+        return None
+    n_characters = sum(map(len, tokens))
+    length, share = n_characters / len(tokens), len(_NO_BLANKS.findall(joined)) / n_characters
+    if share > 0.3 and length > _LONG_RUN:
+        what = f"{share:.0%} of the characters are of scripts without blanks between words (such as Chinese or Thai)"
+    elif length > _LONG_TOKEN:
+        what = f"There are {length:.0f} characters between blanks on average"
+    else:
+        return None
+    return f"{what}: whole phrases count as one word. Give a tokenizer that finds the words, or put blanks between."
+
+
+def _empty_texts(n_empty: int, n_texts: int) -> str | None:
+    if n_empty < max(_LEAST_EMPTY, _MANY_EMPTY * n_texts):
+        return None
+    return (
+        f"{n_empty:,} of {n_texts:,} texts ({n_empty / n_texts:.0%}) are empty: nothing can be learnt from them. Is it "
+        "the right column? Leave such rows out, or name another column."
+    )
+
+
+def _alike_labels(classes: npt.NDArray[Any]) -> str | None:
+    if classes.dtype.kind not in "UO":
+        return None
+    alike: dict[str, list[str]] = {}
+    for name in map(str, classes.tolist()):
+        alike.setdefault(" ".join(name.split()).casefold(), []).append(name)
+    groups = [names for names in alike.values() if len(names) > 1]
+    if not groups:
+        return None
+    examples = "; ".join(" and ".join(map(repr, names)) for names in groups[:_NAMED])
+    return (
+        f"Some labels differ only by case or blanks and count as different classes: {examples}. Write each in one way."
+    )
+
+
+def _single_texts(classes: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> str | None:
+    """Only where other classes have many: in the beginning of labelling, one text per class is as it should be."""
+    single = classes[sizes == 1].tolist()
+    if not single or np.median(sizes) < _USUAL_CLASS:
+        return None
+    names = ", ".join(map(repr, single[:_NAMED])) + ", …" * (len(single) > _NAMED)
+    what = f"The class {names} has" if len(single) == 1 else f"{len(single):,} classes ({names}) have"
+    return (
+        f"{what} one labelled text: too few to learn it, and no accuracy can be measured for it. Correct the label if "
+        "it is a slip, or label more texts."
+    )
+
+
+def _swapped_columns(texts: Observed, classes: npt.NDArray[Any], codes: npt.NDArray[Any]) -> str | None:
+    """Labels are long and nearly all different, while texts are short and repeat."""
+    if len(codes) < _SWAPPED_LEAST or len(classes) < 0.5 * len(codes):
+        return None
+    label_length = float(np.mean([len(str(name)) for name in classes[:_SAMPLE].tolist()]))
+    text_length = float(np.mean([len(text) for text in texts.sample]))
+    n_different = len(np.unique(np.asarray(texts.digests)))
+    if n_different > 0.5 * texts.n or label_length <= text_length:
+        return None
+    return (
+        f"The columns of texts and labels look swapped: there are {len(classes):,} different labels, of "
+        f"{label_length:.0f} characters on average, and {n_different:,} different texts, of {text_length:.0f}."
+    )
+
+
+def _conflicts(hashes: npt.NDArray[np.int64], codes: npt.NDArray[Any]) -> str | None:
+    _, places, times = np.unique(hashes, return_inverse=True, return_counts=True)
+    n_classes = int(codes.max()) + 1
+    pairs = np.unique(places[times[places] > 1] * n_classes + codes[times[places] > 1])
+    n_labels = np.bincount(pairs // n_classes, minlength=len(times))  # different labels of a text that has copies
+    n_texts = int(times[n_labels > 1].sum())
+    if n_texts < max(_MANY_IN_CONFLICT * len(codes), 2) or len(codes) < _SWAPPED_LEAST:
+        return None
+    return (
+        f"{n_texts:,} labelled texts ({n_texts / len(codes):.0%}) have a copy with another label: one of the two is "
+        "wrong, or a text can have several labels. Correct them, or give a list of labels per text."
+    )

@@ -1,0 +1,229 @@
+"""A file of rows or standard input while it is read: opened, decompressed, decoded, and what is wrong with it."""
+
+from __future__ import annotations
+
+import codecs
+import difflib
+import gzip
+import io
+import re
+import shutil
+import sys
+import tempfile
+import warnings
+import zlib
+from collections.abc import Iterator, Sequence, Set
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from wgcn.errors import InputError, WGCNWarning
+
+__all__ = ["ENDINGS", "MAX_CHARACTERS", "Columns", "Source", "explained", "lines", "opened", "short"]
+
+Columns = Sequence[str | int]
+
+ENDINGS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx")
+MAX_CHARACTERS = 64 * 2**20
+HEAD_BYTES = 64 * 2**10  # looked at for encoding, delimiter and signs of a binary file
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_MAGIC = {  # how files begin, what they are, and the ending that may have it
+    b"\x1f\x8b": ("gzip; does the name lack .gz?", ""),
+    b"PAR1\x15": ("parquet; does the name lack .parquet?", ".parquet"),
+    b"PK\x03\x04": ("a zip archive or an Excel workbook. Unpack it, or give it the ending .xlsx.", ".xlsx"),
+    b"\xd0\xcf\x11\xe0": ("an old Excel or Word file. Save it as .xlsx or .csv.", ""),
+}
+_BINARY = {".parquet": b"PAR1", ".xlsx": b"PK"}  # how these must begin
+_MARKS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
+_MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # after the longer ones, which begin alike
+UNCLOSED = "Is a quote opened here and never closed? A quote inside a quoted field is written twice."
+_TOO_LONG = {".csv": UNCLOSED, ".json": "Write the objects as .jsonl, one per line."}
+NAME_ENCODING = "If it has another encoding, name it: encoding=… (--encoding on the command line)."
+
+
+@dataclass
+class Source:
+    """A file that is being read: what it is, where the reader stands, and what had to be repaired so far."""
+
+    path: Path
+    columns: Columns | None  # None stands for the text column
+    whole: bool = False  # all columns are wanted beside `columns`, with numbers of JSON as numbers
+    header: bool = True
+    delimiter: str | None = None
+    encoding: str | None = None
+    format: str | None = None
+    kind: str = ""  # one of ENDINGS
+    head: bytes = b""
+    line: int = 0  # where the current row began, from 1, or the number of the row
+    held: int = 0  # characters of the current row so far
+    last: int = 0  # position of the last column that every row must have
+    broken: int = 0  # rows with text that could not be decoded
+    last_broken: int = 0  # its line, so that a row counts once
+    too_wide: int = 0  # rows with more fields than the first
+    schema: Any = None  # of parquet
+    inner: Set[str] = frozenset()  # columns that are dotted paths into objects
+
+    def __post_init__(self) -> None:
+        """Check the options, and find out from the name what the file is."""
+        self.piped, lower = str(self.path) == "-", self.path.name.lower()
+        self.name, self.zipped = "Standard input" if self.piped else str(self.path), lower.endswith(".gz")
+        if not self.piped:
+            with explained(self.path):
+                self.path.stat()
+            if self.path.is_dir():
+                raise InputError(f"{self.path} is a folder; expected a file. Name one of the files in it.")
+        given = self.format and "." + self.format.lower().removeprefix(".")
+        self.kind = given or Path(lower.removesuffix(".gz")).suffix
+        if self.kind not in ENDINGS:
+            what = f"has the format {self.format!r}" if given else "has no ending that says how to read it"
+            raise InputError(
+                f"{self.name} {what}. Expected one of {', '.join(ENDINGS)}, each also with .gz. Rename or convert the "
+                "file, or name the format: format=… (--format on the command line)."
+            )
+        self.kind = ".jsonl" if self.kind == ".ndjson" else self.kind
+        self.delimiter = "\t" if self.delimiter in ("\\t", "tab") else self.delimiter
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n\0'):
+            raise InputError(f"The delimiter is one character, such as ';' or '\\t', got {self.delimiter!r}.")
+        try:
+            io.TextIOWrapper(io.BytesIO(), self.encoding or "utf-8").close()
+            self.encoding = self.encoding and codecs.lookup(self.encoding).name
+        except (LookupError, ValueError):
+            raise InputError(f"There is no encoding {self.encoding!r}. Name one, such as cp1252 or utf-16.") from None
+
+    def fault(self, what: str) -> InputError:
+        """Return an error at the current row."""
+        unit = "row" if self.kind in (*_BINARY, ".json") else "line"
+        return InputError(f"{self.name}, {unit} {self.line}: {what}")
+
+    def warn(self, what: str, rows: int | None = None) -> None:
+        """Say what was assumed about the file, or what was repaired in a number of rows, unless it is 0."""
+        of_rows = "" if rows is None else "1 row of " if rows == 1 else f"{rows} rows of "
+        if rows != 0:
+            warnings.warn(f"{of_rows}{self.name} {what}", WGCNWarning, stacklevel=4)
+
+    def repaired(self, text: str) -> str:
+        """Replace lone surrogates, which are bytes that cannot be decoded or escaped in JSON, by U+FFFD."""
+        if text.isascii() or not _LONE_SURROGATE.search(text):
+            return text
+        self.broken += self.line != self.last_broken
+        self.last_broken = self.line
+        return _LONE_SURROGATE.sub("\ufffd", text)
+
+    def plain(self, value: object, column: str, may_be_list: bool = False) -> Any:
+        """Return a value of JSON, parquet or Excel as text, or a list of them: all kinds of values are listed here."""
+        if value is None or value != value:  # NaN, NaT
+            return None
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if may_be_list and isinstance(value, list):
+            return [text for each in value if (text := self.plain(each, column)) is not None]
+        if isinstance(value, list | dict):
+            kind = "a list" if isinstance(value, list) else "an object"
+            raise self.fault(f"column {short(column)} holds {kind}; expected text, a number, true, false or null.")
+        text = value.decode(errors="surrogateescape") if isinstance(value, bytes) else str(value)
+        return self.repaired(text)
+
+
+def short(value: object) -> str:
+    """Return a value for a message, cut."""
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:59] + "…"
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn an error of the system into one that says what the user can do."""
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{path} is not a whole gzip file ({error}). It may be cut short or damaged: fetch it again. "
+            "If it is not compressed, take .gz off its name."
+        ) from error
+    except (FileNotFoundError, NotADirectoryError):
+        close = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.glob("*")])
+        advice = f"Did you mean {' or '.join(close)}?" if close else "Check the path."
+        raise InputError(f"There is no file {path}. {advice}") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+@contextmanager
+def opened(source: Source) -> Iterator[Any]:
+    """Open a file, decompressed, and look at its head."""
+    with ExitStack() as files:
+        stream: Any = sys.stdin.buffer
+        if not source.piped:
+            raw: Any = files.enter_context(gzip.GzipFile(source.path) if source.zipped else io.FileIO(source.path))
+            stream = files.enter_context(io.BufferedReader(raw, HEAD_BYTES))
+        if not stream.seekable() or (source.zipped and source.kind in _BINARY):  # which are read from their end
+            copy: Any = files.enter_context(tempfile.TemporaryFile())
+            shutil.copyfileobj(stream, copy)
+            copy.seek(0)
+            stream = copy
+        start, source.head = stream.tell(), stream.read(HEAD_BYTES)
+        _check_head(source)
+        stream.seek(start)
+        yield stream
+
+
+def _check_head(source: Source) -> None:
+    """Raise an InputError if the head is not what the name says; find the encoding."""
+    head, kind = source.head, source.kind
+    if not head:
+        raise InputError(f"{source.name} has no rows: it is empty. Expected at least one.")
+    for magic, (what, ending) in _MAGIC.items():
+        if head.startswith(magic) and kind != ending:
+            raise InputError(f"{source.name} should hold {kind} by its name, but looks like {what}")
+    if not head.startswith(_BINARY.get(kind, b"")):
+        raise InputError(f"{source.name} is not {kind[1:]}, though its name says so. Rename it to what it is.")
+    if kind in _BINARY:
+        return
+    if source.encoding is None:
+        source.encoding = _detect_encoding(head)
+        if source.encoding == "cp1252":
+            source.warn(f"is not UTF-8 and is read as Windows-1252 (Western European). {NAME_ENCODING}")
+        elif source.encoding != "utf-8":
+            source.warn(f"is read as {source.encoding.upper()}, as its first bytes say. {NAME_ENCODING}")
+    if b"\0" in head and not source.encoding.startswith(("utf-16", "utf-32")):
+        raise InputError(f"{source.name} looks like a binary file (it has NUL bytes); expected text. {NAME_ENCODING}")
+
+
+def _detect_encoding(head: bytes) -> str:
+    """Return the encoding that a mark names, or else UTF-8, unless most of what is not ASCII reads as Windows-1252.
+
+    The few letters of Western European languages that are not ASCII stand alone or in pairs; in Cyrillic, Greek or
+    Asian encodings most stand in longer runs, and then nothing is guessed.
+    """
+    for mark, name in _MARKS.items():
+        if head.startswith(mark):
+            return name
+    text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(head)  # may end inside a character
+    n_broken = len(_LONE_SURROGATE.findall(text))
+    if 2 * n_broken <= len(re.findall(r"[^\0-\x7f]", text)):
+        return "utf-8"
+    runs = [len(run) for run in re.findall(rb"[\x80-\xff]+", head)]
+    undefined = re.search(rb"[\x81\x8d\x8f\x90\x9d]", head)
+    return "utf-8" if undefined or 2 * sum(run for run in runs if run > 2) > sum(runs) else "cp1252"
+
+
+def lines(stream: Any, source: Source, *, joined: bool = False) -> Iterator[str]:
+    """Yield lines with their ends. If they may be joined into rows (csv), the caller says where each row begins."""
+    newline = "" if joined else "\n"
+    with io.TextIOWrapper(stream, source.encoding, "surrogateescape", newline=newline) as text:
+        for number in count(1):
+            try:
+                line = text.readline(MAX_CHARACTERS + 1).removeprefix("\ufeff" if number == 1 else "")
+            except UnicodeError as error:  # not every encoding lets a broken byte pass
+                raise InputError(f"{source.name} is not whole {source.encoding} ({error}). {NAME_ENCODING}") from error
+            if not line:
+                return
+            if not joined:
+                source.line, source.held = number, 0
+            source.held += len(line)
+            if source.held > MAX_CHARACTERS:
+                advice = _TOO_LONG.get(source.kind, "Is the file really in this format? Split what is on this line.")
+                raise source.fault(f"the row is longer than {MAX_CHARACTERS} characters. {advice}")
+            yield source.repaired(line)
