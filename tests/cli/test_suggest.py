@@ -35,7 +35,7 @@ def test_without_labels_rows_are_suggested_that_differ(run: Run, tmp_path: Path)
     rows = [int(line.split()[0]) for line in lines]
     assert sorted(row <= 5 for row in rows) == [False, True]  # one of each topic, counted from 1
     assert lines[0].split(maxsplit=1)[1] == [text for texts in _TEXTS.values() for text in texts][rows[0] - 1]
-    assert "0 of 10 texts have a label. Each stands for many other texts" in err
+    assert "Each stands for many other texts" in err
 
 
 def test_with_labels_guesses_come_along_and_fill_a_table(run: Run, tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_with_labels_guesses_come_along_and_fill_a_table(run: Run, tmp_path: Pat
     status, out, err = run("suggest", texts, "-n", 3)
     assert status == 0, err
     assert out.splitlines()[0].split() == ["row", "guess", "text"]
-    assert "4 of 10 texts have a label. Each stands for many texts of which the model is uncertain" in err
+    assert "Each stands for many texts of which the model is uncertain" in err
     assert run("suggest", texts, "-n", 3, "--output", tmp_path / "next.csv")[:2] == (0, "")
     table = list(csv.DictReader((tmp_path / "next.csv").read_text().splitlines()))
     assert [row["row"] for row in table] == [line.split()[0] for line in out.splitlines()[1:]]

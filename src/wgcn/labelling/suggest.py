@@ -36,7 +36,6 @@ _POPULATION = 4000  # texts that a batch should stand for, likewise
 _LABELLED = 4000  # labelled texts that are looked at, likewise
 _BLOCK = 500  # rows whose cosines are computed at a time
 _LEAST_WEIGHT = 1e-3  # of a text of which the model is certain
-_UNCERTAINTY_POWER = 0.5  # below 1, texts of which the model is rather certain keep some weight
 _SHOWN = 100  # characters of a text, in a terminal
 
 
@@ -85,8 +84,7 @@ def suggest(
     population = terms[_some(unlabelled, _POPULATION)]
     weight = np.ones(population.shape[0], np.float32)
     if probabilities is not None:
-        uncertain = uncertainty(probabilities(population), multilabel)
-        weight = (_LEAST_WEIGHT + uncertain**_UNCERTAINTY_POWER).astype(np.float32)
+        weight = (_LEAST_WEIGHT + uncertainty(probabilities(population), multilabel)).astype(np.float32)
     others, covered = place(population), np.zeros(population.shape[0], np.float32)
     known = _some(known, _LABELLED)
     for begin in range(0, len(known), _BLOCK):
