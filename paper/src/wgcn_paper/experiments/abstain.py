@@ -84,6 +84,9 @@ def _pairs(found: dict[str, list[Run]], ours: str, theirs: str) -> list[str]:
     for name, of in found.items():
         cells = [TITLES[name]]
         for other in found:
+            if other == name:
+                cells.append("")
+                continue
             known, own, baseline = (
                 metric(of_row(of, ours), f"auroc {other}"),
                 metric(of_row(of, ours), f"auroc-probability {other}"),

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from wgcn.labelling.trust import risk_coverage
 
 from wgcn import WGCNTextClassifier
 from wgcn_paper.datasets import Dataset
@@ -17,7 +18,7 @@ from wgcn_paper.protocol import Protocol
 
 __all__ = ["Abstain"]
 
-COVERAGES = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)  # percent
+_COVERAGES = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)  # percent
 
 
 class Abstain(Measure):
@@ -79,10 +80,9 @@ class _Logistic:
 
 
 def _risk_coverage(right: npt.NDArray[np.bool_], confidence: npt.NDArray[np.float64]) -> dict[str, float]:
-    order = np.argsort(-confidence, kind="stable")
-    accuracies = np.cumsum(right[order]) / np.arange(1, len(right) + 1)  # of the most confident 1, 2, ... texts
-    points = {f"at {c}": float(accuracies[max(round(c / 100 * len(right)), 1) - 1]) for c in COVERAGES}
-    return {**points, "area": float(np.mean(1 - accuracies))}
+    curve = risk_coverage(confidence, right)
+    points = {f"at {c}": 1 - float(curve.risk[max(round(c / 100 * len(right)), 1) - 1]) for c in _COVERAGES}
+    return {**points, "area": curve.area}
 
 
 def _sets(sets: Any, truth: npt.NDArray[Any]) -> dict[str, float]:

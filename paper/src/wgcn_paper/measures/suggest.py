@@ -66,16 +66,20 @@ def _wgcn(
     truth, labels = split.train_labels[pool], np.full(len(pool), None, object)
     model = WGCNTextClassifier()
     for size in sizes:
-        labelled = np.flatnonzero([label is not None for label in labels])
-        n_new = size - len(labelled)
+        left = np.flatnonzero([label is None for label in labels])
+        n_new = size - (len(labels) - len(left))
         if random:
-            new = np.arange(len(labelled), size)
+            new = left[:n_new]
+        elif hasattr(model, "model_"):
+            new = np.asarray(model.suggest(n_new))
         else:
-            new = np.asarray(model.suggest(n_new) if len(labelled) else model.suggest(n_new, texts=texts))
-        assert len(set(new.tolist()) - set(labelled.tolist())) == n_new
+            new = left[np.asarray(model.suggest(n_new, texts=[texts[i] for i in left]))]
         labels[new] = truth[new]
-        if len(set(labels[labels != None].tolist())) < 2:  # noqa: E711 an array of objects
-            yield size, np.full(len(split.test), truth[new[0]])
+        known = [label for label in labels if label is not None]
+        if len(known) != size:
+            raise ValueError(f"{len(known)} texts have a label, not {size}: one was suggested twice")
+        if len(set(known)) < 2:  # which nothing can be learnt from
+            yield size, np.full(len(split.test), known[0])
             continue
         model.fit(texts, labels)
         yield size, model.predict(split.test)

@@ -8,7 +8,7 @@ import numpy as np
 
 from wgcn import WGCNTextClassifier
 from wgcn_paper.datasets import Dataset
-from wgcn_paper.measures.measure import Clock, Measure, share, split_of, warm_up
+from wgcn_paper.measures.measure import Clock, Measure, share, small_fit, split_of
 
 __all__ = ["Update"]
 
@@ -36,7 +36,7 @@ class Update(Measure):
         order = np.random.default_rng(self.seed).permutation(len(split.train))
         texts, labels = [split.train[i] for i in order], split.train_labels[order]
         n_first = len(order) - round(self.settings["added"] * len(order))
-        warm_up()
+        small_fit().update(texts[:2], labels[:2])
         clock = Clock()
         updated = WGCNTextClassifier().fit(texts[:n_first], labels[:n_first])
         clock.stop("first")
