@@ -53,7 +53,8 @@ def test_every_way_is_better_than_chance(way: str, made: Dataset, seeds: dict[st
 def test_labels_per_class_give_a_curve(method: str, made: Dataset) -> None:
     found = Seeds({"way": "labels", "method": method, "per_class": [1, 30]}, seed=1).measure(made)
     assert set(found) == {"accuracy", "1", "30"}
-    assert found["1"] < found["30"] == found["accuracy"]
+    assert found["1"] <= found["30"] == found["accuracy"]
+    assert found["30"] > 0.9
 
 
 def test_names_of_classes_are_seeds(made: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ WAYS = ["wgcn", "wgcn, random", "svc, margin", "svc, random"]
 def test_more_labels_are_better(way: str, made: Dataset) -> None:
     found = Suggest({"way": way, "sizes": SIZES}, seed=2).measure(made)
     assert set(found) == {"accuracy", "5", "10", "60"}
-    assert found["5"] < found["60"] == found["accuracy"]
+    assert found["5"] <= found["60"] == found["accuracy"]
     assert found["60"] > 0.8
 
 

@@ -9,9 +9,9 @@ import numpy.typing as npt
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from wgcn.labelling.trust import risk_coverage
 
 from wgcn import WGCNTextClassifier
+from wgcn.labelling.trust import risk_coverage
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.measures.measure import Measure, load_data, share, split_of
 from wgcn_paper.protocol import Protocol

@@ -107,6 +107,12 @@ class SmallText(Suggest):
     packages = ("small_text",)
     defaults: ClassVar = {key: value for key, value in Suggest.defaults.items() if key != "way"}
 
+    def measure(self, dataset: Dataset) -> dict[str, Any]:
+        """Return the accuracy of the last size, and of all sizes as metrics."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it uses what it calls deprecated itself
+            return super().measure(dataset)
+
     def _curve(
         self, dataset: Dataset, split: Split, pool: Places, sizes: list[int]
     ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
@@ -125,11 +131,9 @@ class SmallText(Suggest):
         factory = SklearnClassifierFactory(ConfidenceEnhancedLinearSVC(), len(classes))
         learner = PoolBasedActiveLearner(factory, BreakingTies(), given)
         first = np.arange(sizes[0])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            learner.initialize_data(first, codes[pool[first]])
-            yield sizes[0], classes[learner.classifier.predict(asked)]
-            for before, size in pairwise(sizes):
-                new = learner.query(num_samples=size - before)
-                learner.update(codes[pool[new]])
-                yield size, classes[learner.classifier.predict(asked)]
+        learner.initialize_data(first, codes[pool[first]])
+        yield sizes[0], classes[learner.classifier.predict(asked)]
+        for before, size in pairwise(sizes):
+            new = learner.query(num_samples=size - before)
+            learner.update(codes[pool[new]])
+            yield size, classes[learner.classifier.predict(asked)]
