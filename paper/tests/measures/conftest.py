@@ -6,7 +6,11 @@ import pytest
 from wgcn_paper.datasets import Dataset
 
 NAMES = ("crude", "grain", "ship")
-SEEDS = {"crude": ["oil", "barrels"], "grain": ["wheat", "crop"], "ship": ["vessel", "port"]}
+SEEDS = {
+    "crude": ["oil", "barrels", "petroleum", "opec"],
+    "grain": ["wheat", "crop", "corn", "harvest"],
+    "ship": ["vessel", "port", "cargo", "tanker"],
+}
 
 
 @pytest.fixture(scope="session")
@@ -17,7 +21,7 @@ def made() -> Dataset:
     texts = tuple(
         " ".join(
             [
-                *(SEEDS[label][int(rng.integers(2))] for _ in range(i % 2)),
+                *(SEEDS[label][int(rng.integers(4))] for _ in range(i % 2)),
                 *(f"{label}{k}" for k in rng.integers(0, 15, 4)),
                 *(f"word{k}" for k in rng.integers(0, 40, 8)),
             ]
