@@ -24,8 +24,8 @@ def coarse_groups(dataset: Dataset) -> Dataset:
     assert dataset.texts is not None
     labels = np.array([_group(name) for name in dataset.labels.tolist()])
     kept = np.flatnonzero(labels != "")
-    parts = (np.flatnonzero(np.isin(kept, part)) for part in (dataset.train, dataset.test))
-    return Dataset(COARSE, tuple(dataset.texts[i] for i in kept), None, labels[kept], *parts)
+    train, test = (np.flatnonzero(np.isin(kept, part)) for part in (dataset.train, dataset.test))
+    return Dataset(COARSE, tuple(dataset.texts[i] for i in kept), None, labels[kept], train, test)
 
 
 def _group(name: str) -> str:

@@ -11,6 +11,7 @@ import argparse
 import os
 import sys
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -65,9 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m wgcn_paper.experiments.loop", description=__doc__)
-    names = {"type": lambda text: text.split(","), "metavar": "A,B"}
-    parser.add_argument("--names", default=list(NAMES), help=f"some of {','.join(NAMES)}", **names)
-    parser.add_argument("--datasets", help="only these data sets", **names)
+    parser.add_argument("--names", type=_names, default=NAMES, metavar="A,B", help=f"some of {','.join(NAMES)}")
+    parser.add_argument("--datasets", type=_names, metavar="A,B", help="only these data sets")
     parser.add_argument("--seeds", type=int, help="at most this many draws")
     parser.add_argument("--jobs", type=int, default=1, help="number of processes, each with one thread")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no cell after this time")
@@ -79,6 +79,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     if unknown:
         parser.error(f"there is no experiment {', '.join(unknown)}")
     return options
+
+
+def _names(text: str) -> list[str]:
+    return text.split(",")
 
 
 def selected_cells(name: str, datasets: Sequence[str] | None, seeds: int | None, quick: bool) -> list[Cell]:
@@ -131,6 +135,7 @@ def _attempt(item: tuple[str, Cell], until: float) -> Run | str | None:
         return None
     from wgcn_paper.experiments.cells import run_cell
 
+    warnings.simplefilter("ignore")  # a model warns of few labels and wrong seeds, which are what is measured
     try:
         return run_cell(item[1])
     except Exception as error:  # one cell that fails must not end the others

@@ -122,7 +122,8 @@ def count_seeds(train: Sequence[str], test: Sequence[str], seeds: SeedWords) -> 
     counts = _counts(test, seeds)
     # The common classes first: argmax takes the first of equals.
     order = np.argsort(-overall, kind="stable")
-    return names[order][counts[:, order].argmax(axis=1)]
+    chosen: npt.NDArray[Any] = names[order][counts[:, order].argmax(axis=1)]
+    return chosen
 
 
 def _counts(texts: Sequence[str], seeds: SeedWords) -> npt.NDArray[np.int64]:
