@@ -135,11 +135,12 @@ def _attempt(item: tuple[str, Cell], until: float) -> Run | str | None:
         return None
     from wgcn_paper.experiments.cells import run_cell
 
-    warnings.simplefilter("ignore")  # a model warns of few labels and wrong seeds, which are what is measured
-    try:
-        return run_cell(item[1])
-    except Exception as error:  # one cell that fails must not end the others
-        return f"{type(error).__name__}: {error}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a model warns of few labels and wrong seeds, which are what is measured
+        try:
+            return run_cell(item[1])
+        except Exception as error:  # one cell that fails must not end the others
+            return f"{type(error).__name__}: {error}"
 
 
 def _cpu(runs: list[Run]) -> float:
