@@ -10,6 +10,7 @@ import pytest
 
 from wgcn_paper.datasets import Dataset, layout
 from wgcn_paper.experiments import loop
+from wgcn_paper.experiments.cells import Run
 from wgcn_paper.experiments.loop import NAMES, main, selected_cells
 from wgcn_paper.experiments.table import load_table
 from wgcn_paper.measures.measure import load_data
@@ -108,3 +109,11 @@ def test_the_command_needs_no_package_of_the_command_line() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert ended.stdout.strip() == "250", ended.stderr
+
+
+def test_metrics_are_saved_with_a_run_and_left_out_where_there_are_none() -> None:
+    [cell, *_] = selected_cells("suggest", ["r8"], 1, False)
+    told = (cell, 0.9, 10, None, None, None, 1.0, None, 100.0, None, None, "cpu", "2026-01-01", {"machine": "m"})
+    run = Run(*told, metrics={"10": 0.5, "examples": [{"text": "a"}]})
+    assert Run.from_json(json.loads(json.dumps(run.as_json()))) == run
+    assert "metrics" not in Run(*told).as_json()

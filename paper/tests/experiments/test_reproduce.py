@@ -218,6 +218,18 @@ def test_only_the_data_of_cells_without_a_run_is_needed(
         assert asked == wanted
 
 
+def test_texts_of_other_sets_and_the_source_of_groups_are_needed_too(
+    tmp_path: Path, calls: list[tuple[Cell, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(reproduce, "load_dataset", asked.append)
+    reproduce.reproduce(load_table("abstain"), Options(["r8"], seeds=1), tmp_path, Workers())
+    assert asked == ["r8", "20ng", "mr", "ohsumed", "r52"]
+    asked.clear()
+    reproduce.reproduce(load_table("seeds"), Options(["20ng-coarse"], seeds=1), tmp_path, Workers())
+    assert asked == ["20ng"]
+
+
 def test_without_data_nothing_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WGCN_DATA", raising=False)
     monkeypatch.setenv("WGCN_CACHE", str(tmp_path / "cache"))

@@ -148,7 +148,7 @@ def _data_names(cells: Iterable[Cell]) -> list[str]:
     names: dict[str, None] = {}
     for cell in cells:
         names[COARSE_SOURCE if cell.dataset == COARSE else cell.dataset] = None
-        names.update(dict.fromkeys(cell.settings.get("background") or ()))
+        names.update(dict.fromkeys([*cell.settings.get("background", ()), *cell.settings.get("others", ())]))
         if cell.settings.get("stop_words"):
             names[STOP_WORDS] = None
     return list(names)
