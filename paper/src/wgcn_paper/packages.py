@@ -11,6 +11,8 @@ __all__ = ["MissingPackageError", "packages_for"]
 
 # Where a module comes with a package of another name.
 _PACKAGES = {"sklearn": "scikit-learn", "fasttext": "fasttext-wheel"}
+# Packages of an extra: what the labelling loop is compared with.
+_EXTRAS = {"cleanlab": "[loop]", "small-text": "[loop]"}
 
 
 class MissingPackageError(WGCNError, ImportError):
@@ -28,7 +30,9 @@ class MissingPackageError(WGCNError, ImportError):
         name = module.partition(".")[0]
         package = _PACKAGES.get(name, name.replace("_", "-"))
         super().__init__(
-            f"{purpose} needs the package '{package}'. From a checkout of wgcn: pip install ./paper", name=module
+            f"{purpose} needs the package '{package}'. From a checkout of wgcn: "
+            f"pip install ./paper{_EXTRAS.get(package, '')}",
+            name=module,
         )
 
 

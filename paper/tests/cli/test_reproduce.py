@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wgcn.graph import pictures
+from wgcn.labelling import pictures
 from wgcn_paper.datasets import Dataset, layout
 from wgcn_paper.experiments import cells, reproduce, results, runner
 from wgcn_paper.experiments.reproduce import TABLES

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,18 @@ import pytest
 
 from wgcn.errors import InputError, WGCNWarning
 from wgcn_paper.datasets import Dataset, layout
-from wgcn_paper.experiments import accuracy, cells, labels, reproduce, runner, sensitivity, statistics
+from wgcn_paper.experiments import (
+    abstain,
+    accuracy,
+    cells,
+    labels,
+    reproduce,
+    runner,
+    seeds,
+    sensitivity,
+    statistics,
+    suggest,
+)
 from wgcn_paper.experiments.cells import Cell, Run
 from wgcn_paper.experiments.reproduce import TABLES, all_cells, table_of, write_overview
 from wgcn_paper.experiments.results import ResultFile
@@ -65,18 +77,20 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Cell, str]]:
+def calls(monkeypatch: pytest.MonkeyPatch, metrics_of: Callable[..., dict[str, Any]]) -> list[tuple[Cell, str]]:
     """The cells that are run, and where; nothing is fitted or drawn, and every data set is there."""
     called: list[tuple[Cell, str]] = []
 
     def run(cell: Cell, device: str) -> Run:
         called.append((cell, device))
-        return Run(cell, 0.9, 10, None, 3, 1.5, 1.0, 0.1, 100.0, None, "abc", "cpu", "2026-01-01", {"machine": "m"})
+        told = (cell, 0.9, 10, None, 3, 1.5, 1.0, 0.1, 100.0, None, "abc", "cpu", "2026-01-01", {"machine": "m"})
+        return Run(*told, metrics=metrics_of(cell, 0.9))
 
     monkeypatch.setattr(runner, "run_cell", run)
     monkeypatch.setattr(reproduce, "load_dataset", lambda name: None)
     monkeypatch.setattr(reproduce, "stop_words", lambda: frozenset())
-    for module in (accuracy, labels, sensitivity):
+    monkeypatch.setattr(reproduce, "check_packages", list)
+    for module in (accuracy, labels, sensitivity, abstain, seeds, suggest):
         monkeypatch.setattr(module, "draw", lambda table, runs, paths: None)
     return called
 
@@ -202,6 +216,18 @@ def test_only_the_data_of_cells_without_a_run_is_needed(
         asked.clear()
         reproduce.reproduce(table, Options(["r8"], ["inductive"], rows), tmp_path, Workers())
         assert asked == wanted
+
+
+def test_texts_of_other_sets_and_the_source_of_groups_are_needed_too(
+    tmp_path: Path, calls: list[tuple[Cell, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(reproduce, "load_dataset", asked.append)
+    reproduce.reproduce(load_table("abstain"), Options(["r8"], seeds=1), tmp_path, Workers())
+    assert asked == ["r8", "20ng", "mr", "ohsumed", "r52"]
+    asked.clear()
+    reproduce.reproduce(load_table("seeds"), Options(["20ng-coarse"], seeds=1), tmp_path, Workers())
+    assert asked == ["20ng"]
 
 
 def test_without_data_nothing_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,7 +162,7 @@ def _swapped_columns(texts: Observed, classes: npt.NDArray[Any], codes: npt.NDAr
 
 def _conflicts(hashes: npt.NDArray[np.int64], codes: npt.NDArray[Any]) -> str | None:
     _, places, times = np.unique(hashes, return_inverse=True, return_counts=True)
-    n_classes = int(codes.max()) + 1
+    n_classes = int(codes.max(initial=0)) + 1
     pairs = np.unique(places[times[places] > 1] * n_classes + codes[times[places] > 1])
     n_labels = np.bincount(pairs // n_classes, minlength=len(times))  # different labels of a text that has copies
     n_texts = int(times[n_labels > 1].sum())

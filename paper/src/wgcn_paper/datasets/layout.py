@@ -31,6 +31,7 @@ from wgcn.text.read import read_rows
 from wgcn_paper.cache import cache_folder
 from wgcn_paper.datasets.dataset import Dataset
 from wgcn_paper.datasets.docs import docs_corpus
+from wgcn_paper.datasets.groups import COARSE, COARSE_SOURCE, coarse_groups
 from wgcn_paper.datasets.registry import (
     DOCS,
     STOP_WORDS,
@@ -96,7 +97,7 @@ def load_dataset(name: str) -> Dataset:
     Dataset
         A text set has texts, those for training first. A citation set has features, a symmetric document graph,
         validation documents and integer labels; a document with the label -1 is in no part of the split.
-        ``docs`` is :func:`wgcn_paper.datasets.docs_corpus`.
+        ``docs`` is :func:`wgcn_paper.datasets.docs_corpus`; ``20ng-coarse`` is 20ng in five groups.
 
     Raises
     ------
@@ -105,6 +106,8 @@ def load_dataset(name: str) -> Dataset:
     """
     if name == DOCS:
         return docs_corpus()
+    if name == COARSE:
+        return coarse_groups(load_dataset(COARSE_SOURCE))
     return read_set(name, find_folder(name))
 
 

@@ -1,4 +1,4 @@
-"""Cells: one method with its settings, fitted once to one data set under one protocol; and how a cell is run."""
+"""Cells: one method with its settings, on one data set under one protocol, with one seed; and how a cell is run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wgcn import __version__
 from wgcn.errors import InputError
 from wgcn_paper.datasets import Dataset, load_dataset
 from wgcn_paper.memory import peak_memory
-from wgcn_paper.methods.baseline import Baseline, make_baseline, method_class
+from wgcn_paper.methods.baseline import Baseline, Method, check_packages, make_baseline, method_class
 from wgcn_paper.protocol import Protocol, Query
 
 __all__ = ["Cell", "Run", "environment", "run_cell", "validate_cell"]
@@ -76,7 +76,7 @@ class Run:
     epochs: int | None
     ms_per_epoch: float | None
     fit_seconds: float
-    predict_seconds: float
+    predict_seconds: float | None  # None for an experiment of the labelling loop; its `fit_seconds` are of all it does
     memory: float | None  # None where the system does not report it
     gpu_memory: float | None
     model: str | None
@@ -84,10 +84,13 @@ class Run:
     date: str
     environment: dict[str, str] = field(default_factory=dict)
     predict_one_ms: float | None = None  # one document at a time, the median; None for transductive methods
+    metrics: dict[str, Any] = field(default_factory=dict)  # what else an experiment of the labelling loop measured
 
     def as_json(self) -> dict[str, Any]:
         """Return the run as JSON values, for `from_json`."""
         content = asdict(self)
+        if not self.metrics:
+            del content["metrics"]
         return {"key": self.cell.key, **content.pop("cell"), **content}
 
     @classmethod
@@ -113,7 +116,13 @@ def make_cell(
 
 
 def run_cell(cell: Cell, device: str = "auto") -> Run:
-    """Fit, predict the test documents, and return the run. The only place where test labels are used."""
+    """Fit, predict the test documents, and return the run.
+
+    Only here, and in experiments of the labelling loop, which are run from here, are test labels used.
+    """
+    kind = method_class(cell.method)
+    if not issubclass(kind, Baseline):
+        return _run_measure(kind, cell)
     dataset = _dataset(cell.dataset)
     protocol = Protocol.parse(cell.protocol)
     method = make_baseline(cell.method, cell.settings, cell.seed, device)
@@ -142,6 +151,37 @@ def run_cell(cell: Cell, device: str = "auto") -> Run:
         date=date.today().isoformat(),
         environment=environment(),
         predict_one_ms=_predict_one(method, query),
+    )
+
+
+def _run_measure(kind: type[Method], cell: Cell) -> Run:
+    """Run an experiment of the labelling loop."""
+    from wgcn_paper.measures.measure import Measure, load_data
+
+    check_packages([cell.method])
+    measure = kind(cell.settings, cell.seed)
+    assert isinstance(measure, Measure)
+    dataset = load_data(cell.dataset, cell.settings["held_out"])
+    _reset_peaks()
+    started, started_cpu = time.perf_counter(), time.process_time()
+    metrics = measure.measure(dataset)
+    metrics["cpu_seconds"] = round(time.process_time() - started_cpu, 3)
+    return Run(
+        cell=cell,
+        accuracy=metrics.pop("accuracy"),
+        n_test=len(dataset.test),
+        validation_accuracy=None,
+        epochs=None,
+        ms_per_epoch=None,
+        fit_seconds=round(time.perf_counter() - started, 3),
+        predict_seconds=None,
+        memory=_peaks()[0],
+        gpu_memory=None,
+        model=None,
+        device="cpu",
+        date=date.today().isoformat(),
+        environment=environment(),
+        metrics=metrics,
     )
 
 

@@ -13,6 +13,7 @@ __all__ = [
 
 TITLES = {
     "20ng": "20NG",
+    "20ng-coarse": "20NG, five groups",
     "mr": "MR",
     "ohsumed": "Ohsumed",
     "r52": "R52",

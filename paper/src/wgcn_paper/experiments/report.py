@@ -19,18 +19,24 @@ __all__ = [
     "NOTHING",
     "Groups",
     "Score",
+    "by_dataset",
     "comparison",
     "differences",
     "draw_scores",
     "gain",
     "group",
     "markdown_table",
+    "metric",
+    "of_row",
     "p_text",
     "p_value",
     "provenance",
+    "ratio",
     "score",
     "scores_of",
+    "shown",
     "t_test",
+    "target",
 ]
 
 Groups = Mapping[tuple[str, str, str], Sequence[Run]]
@@ -41,7 +47,7 @@ NOTHING = "\u2013"  # in a table, where there is no figure
 
 
 class Score(NamedTuple):
-    """Accuracies in percent."""
+    """Accuracies in percent, or another measure."""
 
     mean: float
     sd: float | None  # None for a single run
@@ -61,7 +67,25 @@ class Score(NamedTuple):
 
 def score(runs: Iterable[Run]) -> Score | None:
     """Return the accuracy of runs that differ in their seeds, or None if there is none."""
-    values = tuple(100 * run.accuracy for run in sorted(runs, key=lambda run: run.cell.seed))
+    return _score(100 * run.accuracy for run in _by_seed(runs))
+
+
+def metric(runs: Iterable[Run], name: str, scale: float = 100.0) -> Score | None:
+    """Return what else runs measured, in percent unless there is another scale; None if no run has it."""
+    return _score(scale * run.metrics[name] for run in _by_seed(runs) if name in run.metrics)
+
+
+def ratio(runs: Iterable[Run], names: Sequence[str], to: str) -> Score | None:
+    """Return the sum of some metrics of a run, divided by another."""
+    return _score(sum(run.metrics[name] for name in names) / run.metrics[to] for run in _by_seed(runs))
+
+
+def _by_seed(runs: Iterable[Run]) -> list[Run]:
+    return sorted(runs, key=lambda run: run.cell.seed)
+
+
+def _score(found: Iterable[float]) -> Score | None:
+    values = tuple(found)
     if not values:
         return None
     return Score(mean(values), stdev(values) if len(values) > 1 else None, values)
@@ -73,6 +97,19 @@ def group(runs: Iterable[Run]) -> dict[tuple[str, str, str], list[Run]]:
     for run in runs:
         groups.setdefault((run.cell.protocol, run.cell.variant, run.cell.dataset), []).append(run)
     return groups
+
+
+def by_dataset(table: Table, runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Return the runs of each data set that has some, in the order of the table."""
+    groups: dict[str, list[Run]] = {name: [] for name in table.datasets}
+    for run in runs:
+        groups[run.cell.dataset].append(run)
+    return {name: _by_seed(found) for name, found in groups.items() if found}
+
+
+def of_row(runs: Iterable[Run], row: str) -> list[Run]:
+    """Return the runs of a row of a table."""
+    return [run for run in runs if run.cell.variant == row]
 
 
 def scores_of(table: Table, groups: Groups, protocol: str) -> dict[str, dict[str, Score]]:
@@ -179,6 +216,16 @@ def draw_scores(axis: Axes, points: Sequence[tuple[float, Score]], label: str, m
         capsize=2,
         label=label,
     )
+
+
+def shown(found: Score | None) -> str:
+    """Return a score as a cell of a table."""
+    return NOTHING if found is None else str(found)
+
+
+def target(aim: str, measured: str, met: bool) -> str:
+    """Return a line on a target of the project: what was measured, and whether it is met."""
+    return f"Target: {aim}. Measured: {measured}, {'met' if met else 'NOT met'}.\n"
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from wgcn.errors import InputError, WGCNWarning
 from wgcn_paper.datasets import load_dataset, stop_words
+from wgcn_paper.datasets.groups import COARSE, COARSE_SOURCE
 from wgcn_paper.datasets.registry import STOP_WORDS
 from wgcn_paper.experiments.cells import Cell, Run
 from wgcn_paper.experiments.report import provenance
@@ -41,6 +42,12 @@ TABLES = {
     "ablation": "ablation",
     "embedder": "embedder",
     "unseen": "unseen",
+    "explanations": "explanations",
+    "seeds": "seeds",
+    "suggest": "suggest",
+    "review": "review",
+    "abstain": "abstain",
+    "update": "update",
 }
 
 
@@ -140,8 +147,8 @@ def _data_names(cells: Iterable[Cell]) -> list[str]:
     """Return the data sets that cells need, and the stop words if a cell uses them."""
     names: dict[str, None] = {}
     for cell in cells:
-        names[cell.dataset] = None
-        names.update(dict.fromkeys(cell.settings.get("background") or ()))
+        names[COARSE_SOURCE if cell.dataset == COARSE else cell.dataset] = None
+        names.update(dict.fromkeys([*cell.settings.get("background", ()), *cell.settings.get("others", ())]))
         if cell.settings.get("stop_words"):
             names[STOP_WORDS] = None
     return list(names)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Baseline",
     "Fit",
+    "Method",
     "array_digest",
     "check_packages",
     "hold_out",
@@ -54,6 +55,17 @@ _METHODS: dict[str, tuple[str, str]] = {
     "embedding": ("wgcn_paper.methods.embedder", "EmbeddingMethod"),
 }
 
+# The experiments of the labelling loop, which measure more than the accuracy of one fit.
+_MEASURES: dict[str, tuple[str, str]] = {
+    "explanations": ("wgcn_paper.measures.explanations", "Explanations"),
+    "seeds": ("wgcn_paper.measures.seeds", "Seeds"),
+    "suggest": ("wgcn_paper.measures.suggest", "Suggest"),
+    "small-text": ("wgcn_paper.measures.suggest", "SmallText"),
+    "review": ("wgcn_paper.measures.review", "Review"),
+    "abstain": ("wgcn_paper.measures.abstain", "Abstain"),
+    "update": ("wgcn_paper.measures.update", "Update"),
+}
+
 # Methods from outside the package.
 _registered: dict[str, type[Baseline]] = {}
 
@@ -67,8 +79,8 @@ class Fit(NamedTuple):
     digest: str | None = None  # of all learnt values
 
 
-class Baseline(ABC):
-    """A method with its settings.
+class Method(ABC):
+    """A name, its settings, and what it needs.
 
     Parameters
     ----------
@@ -98,6 +110,13 @@ class Baseline(ABC):
         self.settings: dict[str, Any] = {**self.defaults, **given}
         self.seed, self.device = seed, device
 
+    def _pick(self, names: Iterable[str]) -> dict[str, Any]:
+        return {name: self.settings[name] for name in names}
+
+
+class Baseline(Method):
+    """A method that is fitted to a task and predicts labels."""
+
     @abstractmethod
     def fit(self, task: Task) -> Fit:
         """Fit on a task."""
@@ -105,9 +124,6 @@ class Baseline(ABC):
     @abstractmethod
     def predict(self, query: Query) -> npt.NDArray[Any]:
         """Return one label per document."""
-
-    def _pick(self, names: Iterable[str]) -> dict[str, Any]:
-        return {name: self.settings[name] for name in names}
 
 
 def method_names() -> tuple[str, ...]:
@@ -126,15 +142,16 @@ def register_method(kind: type[Baseline]) -> type[Baseline]:
     return kind
 
 
-def method_class(name: str) -> type[Baseline]:
-    """Return the class of a method."""
+def method_class(name: str) -> type[Method]:
+    """Return the class of a method, or of an experiment of the labelling loop."""
     if name in _registered:
         return _registered[name]
-    if name not in _METHODS:
+    known = {**_METHODS, **_MEASURES}
+    if name not in known:
         raise InputError(f"There is no method {name!r}. There are: {', '.join(method_names())}.")
-    module, attribute = _METHODS[name]
+    module, attribute = known[name]
     with packages_for(f"The method {name}"):
-        found: type[Baseline] = getattr(import_module(module), attribute)
+        found: type[Method] = getattr(import_module(module), attribute)
     return found
 
 
@@ -151,7 +168,12 @@ def make_baseline(
 ) -> Baseline:
     """Make a method by its name, ready to fit."""
     check_packages([name])
-    return method_class(name)(settings, seed, device)
+    made = method_class(name)(settings, seed, device)
+    if not isinstance(made, Baseline):
+        raise InputError(
+            f"{name} is an experiment, not a method that is fitted. There are: {', '.join(method_names())}."
+        )
+    return made
 
 
 def in_fixed_order(task: Task) -> tuple[Task, npt.NDArray[np.int64]]:

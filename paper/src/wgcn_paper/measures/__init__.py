@@ -1,0 +1,1 @@
+"""The experiments of the labelling loop, one per file: explanations, seeds, suggestions, review, trust, updates."""

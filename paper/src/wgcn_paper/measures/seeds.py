@@ -1,0 +1,140 @@
+"""Training without labels, from words that stand for the classes, beside other uses of them and beside labels."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from wgcn import WGCNTextClassifier
+from wgcn.text.tokenize import words
+from wgcn_paper.datasets import Dataset
+from wgcn_paper.measures.measure import Measure, Split, share, split_of, svc_predict, tf_idf
+from wgcn_paper.methods.baseline import make_baseline
+from wgcn_paper.protocol import Protocol
+
+__all__ = ["Seeds", "class_names", "count_seeds", "seed_words", "with_wrong_seeds"]
+
+SeedWords = Mapping[str, Sequence[str]]
+
+
+class Seeds(Measure):
+    """Test accuracy of one way to use seed words, or of a method with some labels per class.
+
+    - ``wgcn``: `WGCNTextClassifier().fit(texts, None, seeds=...)` with the seed words of a class;
+    - ``names``: the same with the words of the class names alone (`class_names`);
+    - ``wrong``: the same, but in every class one seed is replaced by a seed of another class;
+    - ``counting``: the class whose seeds a text has most often (`count_seeds`);
+    - ``improvised``: an ordinary fit to the texts, without labels, and to made-up texts with labels: one of each seed,
+      and one of all seeds of a class;
+    - ``labels``: no seeds, but wgcn, or LinearSVC with ``method = "linear-svc"``, with drawn labels per class. The
+      accuracy with n of them is the metric "n".
+    """
+
+    name = "seeds"
+    defaults: ClassVar = {**Measure.defaults, "way": "wgcn", "method": "wgcn-linear", "per_class": []}
+
+    @property
+    def cost(self) -> float:
+        """One fit, or one per number of labels."""
+        return max(len(self.settings["per_class"]), 1) * (0.1 if self.settings["method"] == "linear-svc" else 1.0)
+
+    def measure(self, dataset: Dataset) -> dict[str, Any]:
+        """Return the accuracy; with ``labels`` that of the largest number of labels, and all as metrics."""
+        if self.settings["way"] == "labels":
+            curve = {str(n): self._with_labels(dataset, n) for n in self.settings["per_class"]}
+            return {"accuracy": curve[str(self.settings["per_class"][-1])], **curve}
+        split = split_of(dataset)
+        return {"accuracy": share(self._guesses(dataset.name, split) == split.test_labels)}
+
+    def _guesses(self, name: str, split: Split) -> npt.NDArray[Any]:
+        way, seeds = self.settings["way"], seed_words(name)
+        if way == "counting":
+            return count_seeds(split.train, split.test, seeds)
+        if way == "improvised":
+            made = [(text, name) for name, own in seeds.items() for text in (*own, " ".join(own))]
+            labels = [*[None] * len(split.train), *(label for _, label in made)]
+            return WGCNTextClassifier().fit([*split.train, *(text for text, _ in made)], labels).predict(split.test)
+        if way == "names":
+            seeds = class_names(seeds, split.train)
+        elif way == "wrong":
+            seeds = with_wrong_seeds(seeds, self.seed)
+        return WGCNTextClassifier().fit(split.train, None, seeds=seeds).predict(split.test)
+
+    def _with_labels(self, dataset: Dataset, per_class: int) -> float:
+        protocol = Protocol("few-label", per_class=per_class)
+        task, truth = protocol.task(dataset, self.seed), dataset.labels[dataset.test]
+        if self.settings["method"] == "linear-svc":
+            train, test = tf_idf(dataset)
+            labelled = np.flatnonzero([label is not None for label in task.labels])
+            [(guesses, _)] = svc_predict(train[labelled], np.array(task.labels[labelled].tolist()), test)
+            return share(guesses == truth)
+        method = make_baseline(self.settings["method"], {}, self.seed)
+        method.fit(task)
+        return share(method.predict(protocol.query(dataset)) == truth)
+
+
+def seed_words(dataset: str) -> dict[str, list[str]]:
+    """Return the seed words of a data set by class; they were written down before the first run."""
+    text = resources.files("wgcn_paper").joinpath("datasets", "seed_words.toml").read_text("utf-8")
+    found: dict[str, list[str]] = tomllib.loads(text)[dataset]
+    return found
+
+
+def class_names(seeds: SeedWords, texts: Sequence[str]) -> dict[str, list[str]]:
+    """Return the words of the class names that stand for one class: those that the fewest names have.
+
+    Words that no text has are left out. A name without any other word, such as "acq", is spelled out: by its first
+    seed.
+    """
+    known = {word for text in texts for word in words(text)}
+    parts = {
+        name: [word for word in words(name.replace(".", " ").replace("-", " ")) if word in known] for name in seeds
+    }
+    counts = Counter(word for own in parts.values() for word in set(own))
+    chosen = {}
+    for name, own in parts.items():
+        fewest = min((counts[word] for word in own), default=0)
+        chosen[name] = [word for word in own if counts[word] == fewest] or [seeds[name][0]]
+    return chosen
+
+
+def with_wrong_seeds(seeds: SeedWords, draw: int) -> dict[str, list[str]]:
+    """Return the seeds with one of each class replaced by a seed of another class, both drawn at random."""
+    rng = np.random.default_rng(draw)
+    changed = {}
+    for name, own in seeds.items():
+        others = [word for other, theirs in seeds.items() if other != name for word in theirs if word not in own]
+        place, wrong = rng.integers(len(own)), others[rng.integers(len(others))]
+        changed[name] = [wrong if i == place else word for i, word in enumerate(own)]
+    return changed
+
+
+def count_seeds(train: Sequence[str], test: Sequence[str], seeds: SeedWords) -> npt.NDArray[Any]:
+    """Return for each test text the class whose seeds it has most; of equals, the one that `train` has most."""
+    names = np.array(list(seeds))
+    overall = _counts(train, seeds).sum(axis=0)
+    counts = _counts(test, seeds)
+    # The common classes first: argmax takes the first of equals.
+    order = np.argsort(-overall, kind="stable")
+    chosen: npt.NDArray[Any] = names[order][counts[:, order].argmax(axis=1)]
+    return chosen
+
+
+def _counts(texts: Sequence[str], seeds: SeedWords) -> npt.NDArray[np.int64]:
+    """Return how often each text has seeds of each class, of shape (texts, classes)."""
+    places: dict[str, list[int]] = {}
+    for place, own in enumerate(seeds.values()):
+        for word in own:
+            places.setdefault(word, []).append(place)
+    counts = np.zeros((len(texts), len(seeds)), np.int64)
+    for row, text in zip(counts, texts, strict=True):
+        for word in words(text):
+            for place in places.get(word, ()):
+                row[place] += 1
+    return counts

@@ -1,0 +1,55 @@
+"""Adding documents to a model, beside a fit from scratch: time and predictions."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from wgcn import WGCNTextClassifier
+from wgcn_paper.datasets import Dataset
+from wgcn_paper.measures.measure import Clock, Measure, share, small_fit, split_of
+
+__all__ = ["Update"]
+
+
+class Update(Measure):
+    """Fit most of the training documents, add the others with `update`, and fit all from scratch, in one run.
+
+    - ``equal``: share of test documents that both give the same label;
+    - ``accuracy``: after the update; ``accuracy_fit``: of the fit from scratch;
+    - ``first``, ``update`` and ``fit``, each with ``_cpu`` and ``_wall``: seconds of the fit to most documents, of the
+      update, and of the fit to all.
+    """
+
+    name = "update"
+    defaults: ClassVar = {**Measure.defaults, "added": 0.1}
+
+    @property
+    def cost(self) -> float:
+        """Two fits and an update."""
+        return 2.5
+
+    def measure(self, dataset: Dataset) -> dict[str, Any]:
+        """Return times and how many predictions are equal."""
+        split = split_of(dataset)
+        order = np.random.default_rng(self.seed).permutation(len(split.train))
+        texts, labels = [split.train[i] for i in order], split.train_labels[order]
+        n_first = len(order) - round(self.settings["added"] * len(order))
+        small_fit().update(["wine 1"], ["wine"])
+        clock = Clock()
+        updated = WGCNTextClassifier().fit(texts[:n_first], labels[:n_first])
+        clock.stop("first")
+        updated.update(texts[n_first:], labels[n_first:])
+        clock.stop("update")
+        guesses = updated.predict(split.test)
+        clock.restart()
+        fitted = WGCNTextClassifier().fit(texts, labels)
+        clock.stop("fit")
+        whole = fitted.predict(split.test)
+        return {
+            "accuracy": share(guesses == split.test_labels),
+            "accuracy_fit": share(whole == split.test_labels),
+            "equal": share(guesses == whole),
+            **clock.seconds,
+        }
