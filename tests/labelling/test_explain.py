@@ -198,7 +198,7 @@ def test_an_unknown_class_is_refused_with_the_names_of_the_classes(classifier: W
 
 
 def test_texts_must_be_texts(classifier: WGCNTextClassifier) -> None:
-    with pytest.raises(InputError, match="X must be a list of texts"):
+    with pytest.raises(InputError, match="texts must be a list of texts"):
         classifier.explain("red wine")
     assert classifier.explain([]) == []
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.metrics import accuracy_score, classification_report, f1_score
 
 from wgcn.errors import InputError
 from wgcn.labelling.interval import format_accuracy
@@ -59,8 +60,6 @@ def evaluation(truth: npt.NDArray[Any], guess: npt.NDArray[Any], names: Sequence
 
     Both arrays have the shape (texts,) or, for several labels per text, (texts, classes).
     """
-    from sklearn.metrics import accuracy_score, classification_report, f1_score
-
     every, n = range(len(names)), len(truth)
     macro = f1_score(truth, guess, average="macro", zero_division=0, labels=every)
     figures = {
