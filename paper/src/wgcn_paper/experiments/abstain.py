@@ -34,7 +34,7 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
     if not found:
         return ""
     header = [TITLES[name] for name in found]
-    parts = ["Mean ± standard deviation over draws of the labels; with all labels nothing is drawn.\n"]
+    parts = ["Mean ± standard deviation over draws of the labels and of the documents that wgcn is calibrated by.\n"]
     for row in table.rows:
         own = {name: of_row(of, row.name) for name, of in found.items()}
         if any(own.values()):

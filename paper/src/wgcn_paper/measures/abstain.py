@@ -24,6 +24,8 @@ _COVERAGES = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)  # percent
 class Abstain(Measure):
     """How well a model knows what it does not know, with all labels or, with `fraction`, with a drawn share of them.
 
+    The seed also draws the training documents that wgcn is calibrated by.
+
     - ``at 10`` to ``at 100``: accuracy on that many percent of the test texts, those with the highest probability;
     - ``area``: mean share of errors over all such parts of the test texts (area under the risk-coverage curve);
     - ``covered`` and ``size``: of wgcn's sets of labels for a coverage of 90 %, the share that hold the true label, and
@@ -46,6 +48,7 @@ class Abstain(Measure):
         split = split_of(dataset)
         labels = Protocol("few-label", self.settings["fraction"]).task(dataset, self.seed).labels
         model = _Logistic() if self.settings["method"] == "logistic" else WGCNTextClassifier()
+        vars(model)["random_state"] = self.seed  # of the classifier inside: it draws the documents to calibrate by
         model.fit(split.train, labels)
         probabilities = model.predict_proba(split.test)
         right = model.classes_[probabilities.argmax(axis=1)] == split.test_labels
