@@ -66,6 +66,34 @@ def test_a_word_that_two_classes_share_counts_where_it_belongs() -> None:
     assert weights[2] < 0.2 < 0.9 < weights[3]
 
 
+def test_a_word_of_two_classes_counts_in_the_one_it_agrees_with_better_and_not_at_all_in_the_other() -> None:
+    near = _topics(0, 0, 2, 1, 1, 2)
+    near[:2, [2, 5]] = 0.1  # it has a topic of its own, and a little of the first
+    rows = _rows(["a", "b", "x", "c", "d", "x"], [0, 0, 0, 1, 1, 1])
+    weights = agreement(near, rows)
+    assert weights[2] > 0
+    assert weights[5] == 0
+
+
+def test_a_word_of_two_classes_stays_where_it_is_the_only_seed() -> None:
+    rows = _rows(["x", "x", "b", "c"], [0, 1, 1, 2])
+    np.testing.assert_array_equal(agreement(_topics(0, 0, 1, 2), rows)[:2], [1, 0])
+
+
+def test_a_class_does_not_lose_all_its_seeds_to_another() -> None:
+    near = _topics(0, 1, 0, 0, 1)
+    near[10:20, 2] = 1  # z has both topics, so that x and y agree better with the first class
+    weights = agreement(near, _rows(["x", "y", "z", "x", "y"], [0, 0, 0, 1, 1]))
+    assert (weights > 0).all()
+
+
+def test_a_word_that_is_struck_elsewhere_is_not_shared() -> None:
+    rows = _rows(["x", "b", "c", "x"], [0, 0, 1, 1], [False, False, False, True])
+    weights = agreement(_topics(0, 1, 2, 0), rows)
+    assert weights[0] > 0
+    assert weights[3] == -1
+
+
 def test_the_seeds_of_a_wide_class_are_not_wrong() -> None:
     weights = agreement(_topics(0, 1, 2, 2), _rows(["a", "b", "c", "d"], [0, 0, 1, 1]))
     np.testing.assert_allclose(weights[:2], 1, atol=0.05)

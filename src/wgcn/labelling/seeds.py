@@ -72,8 +72,9 @@ def agreement(near: Floats, seeds: SeedRows) -> Floats:
 
     Two seeds are as much alike as they are near to the same documents. A seed's agreement is its mean likeness to its
     class, divided by the sum of that and its mean likeness to the nearest other class, and then by the mean of its
-    class: the seeds of a wide class are all unlike each other, and none of them is wrong. The same word in another
-    class says nothing. A seed that is alone in its class agrees. `near` is of shape (documents, seeds).
+    class: the seeds of a wide class are all unlike each other, and none of them is wrong. A seed that is alone in its
+    class agrees. A word that is given for several classes counts only where its agreement is best: it cannot stand for
+    all of them. `near` is of shape (documents, seeds).
     """
     profile = near / np.maximum(near.sum(axis=0), 1e-12)
     alike = profile.T @ profile
@@ -93,6 +94,11 @@ def agreement(near: Floats, seeds: SeedRows) -> Floats:
         members = (seeds.classes == place) & ~seeds.struck & ~np.isnan(share)
         if members.any():
             weights[members] = np.minimum(share[members] / max(float(share[members].mean()), 1e-30), 1)
+    strength = np.where(np.isnan(share), 1, share)
+    same_word = ~other_word & ~seeds.struck[None, :]
+    elsewhere = strength < np.where(same_word, strength[None, :], 0).max(axis=1)
+    has_others = np.isin(seeds.classes, seeds.classes[~elsewhere & ~seeds.struck])  # no class may lose all its seeds
+    weights[elsewhere & has_others] = 0
     weights[seeds.struck] = -1
     return weights
 
