@@ -27,6 +27,7 @@ TEXTS = [text for pair in zip(WINE, CARS, strict=True) for text in pair]
 LABELS = ["drink", "drive"] * len(WINE)
 MORE = ["a claret is red wine with cheese", "the claret and the bread", "a sedan is a slow car with seats"] * 2
 NEW = ["claret with figs", "a sedan with brakes"]
+NEWS = ["the team and its coach won the game", "the minister and her party lost the vote"] * 6
 MAILS = ["cheap pills now", "buy cheap pills", "lunch on monday", "notes of the meeting on monday"] * 3
 
 
@@ -79,6 +80,7 @@ def names() -> dict[str, Any]:
         "labels": [*LABELS[:-2], None, None],
         "more_texts": MORE,
         "new_texts": NEW,
+        "news": NEWS,
         "mails": MAILS,
         "mail_labels": ["spam", "spam", "ham", "ham"] * 3,
         "links": links,
