@@ -63,8 +63,8 @@ def fit(
 
     Without labels: wgcn fit texts.csv --seed sport=game,team --seed politics=vote,party --model my-model
     """
-    from wgcn.inference.card import model_rows
     from wgcn.inference.folder import check_target
+    from wgcn.labelling.card import model_rows
     from wgcn.labelling.labelled import read_labelled
     from wgcn.labelling.seed_words import read_seed_options
 

@@ -140,7 +140,7 @@ def info(folder: ModelFolder) -> None:
 
     Example: wgcn info my-model
     """
-    from wgcn.inference.card import model_card
     from wgcn.inference.model import TextModel
+    from wgcn.labelling.card import model_card
 
     typer.echo(model_card(TextModel.load(folder)), nl=False)

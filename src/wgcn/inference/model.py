@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from wgcn.errors import InputError, StoreError, needs
 from wgcn.inference import folder as store
-from wgcn.inference.card import model_card
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, Floats, TextTerms, load_terms
 from wgcn.labelling.answers import Answers, judged
+from wgcn.labelling.card import model_card
 from wgcn.labelling.split import Split
 from wgcn.labelling.trust import Trust, checked_trust
 
