@@ -10,7 +10,7 @@ from typing import Any
 
 from wgcn.labelling.interval import held_out_accuracy
 
-__all__ = ["embedder_card", "model_card", "model_rows"]
+__all__ = ["embedder_card", "model_card", "model_rows", "words_added"]
 
 _MODEL = """\
 # A wgcn text classifier
@@ -77,6 +77,13 @@ def model_rows(model: Any) -> dict[str, str]:
         "settings chosen": chosen,
     }
     return {name: value for name, value in rows.items() if value}
+
+
+def words_added(model: Any, larger: Any) -> str:
+    """Return how many words a model has got by `TextModel.extend`, for people to read."""
+    added = larger.extensions[len(model.extensions) :]
+    n_texts = f" from {added[0]['texts']:,} texts" if added else ": the texts have none that can be added"
+    return f"{len(larger.vocabulary) - len(model.vocabulary):,}{n_texts}"
 
 
 def model_card(model: Any) -> str:
