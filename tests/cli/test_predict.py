@@ -131,6 +131,10 @@ def test_standard_input_with_a_format(run: Run, model: Path, stdin: Callable[[by
     assert (code, out.splitlines()[0]) == (0, "body,n,label,confidence,unknown_words")
     assert "semicolons" in err
     assert "Windows-1252" in err
+    stdin(b"body,n\nred wine,1\n")  # a column, but of what?
+    code, out, err = run("predict", model, "-", "--text-column", "body")
+    assert (code, out) == (2, "")
+    assert "--format" in err
     stdin(b"red wine\ncar\n")
     assert run("predict", model, "--output-format", "csv")[1].splitlines()[1].startswith("red wine,drink,0.")
     stdin(b"")

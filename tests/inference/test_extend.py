@@ -13,7 +13,7 @@ from wgcn import TextModel, WGCNNetworkClassifier, WGCNTextClassifier
 from wgcn.errors import InputError
 from wgcn.estimators.preparation import Preparation
 from wgcn.inference import extend as module
-from wgcn.inference.card import model_card
+from wgcn.labelling.card import model_card
 from wgcn.text.tokenize import words
 
 SIDES = ("drink", "drive")

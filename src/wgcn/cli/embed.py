@@ -18,9 +18,7 @@ def embed(
     context: typer.Context,
     reading: dict[str, Any],
     files: options.TextFiles,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE.npy", help="Array to write, with one row per text.")
-    ],
+    output: Annotated[Path, options.to_file(metavar="FILE.npy", help="Array to write, with one row per text.")],
     model: Annotated[
         Path | None, typer.Option("--model", "-m", metavar="DIR", help="Use an embedder that --save wrote; fit none.")
     ] = None,

@@ -23,7 +23,7 @@ def explain(
 
     Example: wgcn explain my-model "The match ended in a draw." --html why.html
     """
-    from wgcn.files import open_whole
+    from wgcn.files import write_file
     from wgcn.inference.folder import check_target
     from wgcn.inference.model import TextModel
     from wgcn.labelling.render import as_html, as_text
@@ -32,8 +32,7 @@ def explain(
         check_target(html)
     explanations = TextModel.load(folder).explain(texts)
     if html is not None:
-        with open_whole(html) as file:
-            file.write(as_html(explanations, label).encode())
+        write_file(html, lambda file: file.write(as_html(explanations, label).encode()))
         say(f"The explanations are in {html}.")
         return
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ

@@ -1,6 +1,6 @@
 """wgcn fit: train a text classifier and save it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wgcn.inference.model import TextModel
     from wgcn.labelling.tuning import Trial
 
-Rows = Iterator[tuple[str, Any]]  # texts with their labels
+Read = Callable[[], tuple[list[str], list[Any]]]  # gives texts and their labels
 _model = partial(typer.Option, rich_help_panel="Model")
 _network = partial(typer.Option, rich_help_panel="The paper's network")
 
@@ -63,9 +63,9 @@ def fit(
 
     Without labels: wgcn fit texts.csv --seed sport=game,team --seed politics=vote,party --model my-model
     """
-    from wgcn.inference.card import model_rows
     from wgcn.inference.folder import check_target
-    from wgcn.labelling.labelled import read_labelled
+    from wgcn.labelling.card import model_rows
+    from wgcn.labelling.labels import read_class_shares
     from wgcn.labelling.seed_words import read_seed_options
 
     texts_as = {
@@ -75,8 +75,7 @@ def fit(
         "window": window,
         "ngram_range": (1, ngrams or (1 if network else 2)),
     }
-    weight, prior = "balanced" if balanced else None, options.read_class_shares(class_prior)
-    classes_as = {"class_weight": weight, "class_prior": prior}
+    classes_as = {"class_weight": "balanced" if balanced else None, "class_prior": read_class_shares(class_prior)}
     # Everything that can be found wrong is found before the texts are read.
     if network and tune:
         raise InputError("--tune is for the linear model: leave out --tune or --network.")
@@ -88,15 +87,15 @@ def fit(
     check_target(model, "model")
     piped = str(train) == "-"  # then the format is that of standard input
     more = options.read_files(unlabeled or [], reading | {"format": None} if piped else reading)
-    rows = read_labelled(train, label_column=label_column, separator=label_separator, optional=bool(seeds), **reading)
+    read = partial(options.read_labelled_texts, train, label_column, label_separator, reading, optional=bool(seeds))
     try:
         with interrupts_raised():
             if network:
                 training = {"max_epochs": epochs or 800, "checkpoint": checkpoint, "resume": checkpoint is not None}
-                fitted = _fit_network(texts_as, {**classes_as, **training}, rows, more)
+                fitted = _fit_network(texts_as, {**classes_as, **training}, read, more)
             else:
                 settings = {**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune}
-                fitted = _fit_linear(settings, rows, more, seeds)
+                fitted = _fit_linear(settings, read, more, seeds)
     except KeyboardInterrupt:
         say(f"Interrupted. Nothing was written to {model}.{_advice_to_resume(checkpoint) if network else ''}")
         raise
@@ -112,14 +111,14 @@ def _advice_to_resume(checkpoint: Path | None) -> str:
 
 
 def _fit_linear(
-    settings: dict[str, Any], rows: Rows, unlabeled: Iterator[str], seeds: dict[str, list[str]] | None
+    settings: dict[str, Any], read: Read, unlabeled: Iterator[str], seeds: dict[str, list[str]] | None
 ) -> "TextModel":
     from wgcn.estimators.text import WGCNTextClassifier
     from wgcn.labelling.tuning import Tuning
 
     estimator = WGCNTextClassifier(**settings)
     estimator.check_parameters()
-    texts, labels = read_all(rows)
+    texts, labels = read()
     with stages() as bars:
         if estimator.tune:
             estimator.set_params(tune=Tuning(callbacks=[partial(_show_trial, bars)]))
@@ -133,26 +132,17 @@ def _show_trial(bars: "Progress", trial: "Trial") -> None:
         bars.update(task, completed=trial.number, total=trial.n_trials, note=note)
 
 
-def _fit_network(texts_as: dict[str, Any], settings: dict[str, Any], rows: Rows, more: Iterator[str]) -> "TextModel":
+def _fit_network(texts_as: dict[str, Any], settings: dict[str, Any], read: Read, more: Iterator[str]) -> "TextModel":
     from wgcn.estimators.network import WGCNNetworkClassifier
     from wgcn.estimators.preparation import Preparation
 
     preparation, epochs = Preparation(**texts_as), settings["max_epochs"]
     classifier = WGCNNetworkClassifier(**settings, refit=True)
     classifier.check_parameters()
-    texts, labels = read_all(rows)
+    texts, labels = read()
     with stages() as bars:
         prepared = preparation.prepare(chain(texts, more))
         terms, graph = prepared.document_terms[: len(texts)], prepared.word_graph
         classifier.fit(terms, labels, word_graph=graph, callbacks=[EpochBar(bars, epochs)])
     report = {**texts_as, "model": "network", "max_epochs": epochs}
     return prepared.text_model(classifier, report, sum(record["seconds"] for record in classifier.history_))
-
-
-def read_all(rows: Rows) -> tuple[list[str], list[Any]]:
-    """Return the texts and their labels, and say how many there are."""
-    from wgcn.labelling.labelled import texts_and_labels
-
-    texts, labels = texts_and_labels(rows)
-    say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them labelled.")
-    return texts, labels

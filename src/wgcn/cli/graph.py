@@ -7,6 +7,7 @@ import typer
 
 from wgcn.cli import options
 from wgcn.cli.console import say, show, stages
+from wgcn.cli.options import to_file
 from wgcn.progress import stage
 
 app = typer.Typer(help="Build a graph of words from text, and look at it.", no_args_is_help=True)
@@ -24,7 +25,7 @@ MinNeighbour = Annotated[
 def build(
     reading: dict[str, Any],
     files: options.TextFiles,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write the graph to.")],
+    output: Annotated[Path, to_file(metavar="DIR", help="Folder to write the graph to.")],
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
     min_count: Annotated[int, typer.Option(min=1, help="Keep words that occur at least this often.")] = 2,
@@ -105,9 +106,7 @@ def info(folder: Folder) -> None:
 def plot(
     folder: Folder,
     word: Word,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="A .png, .svg or .pdf. Default: WORD.png")
-    ] = None,
+    output: Annotated[Path | None, to_file(metavar="FILE", help="A .png, .svg or .pdf. Default: WORD.png")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Neighbours of the word.")] = 12,
     further: Annotated[int, typer.Option(min=0, help="Neighbours of each neighbour.")] = 3,
     min_count: MinNeighbour = None,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from wgcn.cli.console import say, show, stages, warn
-from wgcn.cli.options import LabelColumn, LabelSeparator, ModelFolder, TextFiles, read_files, reads_files
+from wgcn.cli.options import LabelColumn, LabelSeparator, ModelFolder, TextFiles, read_files, reads_files, to_file
 from wgcn.cli.predict import predict_texts
 from wgcn.errors import InputError
 from wgcn.progress import stage
@@ -20,8 +20,7 @@ def predict(
         str, typer.Argument(metavar="[FILE|-]", help="Texts to classify. Standard input: one per line, or --format.")
     ] = "-",
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help=".csv, .tsv, .jsonl or .parquet; .txt: labels alone."),
+        Path | None, to_file(metavar="FILE", help=".csv, .tsv, .jsonl or .parquet; .txt: labels alone.")
     ] = None,
     output_format: Annotated[
         str | None, typer.Option(metavar="NAME", help="csv, tsv, jsonl, parquet or txt, whatever the name says.")
@@ -78,7 +77,7 @@ def evaluate(
     Example: wgcn evaluate my-model test.csv --text-column body --picture confusion.png
     """
     from wgcn.inference.model import TextModel
-    from wgcn.labelling.evaluation import evaluation, known_only, label_targets
+    from wgcn.labelling.evaluation import measure
     from wgcn.labelling.labelled import read_labelled
     from wgcn.labelling.notices import shared_texts
     from wgcn.labelling.pictures import check_picture, plot_confusion
@@ -86,24 +85,20 @@ def evaluate(
     if picture is not None:
         check_picture(picture)
     model = TextModel.load(folder)
-    several, names = model.scorer.multilabel, [str(name) for name in model.classes.tolist()]
-    if picture is not None and several:
+    if picture is not None and model.scorer.multilabel:
         raise InputError("A confusion matrix is for models that give one label per text. Leave out --picture.")
-    if label_separator is not None and not several:
+    if label_separator is not None and not model.scorer.multilabel:
         raise InputError("The model gives one label per text: leave out --label-separator.")
-    found = list(read_labelled(test, label_column=label_column, separator=label_separator, **reading))
-    rows = known_only(found, names, skip_unknown, several)
-    if n_left_out := sum(label is not None for _, label in found) - len(rows):
-        say(f"Left out {n_left_out:,} texts whose label is not in the model.")
-    if train is not None and (notice := shared_texts(read_files([train], reading), [text for text, _ in rows])):
+    rows = read_labelled(test, label_column=label_column, separator=label_separator, **reading)
+    found = measure(model, rows, skip_unknown)
+    if found.n_left_out:
+        say(f"Left out {found.n_left_out:,} texts whose label is not in the model.")
+    if train is not None and (notice := shared_texts(read_files([train], reading), found.texts)):
         warn(notice)
-    truth = label_targets(rows, names, several)
-    guess = model.scorer.decide(model.scores(text for text, _ in rows))
-    figures, table = evaluation(truth, guess, names)
-    show(figures)
-    typer.echo(f"\n{table}")
+    show(found.figures)
+    typer.echo(f"\n{found.table}")
     if picture is not None:
-        plot_confusion(truth, guess, names, picture)
+        plot_confusion(found.truth, found.guess, found.names, picture)
         say(f"The confusion matrix is in {picture}.")
 
 
@@ -113,7 +108,7 @@ def extend(
     folder: ModelFolder,
     texts: TextFiles,
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write the new model to.")],
+    output: Annotated[Path, to_file(metavar="DIR", help="Folder to write the new model to.")],
     min_count: Annotated[int, typer.Option(min=1, help="Add words that occur at least this often in the texts.")] = 2,
 ) -> None:
     """Add words to a model that it does not know, without training.
@@ -122,6 +117,7 @@ def extend(
     """
     from wgcn.inference.folder import check_target
     from wgcn.inference.model import TextModel
+    from wgcn.labelling.card import words_added
 
     check_target(output, "model")
     model = TextModel.load(folder)
@@ -129,9 +125,7 @@ def extend(
     with stages(), stage("Adding words"):
         larger = model.extend(more, min_count)
     larger.save(output)
-    added = larger.extensions[len(model.extensions) :]
-    n_texts = f" from {added[0]['texts']:,} texts" if added else ": the texts have none that can be added"
-    show({"words added": f"{len(larger.vocabulary) - len(model.vocabulary):,}{n_texts}"})
+    show({"words added": words_added(model, larger)})
     say(f"The model is in {output}. Use it: wgcn predict {output} FILE")
 
 
@@ -140,7 +134,7 @@ def info(folder: ModelFolder) -> None:
 
     Example: wgcn info my-model
     """
-    from wgcn.inference.card import model_card
     from wgcn.inference.model import TextModel
+    from wgcn.labelling.card import model_card
 
     typer.echo(model_card(TextModel.load(folder)), nl=False)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from wgcn.cli.console import say
 from wgcn.errors import InputError
 
 _ENDINGS = "txt, csv, tsv, jsonl, json, parquet or xlsx"
@@ -32,7 +33,7 @@ _SEED = "Words that stand for a class: sport=game,team. Repeatable."
 Seed = Annotated[list[str] | None, typer.Option(metavar="CLASS=WORDS", help=_SEED)]
 SeedsFile = Annotated[Path | None, typer.Option("--seeds", metavar="FILE", help="The same: lines 'class: word, word'.")]
 
-
+to_file = partial(typer.Option, "--output", "-o")
 _Text = str | None
 _file = partial(typer.Option, rich_help_panel="Reading files")
 
@@ -71,17 +72,16 @@ def read_files(paths: Iterable[Path], reading: dict[str, Any]) -> Iterator[str]:
     return chain.from_iterable([read_texts(path, **reading) for path in paths])
 
 
-def read_class_shares(given: list[str] | None) -> dict[str, float] | Literal["uniform"] | None:
-    """Return the shares of classes that an option gives; a label may have a "=" in it."""
-    if not given or given == ["uniform"]:
-        return "uniform" if given else None
-    try:
-        shares = {label: float(share) for label, _, share in (part.rpartition("=") for part in given)}
-    except ValueError:
-        shares = {"": 0.0}
-    if "" in shares:
-        raise InputError(f"--class-prior is 'uniform' or LABEL=SHARE, such as spam=0.1, got {' '.join(given)!r}.")
-    return shares
+def read_labelled_texts(
+    path: Path, label_column: str, label_separator: str | None, reading: dict[str, Any], *, optional: bool = False
+) -> tuple[list[str], list[Any]]:
+    """Return the texts of a file and their labels, and say how many there are."""
+    from wgcn.labelling.labelled import read_labelled, texts_and_labels
+
+    rows = read_labelled(path, label_column=label_column, separator=label_separator, optional=optional, **reading)
+    texts, labels = texts_and_labels(rows)
+    say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them labelled.")
+    return texts, labels
 
 
 def read_stop_words(given: str | None) -> frozenset[str]:

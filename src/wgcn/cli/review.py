@@ -5,21 +5,18 @@ from typing import Annotated, Any
 
 import typer
 
-from wgcn.cli import options
 from wgcn.cli.console import say, stages
-from wgcn.cli.fit import read_all
+from wgcn.cli.options import LabelColumn, LabelSeparator, read_labelled_texts, reads_files, to_file
 
 
-@options.reads_files
+@reads_files
 def review(
     reading: dict[str, Any],
     train: Annotated[Path, typer.Argument(metavar="TRAIN", help="File with labelled texts; - is standard input.")],
     n: Annotated[int, typer.Option("-n", min=0, metavar="N", help="Labels to show; 0 for all.")] = 20,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE.csv", help="Write them to a file, with whole texts.")
-    ] = None,
-    label_column: options.LabelColumn = "label",
-    label_separator: options.LabelSeparator = None,
+    output: Annotated[Path | None, to_file(metavar="FILE.csv", help="Write them to a file, with whole texts.")] = None,
+    label_column: LabelColumn = "label",
+    label_separator: LabelSeparator = None,
 ) -> None:
     """Show the labels that look wrong, most doubtful first.
 
@@ -29,12 +26,11 @@ def review(
     from wgcn.estimators.text import WGCNTextClassifier
     from wgcn.files import write_file
     from wgcn.inference.folder import check_target
-    from wgcn.labelling.labelled import read_labelled
     from wgcn.labelling.review import report, write_report
 
     if output is not None:
         check_target(output)
-    texts, labels = read_all(read_labelled(train, label_column=label_column, separator=label_separator, **reading))
+    texts, labels = read_labelled_texts(train, label_column, label_separator, reading)
     with stages():
         found = WGCNTextClassifier().fit(texts, labels).review(n or None)
     if output is None:

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from wgcn.cli.console import say, stages
-from wgcn.cli.fit import read_all
-from wgcn.cli.options import LabelColumn, LabelSeparator, reads_files
+from wgcn.cli.options import LabelColumn, LabelSeparator, read_labelled_texts, reads_files, to_file
 
 Texts = Annotated[Path, typer.Argument(metavar="TEXTS", help="Texts, of which some have a label; - is standard input.")]
 
@@ -21,33 +20,28 @@ def suggest(
         str, typer.Option(metavar="NAME", help="Column with the labels so far; 'label' may be missing.")
     ] = "label",
     label_separator: LabelSeparator = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write a .csv file with a column to fill in.")
-    ] = None,
+    output: Annotated[Path | None, to_file(metavar="FILE", help="Write a .csv file with a column to fill in.")] = None,
 ) -> None:
     """Say which texts to label next; there may be no label yet. Rows count from 1, below a header.
 
     Example: wgcn suggest texts.csv -n 20 --output to-label.csv
     """
     from wgcn.estimators.text import WGCNTextClassifier
-    from wgcn.files import open_whole
+    from wgcn.files import write_file
     from wgcn.inference.folder import check_target
-    from wgcn.labelling.labelled import read_labelled
     from wgcn.labelling.suggest import as_csv, as_lines, suggestions
 
     if output is not None:
         check_target(output)
-    rows = read_labelled(texts, label_column=label_column, separator=label_separator, optional=True, **reading)
-    given, labels = read_all(rows)
+    given, labels = read_labelled_texts(texts, label_column, label_separator, reading, optional=True)
     with stages():
         found, why = suggestions(WGCNTextClassifier(), given, labels, n)
     say(why)
     if output is None:
         typer.echo("\n".join(as_lines(found)))
-        return
-    with open_whole(output) as table:
-        table.write(as_csv(found))
-    say(f"{len(found):,} texts to label are in {output}.")
+    else:
+        write_file(output, lambda file: file.write(as_csv(found)))
+        say(f"{len(found):,} texts to label are in {output}.")
 
 
 @reads_files
@@ -56,9 +50,7 @@ def curve(
     texts: Texts,
     label_column: LabelColumn = "label",
     label_separator: LabelSeparator = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")
-    ] = None,
+    output: Annotated[Path | None, to_file(metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")] = None,
 ) -> None:
     """Measure by cross-validation how accuracy grows with the number of labels.
 
@@ -66,12 +58,11 @@ def curve(
     """
     from wgcn.estimators.text import WGCNTextClassifier
     from wgcn.labelling.curve import curve_lines
-    from wgcn.labelling.labelled import read_labelled
     from wgcn.labelling.pictures import check_picture, plot_curve
 
     if output is not None:
         check_picture(output)
-    given, labels = read_all(read_labelled(texts, label_column=label_column, separator=label_separator, **reading))
+    given, labels = read_labelled_texts(texts, label_column, label_separator, reading)
     with stages():
         points = WGCNTextClassifier().learning_curve(given, labels)
     n_labelled = sum(label is not None for label in labels)

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from wgcn.errors import InputError, StoreError, needs
 from wgcn.inference import folder as store
-from wgcn.inference.card import model_card
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, Floats, TextTerms, load_terms
 from wgcn.labelling.answers import Answers, judged
+from wgcn.labelling.card import model_card
 from wgcn.labelling.split import Split
 from wgcn.labelling.trust import Trust, checked_trust
 
@@ -30,11 +30,8 @@ class TextModel(TextTerms, Answers):
 
     Parameters
     ----------
-    tokenizer : str or callable
-    ngram_range : (int, int)
-    vocabulary : Vocabulary
-    weighting : TermWeighting
-    scorer : Scorer
+    tokenizer, ngram_range, vocabulary, weighting, scorer
+        How texts become weighted terms, and these become scores.
     classes : array of shape (classes,)
         The labels, strings or integers.
     settings, report : dict
@@ -89,14 +86,8 @@ class TextModel(TextTerms, Answers):
         """Return the model with rows for words that it does not know, without training and without labels.
 
         The row of a new word is made from the known words that it shares texts with, so the texts should be many and
-        similar to those to be classified. Nothing changes for a text without new words.
-
-        Parameters
-        ----------
-        texts : iterable of str
-            Unlabelled texts that contain the new words.
-        min_count : int
-            Leave out words that occur less often than this in the texts.
+        similar to those to be classified. Words that occur in them fewer than `min_count` times are left out. Nothing
+        changes for a text without new words.
 
         Examples
         --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,31 @@ from sklearn.metrics import accuracy_score, classification_report, f1_score
 from wgcn.errors import InputError
 from wgcn.labelling.interval import format_accuracy
 
-__all__ = ["Labelled", "evaluation", "known_only", "label_targets"]
+__all__ = ["Labelled", "Measured", "evaluation", "known_only", "label_targets", "measure"]
 
 Labelled = tuple[str, list[str]]  # a text and its labels
+
+
+class Measured(NamedTuple):
+    """How a model does on labelled texts."""
+
+    texts: list[str]
+    names: list[str]  # of the classes
+    truth: npt.NDArray[np.int64]  # (texts,), or a 0/1 matrix of shape (texts, classes) if a text may have several
+    guess: npt.NDArray[np.int64]  # likewise
+    n_left_out: int  # labelled texts whose label the model does not know
+    figures: dict[str, str]  # for people to read, like the table
+    table: str
+
+
+def measure(model: Any, found: Iterable[tuple[str, str | list[str] | None]], skip_unknown: bool) -> Measured:
+    """Compare the labels of texts with those that a TextModel gives; see `known_only` for `skip_unknown`."""
+    found, several, names = list(found), model.scorer.multilabel, [str(name) for name in model.classes.tolist()]
+    rows = known_only(found, names, skip_unknown, several)
+    n_left_out = sum(label is not None for _, label in found) - len(rows)
+    texts, truth = [text for text, _ in rows], label_targets(rows, names, several)
+    guess = model.scorer.decide(model.scores(texts))
+    return Measured(texts, names, truth, guess, n_left_out, *evaluation(truth, guess, names))
 
 
 def known_only(

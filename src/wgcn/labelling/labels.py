@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ __all__ = [
     "class_weighted",
     "labelled_accuracy",
     "read_class_prior",
+    "read_class_shares",
     "read_labels",
     "read_some_labels",
     "relabelled",
@@ -203,6 +204,19 @@ def read_class_prior(given: Any, labels: Labels) -> npt.NDArray[np.float64] | No
         )
     shares = np.array([given[name] for name in classes], np.float64)
     return np.asarray(shares / shares.sum())
+
+
+def read_class_shares(given: Sequence[str] | None) -> dict[str, float] | Literal["uniform"] | None:
+    """Return the shares of classes that the options --class-prior give; a label may have a "=" in it."""
+    if not given or given == ["uniform"]:
+        return "uniform" if given else None
+    try:
+        shares = {label: float(share) for label, _, share in (part.rpartition("=") for part in given)}
+    except ValueError:
+        shares = {"": 0.0}
+    if "" in shares:
+        raise InputError(f"--class-prior is 'uniform' or LABEL=SHARE, such as spam=0.1, got {' '.join(given)!r}.")
+    return shares
 
 
 def check_class_weight(class_weight: Any) -> None:

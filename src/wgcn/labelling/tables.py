@@ -67,11 +67,13 @@ def read_batches(texts: str, *, keep: bool, **reading: Any) -> tuple[list[str], 
     """Read a file in batches: the names of its columns, their arrow schema if it is parquet, and the batches.
 
     A batch has the texts, and the values of all columns for each, if they are to be `kept`, otherwise none. Where
-    `texts` is "-" and no format is given, standard input has one text per line. There is always a batch.
+    `texts` is "-" and nothing is said about columns or format, standard input has one text per line. There is always a
+    batch.
     """
     names, schema, size = [], None, 1 << 20
     rows: Iterator[tuple[str, Sequence[Any]]]
-    if texts == "-" and not reading.get("format"):
+    asked = ("format", "text_column", "delimiter", "encoding")
+    if texts == "-" and all(reading.get(name) is None for name in asked):
         if sys.stdin.isatty():
             size = 1  # answer after every line
         lines = (line.decode(errors="replace").rstrip("\r\n") for line in sys.stdin.buffer)

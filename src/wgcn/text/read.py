@@ -104,7 +104,8 @@ def _rows(source: Source, lists: Columns = ()) -> Rows:
         if (found := READERS[source.kind](stream, source)) is None:
             raise nothing
         names, select = found
-        chosen = _positions(source, names)
+        columns = source.columns or ([0] if len(names) == 1 else ["text"])
+        chosen = [_position(source, names, column) for column in columns]
         source.last = max(chosen)
         own = [place for place, name in enumerate(names) if name not in source.inner] if source.whole else []
         rows = select([*chosen, *own])
@@ -112,22 +113,17 @@ def _rows(source: Source, lists: Columns = ()) -> Rows:
             raise nothing
         yield tuple(names[place] for place in own)
         rows, n = chain([first], rows), len(chosen)
-        columns = [(names[place], not {names[place], str(place)}.isdisjoint(map(str, lists))) for place in chosen]
+        kinds = [(names[place], not {names[place], str(place)}.isdisjoint(map(str, lists))) for place in chosen]
         if source.kind in (".txt", ".csv", ".tsv"):
             yield from rows  # all of it is text
         for row in rows:
-            yield (*map(source.plain, row[:n], *zip(*columns, strict=True)), *row[n:])
+            yield (*map(source.plain, row[:n], *zip(*kinds, strict=True)), *row[n:])
     source.warn(_BROKEN.format((source.encoding or "utf-8").upper()), source.broken)
     source.warn(_NEW_KEYS if source.kind in (".jsonl", ".json") else _TOO_WIDE, source.too_wide)
 
 
-def _positions(source: Source, names: Sequence[str]) -> list[int]:
-    """Find the chosen columns among the names."""
-    only_one = len(names) == 1 and source.columns is None
-    return [_position(source, names, column) for column in ([0] if only_one else source.columns or ["text"])]
-
-
 def _position(source: Source, names: Sequence[str], column: str | int) -> int:
+    """Find a chosen column among the names."""
     if isinstance(column, str) and column in names:
         if (times := names.count(column)) > 1:
             raise InputError(f"{source.name} has {times} columns {short(column)}. Give a position, from 0, instead.")
@@ -139,6 +135,8 @@ def _position(source: Source, names: Sequence[str], column: str | int) -> int:
     folded = {name.casefold(): name for name in names}
     if close := difflib.get_close_matches(str(column).casefold(), folded, n=1):
         message += f" Did you mean {short(folded[close[0]])}?"
+    if source.kind == ".csv" and len(names) == 1:
+        message += " If another character is between its fields, give it: delimiter=… (--delimiter on the command line)."
     if source.kind == ".jsonl":
         message += f" (At most {LOOK_AHEAD_ROWS} rows were searched; give an early one the key, with null.)"
     if source.columns is None:

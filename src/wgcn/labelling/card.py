@@ -1,18 +1,16 @@
-"""The README.md of saved folders: what a model was fitted to, and how it is used."""
+"""The README.md of saved folders: what a model was fitted to, how well it labels, and how it is used.
+
+A model here is a `TextModel` or, for `embedder_card`, an `EmbeddingModel`.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import Any
 
 from wgcn.labelling.interval import held_out_accuracy
 
-if TYPE_CHECKING:
-    from wgcn.inference.embedding import EmbeddingModel
-    from wgcn.inference.model import TextModel
-    from wgcn.inference.terms import TextTerms
-
-__all__ = ["embedder_card", "model_card", "model_rows"]
+__all__ = ["embedder_card", "model_card", "model_rows", "words_added"]
 
 _MODEL = """\
 # A wgcn text classifier
@@ -56,7 +54,7 @@ Vectors have length 1; that of a text without a known word is 0.
 """
 
 
-def model_rows(model: TextModel) -> dict[str, str]:
+def model_rows(model: Any) -> dict[str, str]:
     """Return what a model was fitted to and what came of it, as names with values."""
     report, network = model.report, model.settings.get("model") == "network"
     n_ngrams, n_background = int(model.vocabulary.are_ngrams.sum()), report.get("n_background", 0)
@@ -81,14 +79,21 @@ def model_rows(model: TextModel) -> dict[str, str]:
     return {name: value for name, value in rows.items() if value}
 
 
-def model_card(model: TextModel) -> str:
+def words_added(model: Any, larger: Any) -> str:
+    """Return how many words a model has got by `TextModel.extend`, for people to read."""
+    added = larger.extensions[len(model.extensions) :]
+    n_texts = f" from {added[0]['texts']:,} texts" if added else ": the texts have none that can be added"
+    return f"{len(larger.vocabulary) - len(model.vocabulary):,}{n_texts}"
+
+
+def model_card(model: Any) -> str:
     """Return the README.md of a model folder."""
     shares = zip(model.classes.tolist(), model.scorer.prior.tolist(), strict=True)
     classes = "\n".join(f"- {json.dumps(name, ensure_ascii=False)}: {share:.2%}" for name, share in shares)
     return _card(_MODEL, model, model_rows(model), classes=classes)
 
 
-def embedder_card(model: EmbeddingModel) -> str:
+def embedder_card(model: Any) -> str:
     """Return the README.md of an embedder's folder."""
     rows = {
         "texts it was fitted to": f"{model.report.get('n_documents', 0):,}",
@@ -98,7 +103,7 @@ def embedder_card(model: EmbeddingModel) -> str:
     return _card(_EMBEDDER, model, rows)
 
 
-def _card(template: str, model: TextTerms, rows: dict[str, str], **parts: str) -> str:
+def _card(template: str, model: Any, rows: dict[str, str], **parts: str) -> str:
     """Fill in a template: a table of the rows, and the settings."""
     report = model.report
     rows |= {

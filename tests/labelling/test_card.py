@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from wgcn import WGCNEmbedder, WGCNTextClassifier
-from wgcn.inference.card import model_card
+from wgcn.labelling.card import model_card
 
 TEXTS = ["red wine", "white wine", "fast car", "slow car"]
 LABELS = ["drink", "drink", "drive", "drive"]

@@ -1,0 +1,78 @@
+"""The texts of a file classified batch by batch into a table: what `wgcn predict` does with a model."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Set
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wgcn.errors import InputError
+from wgcn.files import open_whole
+from wgcn.labelling.predictions import Column, Tally, known_words, prediction_columns, unknown_words
+from wgcn.labelling.tables import TableWriter, read_batches, table_kind
+from wgcn.labelling.trust import answer_columns
+
+__all__ = ["predict_file"]
+
+
+def predict_file(
+    model: Any,
+    texts: str,
+    output: Path | None = None,
+    *,
+    output_format: str | None = None,
+    confidence: bool = False,
+    top: int = 1,
+    proba: bool = False,
+    abstain: float | None = None,
+    coverage: float | None = None,
+    scope: bool = False,
+    **reading: Any,
+) -> str:
+    """Write a row for each text of a file or of standard input; return a line about what was seen.
+
+    Parameters
+    ----------
+    model : TextModel
+    texts : path of a file, or "-" for standard input
+    output : where the table is written; None is standard output
+    output_format : how it is written, one of `wgcn.labelling.tables.KINDS`; by default as the ending of `output` says
+    confidence : whether the columns confidence and unknown_words are added even to plain lines, "txt"
+    top, proba : as in `prediction_columns`
+    abstain, coverage, scope : as in `answer_columns`
+    reading : as in `read_batches`
+    """
+    kind = table_kind(output, output_format)
+    known = known_words(model.vocabulary) if confidence or kind != "txt" else frozenset()
+    if top > 1 and model.scorer.multilabel:
+        raise InputError("--top is for models that give one label per text; this one may give several. Use --proba.")
+    wanted: dict[str, Any] = {"top": top, "proba": proba, "nested": kind == "jsonl"}
+    wanted["trust"] = {"abstain": abstain, "coverage": coverage, "scope": scope}
+    _columns(model, [], model.terms([]), known, **wanted)  # what cannot be answered is said before a text is read
+    names, schema, batches = read_batches(texts, keep=kind != "txt", **reading)
+    tally = Tally()
+    with (
+        nullcontext(sys.stdout.buffer) if output is None else open_whole(output) as file,
+        TableWriter(file, kind, names, schema) as table,
+    ):
+        for batch, kept in batches:
+            terms = model.terms(batch)
+            table.write(kept, _columns(model, batch, terms, known, **wanted))
+            tally.add(terms.n_tokens, terms.n_unknown, np.diff(terms.offsets))
+    return tally.summary("words" if model.ngram_range == (1, 1) else "words and n-grams")
+
+
+def _columns(
+    model: Any, texts: list[str], terms: Any, known: Set[str], trust: dict[str, Any], **wanted: Any
+) -> list[Column]:
+    """Return the columns that are added."""
+    scores, classes = model.scorer.scores(*terms[:3]), [str(name) for name in model.classes.tolist()]
+    likely = model.scorer.probabilities(scores) if known or wanted["proba"] or wanted["top"] > 1 else None
+    unknown = unknown_words(texts, model.tokenizer, known) if known else None
+    columns = prediction_columns(classes, model.scorer.decide(scores), likely, unknown, **wanted)
+    answers = answer_columns(model, scores, terms, **trust)
+    return [*((name, answers.pop(name, values)) for name, values in columns), *answers.items()]
