@@ -136,7 +136,7 @@ def _position(source: Source, names: Sequence[str], column: str | int) -> int:
     if close := difflib.get_close_matches(str(column).casefold(), folded, n=1):
         message += f" Did you mean {short(folded[close[0]])}?"
     if source.kind == ".csv" and len(names) == 1:
-        message += " If another character is between its fields, give it: delimiter=… (--delimiter on the command line)."
+        message += " If another character separates its fields, give it: delimiter=… (--delimiter on the command line)."
     if source.kind == ".jsonl":
         message += f" (At most {LOOK_AHEAD_ROWS} rows were searched; give an early one the key, with null.)"
     if source.columns is None:
