@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array, vstack
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -18,11 +18,11 @@ from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.inference.scorer import Scorer
+from wgcn.labelling.evaluation import LabelledClassifier
 from wgcn.labelling.labels import (
     check_class_weight,
     checked_weights,
     class_weighted,
-    labelled_accuracy,
     read_class_prior,
     read_labels,
 )
@@ -36,7 +36,7 @@ from wgcn.text.vocabulary import Vocabulary
 __all__ = ["MatrixClassifier", "WGCNClassifier"]
 
 
-class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
+class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelledClassifier, BaseEstimator):
     """What the estimators for document-term matrices have in common; their `fit` sets the attributes below."""
 
     scorer_: Scorer
@@ -145,16 +145,6 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         """
         return self._fitted.labels(self._scores(X), self.classes_)
 
-    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """Return the accuracy on the labelled documents; with several labels, the share that is wholly right.
-
-        Unlabelled documents do not count. For cross-validation, `wgcn.labelling.LabelledKFold` as `cv` leaves them in
-        training, where they help, and stratifies the others.
-
-        Labels are as for `fit`, and `sample_weight` has the shape (n_documents,).
-        """
-        return labelled_accuracy(y, self.predict(X), self.classes_, sample_weight)
-
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Return document embeddings H_dm (eq. 5) of shape (n_documents, n_embedding)."""
         scorer, rows = self._fitted, self._rows(X)
@@ -167,7 +157,6 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = True
         return tags
 
 
@@ -273,12 +262,8 @@ class WGCNClassifier(MatrixClassifier):
 
     def _train(self, task: LinearTask, earlier: Earlier | None = None) -> WGCNClassifier:
         trained = train_linear(task, self._training(), earlier)
-        self.trained_, self.scorer_, self.history_, self.tuned_ = (
-            trained,
-            trained.scorer,
-            trained.history,
-            trained.tuned,
-        )
+        self.trained_, self.scorer_ = trained, trained.scorer
+        self.history_, self.tuned_ = trained.history, trained.tuned
         self.held_out_accuracy_, self.n_held_out_ = trained.held_out_accuracy, trained.n_held_out
         return self
 

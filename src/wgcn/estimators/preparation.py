@@ -247,6 +247,9 @@ class TextEstimator(BaseEstimator, Generic[Model]):
         check_is_fitted(self, "model_")
         return self.model_
 
+    def _prepare(self, texts: Iterable[str]) -> Prepared:
+        return Preparation.of(self).prepare(texts)
+
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the names of the columns that `transform` gives."""
         check_is_fitted(self, "model_")

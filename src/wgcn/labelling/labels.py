@@ -22,6 +22,7 @@ from wgcn.labelling.splits import Rows, few_labels
 __all__ = [
     "Labels",
     "check_class_weight",
+    "check_lengths",
     "checked_weights",
     "class_weighted",
     "labelled_accuracy",
@@ -181,6 +182,12 @@ def _check_total(weight: npt.NDArray[np.float64]) -> None:
             "All labelled documents have the weight zero: at least one must have a weight above 0. See sample_weight "
             "and class_weight."
         )
+
+
+def check_lengths(n_texts: int, n_labels: int) -> None:
+    """Raise an InputError unless there are as many labels as texts."""
+    if n_texts != n_labels:
+        raise InputError(f"{n_texts:,} texts but {n_labels:,} labels: there must be one label per text.")
 
 
 def read_class_prior(given: Any, labels: Labels) -> npt.NDArray[np.float64] | None:
