@@ -30,7 +30,7 @@ class WGCNNetworkClassifier(MatrixClassifier):
     Parameters
     ----------
     hidden, order, word_activation, residual, word_dropout, document_dropout, centred
-        Options of the network: see `wgcn.network.module.WGCN`, and `NetworkSettings` in `wgcn.network.settings`.
+        Options of the network: see `wgcn.network.settings.NetworkSettings`.
     learning_rate, weight_decay, max_epochs, patience, stopping, label_smoothing, validation_fraction, refit, n_models
         Options of the training: see `wgcn.network.settings.TrainingSettings`.
     top_k, class_weight, class_prior
