@@ -170,8 +170,7 @@ class Prepared:
 
     def word_vectors(self, given: Mapping[str, npt.ArrayLike]) -> npt.NDArray[np.float32]:
         """Return vectors as a matrix of words by values; a word that has none, and an n-gram, has zeros."""
-        words = enumerate(self.vocabulary.words)
-        found = {i: np.asarray(given[word], np.float32) for i, word in words if word in given}
+        found = {i: np.asarray(given[word], np.float32) for word, i in self.vocabulary.index.items() if word in given}
         shapes = {vector.shape for vector in found.values()}
         if len(shapes) != 1 or len(next(iter(shapes))) != 1:
             raise InputError(

@@ -22,7 +22,7 @@ from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
 from wgcn.labelling.additions import Added, earlier_terms, find_texts, places_in
 from wgcn.labelling.answers import Answers
-from wgcn.labelling.evaluation import LabelledClassifier
+from wgcn.labelling.classifier import LabelledClassifier
 from wgcn.labelling.labels import Labels, check_lengths, checked_weights, read_labels, read_some_labels, relabelled
 from wgcn.labelling.loop import LabellingLoop
 from wgcn.labelling.notices import Observed, notices
@@ -278,10 +278,9 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
             self.seed_words_ = dict(zip(classifier.classes_.tolist(), teacher.seeded.words, strict=True))
             model = replace(model, report=model.report | seed_report(training_set.seeds, self.seed_words_))
         if (held_out := classifier.trained_.held_out) is not None:
-            labels = training_set.labels
-            known = labels.labelled, labels.targets, *held_out, training_set.kept
+            terms, labels, kept = training_set.prepared.document_terms, training_set.labels, training_set.kept
             # In place: the model is new, and keeps the tables for its vocabulary that this has built.
-            vars(model)["trust"] = held_out_trust(model, training_set.prepared.document_terms, *known)
+            vars(model)["trust"] = held_out_trust(model, terms, labels, *held_out, kept)
         return self._keep(classifier, classifier.word_graph_, model)
 
     def _keep(self, classifier: WGCNClassifier, word_graph: WordGraph, model: TextModel) -> WGCNTextClassifier:
@@ -289,10 +288,6 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         self.classes_, self.word_embeddings_ = model.classes, model.scorer.word_embeddings
         self.tuned_, self.history_ = classifier.tuned_, classifier.history_
         return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what only further training needs."""
-        return {name: value for name, value in super().__getstate__().items() if name != "training_set_"}
 
     def check_parameters(self, y: Any = None) -> None:
         """Raise an InputError if a parameter cannot be used, or does not fit the labels `y`. `fit` does so first."""

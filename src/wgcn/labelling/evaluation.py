@@ -1,49 +1,21 @@
-"""How well predictions agree with labels: a classifier's score, figures, and a table for people to read."""
+"""How well predictions agree with labels: figures and a table for people to read."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score, classification_report, f1_score
 
 from wgcn.errors import InputError
 from wgcn.labelling.interval import format_accuracy
-from wgcn.labelling.labels import labelled_accuracy
 
-__all__ = ["Labelled", "LabelledClassifier", "evaluation", "known_only", "label_targets"]
+__all__ = ["Labelled", "evaluation", "known_only", "label_targets"]
 
 Labelled = tuple[str, list[str]]  # a text and its labels
-
-
-class LabelledClassifier(ClassifierMixin):  # type: ignore[misc]
-    """A classifier of scikit-learn's that takes unlabelled documents, and several labels per document."""
-
-    classes_: npt.NDArray[Any]
-
-    @abstractmethod
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return one label per document, or a 0/1 matrix of shape (n_documents, n_classes)."""
-
-    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """Return the accuracy on the labelled documents; with several labels, the share that is wholly right.
-
-        Unlabelled documents do not count. For cross-validation, `wgcn.labelling.LabelledKFold` as `cv` leaves them in
-        training, where they help, and stratifies the others.
-
-        Labels are as for `fit`, and `sample_weight` has the shape (n_documents,).
-        """
-        return labelled_accuracy(y, self.predict(X), self.classes_, sample_weight)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
 
 
 def known_only(

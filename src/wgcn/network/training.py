@@ -21,6 +21,7 @@ from torch import Tensor
 
 from wgcn.cores import find_device
 from wgcn.errors import InputError
+from wgcn.inference.folder import csr_tensors
 from wgcn.labelling.splits import Rows, validation_rows
 from wgcn.network.centring import can_fold, find_centring, fold
 from wgcn.network.checkpoint import Checkpoint, digest
@@ -276,9 +277,8 @@ class Training:
         """Digest of all that decides the result, so that no checkpoint is taken for one of another training."""
         shape = [*self.document_terms.shape, self.n_classes]
         settings = {**asdict(self.network), **asdict(self.settings), "device": self.device.type, "shape": shape}
-        arrays = {"targets": self.targets, "weights": self.weights}
-        for name, matrix in {"graph": self.graph, "documents": self.document_terms}.items():
-            arrays.update({f"{name}.{part}": getattr(matrix, part) for part in ("indptr", "indices", "data")})
+        arrays = {"targets": self.targets, "weights": self.weights, **csr_tensors("graph", self.graph)}
+        arrays |= csr_tensors("documents", self.document_terms)
         return digest(json.dumps(settings, sort_keys=True, default=float), arrays)
 
     def next_progress(self) -> Progress | None:
