@@ -16,6 +16,7 @@ from wgcn import WGCNNetworkClassifier  # noqa: E402
 from wgcn.errors import InputError  # noqa: E402
 from wgcn.estimators.preparation import Preparation  # noqa: E402
 from wgcn.network.module import WGCN, sparse_matrix  # noqa: E402
+from wgcn.network.settings import NetworkSettings  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -55,7 +56,7 @@ def test_it_learns_and_predicts_with_numpy_what_torch_would() -> None:
     assert model.score(x, y) == 1
     assert model.word_embeddings_.shape == (4, 8)
     assert len(model.history_) == 60
-    reference = WGCN(4, 2, hidden=8, order=0).eval()
+    reference = WGCN(4, 2, NetworkSettings(hidden=8, order=0)).eval()
     with torch.no_grad():
         for name, value in (("word_weights", model.word_embeddings_), ("class_weights", model.scorer_.class_weights)):
             getattr(reference, name).copy_(torch.from_numpy(value))

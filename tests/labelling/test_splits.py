@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wgcn.labelling.splits import cross_validation_parts, folds, held_out_mask
+from wgcn.labelling.splits import cross_validation_parts, folds, held_out_mask, validation_rows
 
 class_sizes = st.lists(st.integers(1, 30), min_size=1, max_size=6)
 seeds = st.integers(0, 100)
@@ -94,3 +94,18 @@ def test_of_many_documents_some_folds_are_enough(n: int, sizes: list[int]) -> No
     codes = np.arange(n) % 2
     parts = cross_validation_parts(codes, np.eye(2)[codes], np.random.RandomState(0))
     assert [len(part) for part in parts] == sizes
+
+
+@pytest.mark.parametrize("y", [np.arange(120), np.maximum(np.arange(120) - 4, 0), np.arange(120) // 2])
+@pytest.mark.parametrize("fraction", [0.1, 0.9])
+def test_validation_leaves_a_document_of_each_of_many_classes(y: np.ndarray, fraction: float) -> None:
+    assert set(np.delete(y, validation_rows(y, fraction, 0))) == set(y)
+
+
+def test_validation_takes_its_share_of_each_class_and_never_the_last_document() -> None:
+    y = np.repeat([0, 1, 2, 3, 4], [20, 12, 8, 1, 1])
+    for seed in range(20):
+        rows = validation_rows(y, 0.25, seed)
+        assert len(set(rows)) == len(rows) == 10
+        assert np.abs(np.bincount(y[rows], minlength=5) - [5, 3, 2, 0, 0]).max() <= 1
+        assert not (y[rows] >= 3).any()

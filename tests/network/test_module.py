@@ -1,6 +1,7 @@
 """The network gives what the formulas of the paper give, written out with dense matrices."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy.sparse import csr_array, random_array
 from torch import Tensor
 
 from wgcn.network.module import WGCN, Centring, sparse_matrix, sparse_tensor
+from wgcn.network.settings import NetworkSettings
 
 N_WORDS, N_DOCUMENTS, N_CLASSES, HIDDEN = 11, 7, 3, 5
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
@@ -24,15 +26,16 @@ def made_data(dtype: type = np.float64) -> tuple[csr_array, csr_array]:
     return csr_array(a + a.T, dtype=dtype), csr_array(x, dtype=dtype)
 
 
-def model(seed: int = 0, **options: object) -> WGCN:
-    return WGCN(N_WORDS, N_CLASSES, HIDDEN, generator=torch.Generator().manual_seed(seed), **options)  # type: ignore[arg-type]
+def model(seed: int = 0, centring: Centring | None = None, **options: Any) -> WGCN:
+    settings = NetworkSettings(HIDDEN, **options)
+    return WGCN(N_WORDS, N_CLASSES, settings, centring, torch.Generator().manual_seed(seed))
 
 
 def dense_logits(network: WGCN, x: Tensor, a: Tensor, weights: list[Tensor]) -> Tensor:
     """Eq. 5 and 7 as they stand in the paper, with the residual."""
     w0, w1, b1 = weights
-    h = (torch.linalg.matrix_power(a, network.order) + network.residual * torch.eye(N_WORDS)) @ w0
-    if network.word_activation:
+    h = (torch.linalg.matrix_power(a, network.settings.order) + network.settings.residual * torch.eye(N_WORDS)) @ w0
+    if network.settings.word_activation:
         h = h.clamp(min=0)
     return (x @ h).clamp(min=0) @ w1 + b1
 
@@ -184,10 +187,10 @@ def test_order_0_is_a_perceptron_that_never_sees_the_graph() -> None:
 def test_dropout_drops_words_and_documents_at_the_given_rates_and_keeps_the_mean() -> None:
     ones = torch.ones(500, 400)
     for rate in (0.1, 0.6, 0.9):
-        dropped = WGCN(1, 1, 1)._dropout(ones, rate, torch.Generator().manual_seed(0))
+        dropped = WGCN(1, 1, NetworkSettings())._dropout(ones, rate, torch.Generator().manual_seed(0))
         assert float((dropped == 0).float().mean()) == pytest.approx(rate, abs=0.01)
         assert float(dropped.mean()) == pytest.approx(1, abs=0.03)
-    assert not WGCN(1, 1, 1)._dropout(ones, 1 - 1e-9, None).isnan().any()
+    assert not WGCN(1, 1, NetworkSettings())._dropout(ones, 1 - 1e-9, None).isnan().any()
 
 
 def test_dropout_follows_its_generator_and_stops_with_training() -> None:

@@ -16,7 +16,7 @@ from wgcn.errors import InputError, StoreError
 from wgcn.network.centring import can_fold, find_centring
 from wgcn.network.module import WGCN, sparse_matrix
 from wgcn.network.settings import Callback, EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
-from wgcn.network.training import Training, _held_out
+from wgcn.network.training import Training
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 DEVICES = ["cpu", pytest.param("cuda", marks=needs_cuda)]
@@ -365,21 +365,6 @@ def test_several_networks_become_one_that_averages_their_logits() -> None:
     expected = np.mean([logits(network, x) for network in alone], axis=0)
     np.testing.assert_allclose(logits(together, x), expected, rtol=1e-5, atol=1e-6)
     assert {record.network for record in together.records} == {0, 1, 2}
-
-
-@pytest.mark.parametrize("y", [np.arange(120), np.maximum(np.arange(120) - 4, 0), np.arange(120) // 2])
-@pytest.mark.parametrize("fraction", [0.1, 0.9])
-def test_validation_leaves_a_document_of_each_of_many_classes(y: np.ndarray, fraction: float) -> None:
-    assert set(np.delete(y, _held_out(y, fraction, 0))) == set(y)
-
-
-def test_validation_takes_its_share_of_each_class_and_never_the_last_document() -> None:
-    y = np.repeat([0, 1, 2, 3, 4], [20, 12, 8, 1, 1])
-    for seed in range(20):
-        rows = _held_out(y, 0.25, seed)
-        assert len(set(rows)) == len(rows) == 10
-        assert np.abs(np.bincount(y[rows], minlength=5) - [5, 3, 2, 0, 0]).max() <= 1
-        assert not (y[rows] >= 3).any()
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""The scikit-learn contract: labels in all their forms, and the estimators."""
+"""The scikit-learn contract: the estimators."""

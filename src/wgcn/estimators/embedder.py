@@ -13,7 +13,7 @@ from sklearn.base import TransformerMixin
 
 from wgcn.checks import check_numbers
 from wgcn.errors import InputError
-from wgcn.estimators.preparation import Preparation, Prepared, TextEstimator
+from wgcn.estimators.preparation import Prepared, TextEstimator
 from wgcn.inference.embedding import EmbeddingModel
 from wgcn.linear.space import find_space
 from wgcn.progress import shown, stage
@@ -87,7 +87,7 @@ class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
             raise InputError(f"n_components must be an even number of at least 2, got {self.n_components}.")
         if not 0 <= self.graph_weight < np.inf:
             raise InputError(f"graph_weight must be 0 or above, got {self.graph_weight}.")
-        prepared = Preparation.of(self).prepare(checked_texts(texts, "X"))
+        prepared = self._prepare(checked_texts(texts, "X"))
         assert prepared.word_graph is not None
         with stage("Finding vectors"):
             space = find_space(

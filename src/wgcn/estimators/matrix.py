@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array, diags_array, vstack
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from scipy.sparse import csr_array, diags_array
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -18,14 +18,8 @@ from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.inference.scorer import Scorer
-from wgcn.labelling.labels import (
-    check_class_weight,
-    checked_weights,
-    class_weighted,
-    labelled_accuracy,
-    read_class_prior,
-    read_labels,
-)
+from wgcn.labelling.classifier import LabelledClassifier
+from wgcn.labelling.labels import check_class_weight, checked_weights, class_options, divided_rows, read_labels
 from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.tuning import Tuned, Tuning
 from wgcn.linear.model import LinearSettings
@@ -36,7 +30,7 @@ from wgcn.text.vocabulary import Vocabulary
 __all__ = ["MatrixClassifier", "WGCNClassifier"]
 
 
-class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
+class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelledClassifier, BaseEstimator):
     """What the estimators for document-term matrices have in common; their `fit` sets the attributes below."""
 
     scorer_: Scorer
@@ -56,8 +50,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         self._check_settings()
         if y is not None:
             labels = read_labels(y)
-            read_class_prior(self.class_prior, labels)
-            class_weighted(np.ones(len(labels.targets)), self.class_weight, labels)
+            class_options(labels, np.ones(len(labels.labelled)), self.class_weight, self.class_prior)
 
     @abstractmethod
     def _check_settings(self) -> None:
@@ -80,11 +73,9 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         labels = read_labels(y)
         check_consistent_length(terms, labels.labelled)
         weight = checked_weights(sample_weight, terms.shape[0])
-        if unlabeled is not None and unlabeled.shape[1] != terms.shape[1]:
-            raise InputError(f"unlabeled has {unlabeled.shape[1]:,} columns, but X has {terms.shape[1]:,}.")
+        own, others = divided_rows(terms, labels.labelled, unlabeled)
         vectors = None if word_vectors is None else _checked_vectors(word_vectors, terms.shape[1])
-        prior = read_class_prior(self.class_prior, labels)
-        own_weight = class_weighted(weight[labels.labelled], self.class_weight, labels)
+        own_weight, prior = class_options(labels, weight, self.class_weight, self.class_prior)
         if word_graph is None:
             names, rules = getattr(self, "feature_names_in_", None), EdgeRules(top_k=self.top_k)
             vocabulary = Vocabulary([f"x{i}" for i in range(terms.shape[1])] if names is None else names.tolist())
@@ -98,13 +89,8 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
                 f"X has {terms.shape[1]:,} features but the word graph has {word_graph.adjacency.shape[0]:,} words: "
                 "the columns of X must be the words of the graph, in its order."
             )
-        self.word_graph_ = word_graph
-        own, others = (terms, terms[:0]) if labels.labelled.all() else (terms[labels.labelled], terms[~labels.labelled])
-        if unlabeled is not None:
-            more = csr_array(unlabeled).astype(terms.dtype, copy=False)
-            others = csr_array(vstack([others, more])) if others.shape[0] else more
         self.classes_, self.n_labelled_, self.tuned_ = labels.classes, int(labels.labelled.sum()), None
-        graph = self.word_graph_.adjacency
+        self.word_graph_, graph = word_graph, word_graph.adjacency
         return LinearTask(own, labels.targets, labels.multilabel, own_weight, others, graph, vectors, prior, seeds)
 
     @property
@@ -145,16 +131,6 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         """
         return self._fitted.labels(self._scores(X), self.classes_)
 
-    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """Return the accuracy on the labelled documents; with several labels, the share that is wholly right.
-
-        Unlabelled documents do not count. For cross-validation, `wgcn.labelling.LabelledKFold` as `cv` leaves them in
-        training, where they help, and stratifies the others.
-
-        Labels are as for `fit`, and `sample_weight` has the shape (n_documents,).
-        """
-        return labelled_accuracy(y, self.predict(X), self.classes_, sample_weight)
-
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Return document embeddings H_dm (eq. 5) of shape (n_documents, n_embedding)."""
         scorer, rows = self._fitted, self._rows(X)
@@ -167,7 +143,6 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = True
         return tags
 
 
@@ -203,8 +178,7 @@ class WGCNClassifier(MatrixClassifier):
         right).
     trained_ : LinearTrained
         What the fit leaves behind for later ones: duals, held-out scores, the teacher. Not pickled.
-    n_iter_ : int
-    n_features_in_ : int
+    n_iter_, n_features_in_ : int
 
     Examples
     --------
@@ -273,18 +247,10 @@ class WGCNClassifier(MatrixClassifier):
 
     def _train(self, task: LinearTask, earlier: Earlier | None = None) -> WGCNClassifier:
         trained = train_linear(task, self._training(), earlier)
-        self.trained_, self.scorer_, self.history_, self.tuned_ = (
-            trained,
-            trained.scorer,
-            trained.history,
-            trained.tuned,
-        )
+        self.trained_, self.scorer_ = trained, trained.scorer
+        self.history_, self.tuned_ = trained.history, trained.tuned
         self.held_out_accuracy_, self.n_held_out_ = trained.held_out_accuracy, trained.n_held_out
         return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what only further training needs."""
-        return {name: value for name, value in super().__getstate__().items() if name != "trained_"}
 
     def _check_settings(self) -> None:
         check_numbers(self, real=["alpha", "naive_bayes", "C", "teacher", "self_training"])

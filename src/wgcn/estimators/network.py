@@ -30,7 +30,7 @@ class WGCNNetworkClassifier(MatrixClassifier):
     Parameters
     ----------
     hidden, order, word_activation, residual, word_dropout, document_dropout, centred
-        Options of the network: see `wgcn.network.module.WGCN`, and `NetworkSettings` in `wgcn.network.settings`.
+        Options of the network: see `wgcn.network.settings.NetworkSettings`.
     learning_rate, weight_decay, max_epochs, patience, stopping, label_smoothing, validation_fraction, refit, n_models
         Options of the training: see `wgcn.network.settings.TrainingSettings`.
     top_k, class_weight, class_prior
@@ -111,8 +111,7 @@ class WGCNNetworkClassifier(MatrixClassifier):
         training = Training(task.adjacency, task.terms, targets, task.weight, *self._settings())
         trained = training.train(callbacks, self.checkpoint, self.resume)
         prior = np.average(task.targets, axis=0, weights=task.weight).astype(np.float32)
-        weights = (trained.word_table, trained.class_weights, trained.bias)
-        scorer = Scorer(*weights, prior, multilabel=task.multilabel)
+        scorer = Scorer(trained.word_table, trained.class_weights, trained.bias, prior, multilabel=task.multilabel)
         self.scorer_ = scorer if task.class_prior is None else scorer.with_prior(task.class_prior)
         self.history_, self.interrupted_ = [record._asdict() for record in trained.records], trained.interrupted
         if self.interrupted_:
@@ -144,7 +143,6 @@ class WGCNNetworkClassifier(MatrixClassifier):
     def _settings(self) -> tuple[NetworkSettings, TrainingSettings]:
         own = {**self.get_params(deep=False), "seed": self.random_state}
         network, training = (
-            {field.name: own[field.name] for field in fields(kind) if field.name in own}
-            for kind in (NetworkSettings, TrainingSettings)
+            {field.name: own[field.name] for field in fields(kind)} for kind in (NetworkSettings, TrainingSettings)
         )
         return NetworkSettings(**network), TrainingSettings(**training)

@@ -170,8 +170,7 @@ class Prepared:
 
     def word_vectors(self, given: Mapping[str, npt.ArrayLike]) -> npt.NDArray[np.float32]:
         """Return vectors as a matrix of words by values; a word that has none, and an n-gram, has zeros."""
-        words = enumerate(self.vocabulary.words)
-        found = {i: np.asarray(given[word], np.float32) for i, word in words if word in given}
+        found = {i: np.asarray(given[word], np.float32) for word, i in self.vocabulary.index.items() if word in given}
         shapes = {vector.shape for vector in found.values()}
         if len(shapes) != 1 or len(next(iter(shapes))) != 1:
             raise InputError(
@@ -246,6 +245,9 @@ class TextEstimator(BaseEstimator, Generic[Model]):
     def _fitted(self) -> Model:
         check_is_fitted(self, "model_")
         return self.model_
+
+    def _prepare(self, texts: Iterable[str]) -> Prepared:
+        return Preparation.of(self).prepare(texts)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the names of the columns that `transform` gives."""

@@ -6,13 +6,13 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields, replace
 from itertools import chain
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.estimators.matrix import WGCNClassifier
@@ -20,22 +20,13 @@ from wgcn.estimators.preparation import Preparation, Prepared, TextEstimator
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
-from wgcn.inference.scorer import Scorer
 from wgcn.labelling.additions import Added, earlier_terms, find_texts, places_in
 from wgcn.labelling.answers import Answers
-from wgcn.labelling.curve import CurvePoint, judging, learning_curve
-from wgcn.labelling.labels import (
-    Labels,
-    checked_weights,
-    labelled_accuracy,
-    read_labels,
-    read_some_labels,
-    relabelled,
-)
+from wgcn.labelling.classifier import LabelledClassifier
+from wgcn.labelling.labels import Labels, check_lengths, checked_weights, read_labels, read_some_labels, relabelled
+from wgcn.labelling.loop import LabellingLoop
 from wgcn.labelling.notices import Observed, notices
-from wgcn.labelling.review import Doubt, Seen, doubts
-from wgcn.labelling.seed_words import GivenSeeds, SeedWord, read_seeds, seed_report
-from wgcn.labelling.suggest import suggest
+from wgcn.labelling.seed_words import GivenSeeds, SeedRows, read_seeds, seed_report
 from wgcn.labelling.trust import held_out_trust, texts_to_keep
 from wgcn.labelling.tuning import Tuning
 from wgcn.linear.operator import row_slice
@@ -62,7 +53,7 @@ class TrainingSet(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel], Answers):
+class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, LabellingLoop):
     """Classify texts through a graph of their words.
 
     Every text given to `fit`, labelled or not, shapes the vocabulary, the idf and the word graph. Nothing of the texts
@@ -185,7 +176,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel], Answers):
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
         own = Observed(checked_texts(X, "X"), texts_to_keep(labels.labelled))
-        _check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
+        check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
         weight = checked_weights(sample_weight, n_labels)
         with shown(verbose):
             prepared = preparation.prepare(
@@ -193,7 +184,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel], Answers):
                 background=checked_texts(background, "background"),
                 with_graph=document_graph is None,
             )
-            _check_lengths(own.n, n_labels)
+            check_lengths(own.n, n_labels)
             for notice in notices(own, *labels, own_tokenizer=callable(self.tokenizer)):
                 warn(notice, WGCNWarning, stacklevel=2)
             started = time.perf_counter()
@@ -228,7 +219,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel], Answers):
         """
         given, before = list(checked_texts(texts)), self._training_set()
         more = read_some_labels(labels, before.labels.classes)
-        _check_lengths(len(given), len(more.labelled))
+        check_lengths(len(given), len(more.labelled))
         prepared, n_before = before.prepared, len(before.prepared.digests)
         found = find_texts(prepared.digests, given)
         if len(found.new) and before.fixed:
@@ -287,10 +278,9 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel], Answers):
             self.seed_words_ = dict(zip(classifier.classes_.tolist(), teacher.seeded.words, strict=True))
             model = replace(model, report=model.report | seed_report(training_set.seeds, self.seed_words_))
         if (held_out := classifier.trained_.held_out) is not None:
-            labels = training_set.labels
-            known = labels.labelled, labels.targets, *held_out, training_set.kept
+            terms, labels, kept = training_set.prepared.document_terms, training_set.labels, training_set.kept
             # In place: the model is new, and keeps the tables for its vocabulary that this has built.
-            vars(model)["trust"] = held_out_trust(model, training_set.prepared.document_terms, *known)
+            vars(model)["trust"] = held_out_trust(model, terms, labels, *held_out, kept)
         return self._keep(classifier, classifier.word_graph_, model)
 
     def _keep(self, classifier: WGCNClassifier, word_graph: WordGraph, model: TextModel) -> WGCNTextClassifier:
@@ -298,10 +288,6 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel], Answers):
         self.classes_, self.word_embeddings_ = model.classes, model.scorer.word_embeddings
         self.tuned_, self.history_ = classifier.tuned_, classifier.history_
         return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what only further training needs."""
-        return {name: value for name, value in super().__getstate__().items() if name != "training_set_"}
 
     def check_parameters(self, y: Any = None) -> None:
         """Raise an InputError if a parameter cannot be used, or does not fit the labels `y`. `fit` does so first."""
@@ -312,14 +298,9 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel], Answers):
         names = [field.name for field in fields(WGCNClassifier) if hasattr(self, field.name)]
         return WGCNClassifier(**{name: getattr(self, name) for name in names})
 
-    def expand_seeds(self, X: Texts, seeds: Mapping[Any, Sequence[str]] | Sequence[Any]) -> dict[Any, list[SeedWord]]:
-        """Return what `fit` makes of seeds, without fitting: per class the given words, then those they draw in."""
-        given, prepared = read_seeds(seeds), Preparation.of(self).prepare(checked_texts(X, "X"))
-        classes = read_labels([], given.classes).classes
-        rows, graph = prepared.seed_rows(given, classes), prepared.word_graph
-        assert graph is not None
-        found = Teacher(prepared.document_terms, graph.adjacency, None, self.n_jobs, rows).seeded
-        return dict(zip(classes.tolist(), found.words if found else [], strict=True))
+    def _teacher(self, prepared: Prepared, seeds: SeedRows | None = None) -> Teacher:
+        graph = prepared.word_graph or self.word_graph_  # which citations made, after a fit
+        return Teacher(prepared.document_terms, graph.adjacency, n_jobs=self.n_jobs, seeds=seeds)
 
     def predict(
         self,
@@ -386,66 +367,3 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel], Answers):
         model = self._fitted.extend(texts, min_count)
         extended: WGCNTextClassifier = clone(self)
         return extended._keep(self.classifier_, self.word_graph_.among(model.vocabulary), model)
-
-    def review(self, n: int | None = None) -> list[Doubt]:
-        """Return the `n` labels of the last fit that look most wrong, or all, most doubtful first.
-
-        A `Doubt` has the index of the text in X, the given label, the most likely one, and how much speaks against
-        the given one, from 0 to 1: see `wgcn.labelling.review`. Not for a model that was unpickled.
-        """
-        training_set, trained = self._training_set(), self.classifier_.trained_
-        prepared, labels = training_set.prepared, training_set.labels
-        rows = np.flatnonzero(labels.labelled)
-        terms, scorer = csr_array(prepared.document_terms[rows]), trained.scorer
-        # Texts of weight 0 have no dual: rows of the others do not tell which texts they are.
-        held_out = trained.held_out if len(trained.duals[0]) >= len(rows) else None
-        seen = Seen(terms, labels.targets, np.asarray(terms @ scorer.word_embeddings + scorer.bias), held_out)
-        return doubts(seen, labels.classes, rows, labels.multilabel, n)
-
-    def suggest(self, n: int = 10, texts: Texts | None = None) -> npt.NDArray[np.int64]:
-        """Return the indices of `n` unlabelled texts to label next, the most useful first: `wgcn.labelling.suggest`.
-
-        After a fit they count through its texts, X first and then `unlabeled`. Before one, give the `texts`.
-        """
-        if texts is None:
-            seen, scorer, graph = self._training_set(), self._fitted.scorer, self.word_graph_
-            prepared, labelled, teacher = seen.prepared, seen.labels.labelled, self.classifier_.trained_.teacher
-        elif hasattr(self, "model_"):
-            raise InputError("After a fit, suggest chooses from the texts of the fit: give it more as unlabeled.")
-        else:
-            prepared, labelled = Preparation.of(self).prepare(checked_texts(texts, "texts")), np.empty(0, bool)
-            scorer, graph, teacher = None, cast(WordGraph, prepared.word_graph), None
-        terms, edges = prepared.document_terms, graph.adjacency if graph.adjacency.nnz else None
-        place = (teacher or Teacher(terms, edges, n_jobs=self.n_jobs)).place
-        likely = None if scorer is None else lambda rows: scorer.probabilities(scorer.scores_of(rows))
-        return suggest(terms, place, labelled, n, likely, scorer is not None and scorer.multilabel)
-
-    def learning_curve(self, X: Texts, y: Any, sizes: Sequence[int] | None = None) -> list[CurvePoint]:
-        """Return the accuracy for growing numbers of labels, by cross-validation: see `wgcn.labelling.curve`.
-
-        `X` and `y` are as for `fit`. By default, each of at most six numbers is twice the one before. The held-out
-        texts shape vocabulary and word graph alone. This estimator stays as it is.
-        """
-        labels, texts = read_labels(y), list(checked_texts(X, "X"))
-        self.check_parameters(labels)
-        _check_lengths(len(texts), len(labels.labelled))
-        prepared = Preparation.of(self).prepare(texts)
-
-        def fit(terms: csr_array, own: Labels) -> Scorer:
-            return self._classifier().fit(terms, own, word_graph=prepared.word_graph).scorer_
-
-        return learning_curve(labels, judging(prepared.document_terms, labels, fit), sizes)
-
-    def score(self, X: Texts, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """Return the accuracy on the labelled texts: see `WGCNClassifier.score`."""
-        return labelled_accuracy(y, self.predict(X), self.classes_, sample_weight)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
-
-
-def _check_lengths(n_texts: int, n_labels: int) -> None:
-    if n_texts != n_labels:
-        raise InputError(f"{n_texts:,} texts but {n_labels:,} labels: there must be one label per text.")

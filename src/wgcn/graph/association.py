@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, triu, vstack
 
+from wgcn.checks import check_least
 from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.graph import kernels
@@ -59,8 +60,7 @@ class EdgeRules:
     def __post_init__(self) -> None:
         if not np.isfinite(self.threshold):
             raise InputError(f"threshold must be a finite number, got {self.threshold}.")
-        if self.min_count < 1:
-            raise InputError(f"min_count must be at least 1, got {self.min_count}.")
+        check_least(self, 1, "min_count")
         if self.top_k is not None and self.top_k < 1:
             raise InputError(f"top_k must be at least 1, got {self.top_k}. Leave it out to keep all edges.")
         if self.diagonal not in get_args(Diagonal):

@@ -233,10 +233,8 @@ class WordGraph:
         others, weights = others[keep], weights[keep]
         # Rounded, because undoing the normalisation leaves an error in the last digits of equal weights.
         order = np.lexsort((others, -np.round(weights, 5)))[:k]
-        return [
-            Neighbour(self.vocabulary[int(j)], float(weight), int(counts[j]))
-            for j, weight in zip(others[order], weights[order], strict=True)
-        ]
+        found = zip(others[order].tolist(), weights[order].tolist(), strict=True)
+        return [Neighbour(self.vocabulary[i], weight, int(counts[i])) for i, weight in found]
 
     def info(self) -> GraphInfo:
         """Return the size and shape of the graph."""

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array, vstack
 from sklearn.metrics import accuracy_score
 from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import check_consistent_length
@@ -22,8 +23,10 @@ from wgcn.labelling.splits import Rows, few_labels
 __all__ = [
     "Labels",
     "check_class_weight",
+    "check_lengths",
     "checked_weights",
-    "class_weighted",
+    "class_options",
+    "divided_rows",
     "labelled_accuracy",
     "read_class_prior",
     "read_class_shares",
@@ -184,6 +187,23 @@ def _check_total(weight: npt.NDArray[np.float64]) -> None:
         )
 
 
+def divided_rows(terms: csr_array, labelled: Mask, unlabeled: csr_array | None) -> tuple[csr_array, csr_array]:
+    """Return the rows of the labelled documents, and those of the others with more unlabelled ones after them."""
+    if unlabeled is not None and unlabeled.shape[1] != terms.shape[1]:
+        raise InputError(f"unlabeled has {unlabeled.shape[1]:,} columns, but X has {terms.shape[1]:,}.")
+    own, others = (terms, terms[:0]) if labelled.all() else (terms[labelled], terms[~labelled])
+    if unlabeled is not None:
+        more = csr_array(unlabeled).astype(terms.dtype, copy=False)
+        others = csr_array(vstack([others, more])) if others.shape[0] else more
+    return own, others
+
+
+def check_lengths(n_texts: int, n_labels: int) -> None:
+    """Raise an InputError unless there are as many labels as texts."""
+    if n_texts != n_labels:
+        raise InputError(f"{n_texts:,} texts but {n_labels:,} labels: there must be one label per text.")
+
+
 def read_class_prior(given: Any, labels: Labels) -> npt.NDArray[np.float64] | None:
     """Return the share of each class from a dict in proportion to it or "uniform"; None is that among the labels."""
     if given is None:
@@ -228,10 +248,17 @@ def check_class_weight(class_weight: Any) -> None:
         raise InputError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}.")
 
 
-def class_weighted(
+def class_options(
+    labels: Labels, weight: npt.NDArray[np.float64], class_weight: dict[Any, float] | str | None, class_prior: Any
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64] | None]:
+    """Return the weights of the labelled documents, those of all times those of their classes, and the class prior."""
+    prior = read_class_prior(class_prior, labels)
+    return _class_weighted(weight[labels.labelled], class_weight, labels), prior
+
+
+def _class_weighted(
     weight: npt.NDArray[np.float64], class_weight: dict[Any, float] | str | None, labels: Labels
 ) -> npt.NDArray[np.float64]:
-    """Return the weights of labelled documents times those of their classes, or raise an InputError."""
     if class_weight is not None and labels.multilabel:
         raise InputError("class_weight is for documents of one class each; use sample_weight instead.")
     if not len(labels.targets):  # seeds alone

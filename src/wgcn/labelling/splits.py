@@ -1,4 +1,4 @@
-"""Stratified splits of labelled documents, by scikit-learn's splitters, where some classes may have one document."""
+"""Stratified splits of labelled documents, where some classes may have one document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils import check_random_state
 
-__all__ = ["Rows", "cross_validation_parts", "few_labels", "folds", "held_out_mask"]
+__all__ = ["Rows", "cross_validation_parts", "few_labels", "folds", "held_out_mask", "validation_rows"]
 
 Floats = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]  # indices of documents
@@ -20,6 +20,7 @@ Rows = npt.NDArray[np.int64]  # indices of documents
 _FOLDS = 5
 _ENOUGH_DOCUMENTS = 2000  # to judge a model by: where there are more, some folds are never held out
 _FEW_DOCUMENTS, _REPEATS = 100, 3  # with fewer than 100, the folds are drawn three times
+_FEWEST_TO_SPLIT = 10  # documents, for the validation of a network
 
 
 def held_out_mask(codes: Rows, fraction: float, random_state: Any) -> npt.NDArray[np.bool_]:
@@ -34,6 +35,27 @@ def held_out_mask(codes: Rows, fraction: float, random_state: Any) -> npt.NDArra
         common = _in_common_classes(codes)
         mask[train_test_split(common, test_size=size, stratify=codes[common], random_state=random)[1]] = True
     return mask
+
+
+def validation_rows(targets: npt.NDArray[Any], fraction: float, seed: int) -> Rows:
+    """Choose the documents by which a network stops: of each class its share, but never its last document.
+
+    `targets` are the class of each document, or a 0/1 matrix of shape (documents, classes). Of fewer than ten documents
+    none is chosen.
+    """
+    if fraction == 0 or len(targets) < _FEWEST_TO_SPLIT:
+        return np.empty(0, np.int64)
+    size = min(max(1, round(len(targets) * fraction)), len(targets) - 1)
+    order = np.random.default_rng(seed).permutation(len(targets))
+    if targets.ndim == 2:
+        return order[:size]
+    counts = np.bincount(targets)
+    shares = size * counts / len(targets)
+    take = np.floor(shares).astype(np.int64)
+    # What rounding down left over goes to the classes that lost most by it.
+    by_loss = np.argsort(take - shares, kind="stable")
+    take[by_loss[counts[by_loss] > take[by_loss] + 1][: size - take.sum()]] += 1
+    return np.concatenate([order[targets[order] == c][:n] for c, n in enumerate(take)])
 
 
 def folds(codes: Rows, n_folds: int, random: np.random.RandomState) -> list[Rows]:

@@ -12,7 +12,7 @@ has to happen where the share of right labels is above the coverage.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ import numpy.typing as npt
 from wgcn.errors import InputError, StoreError
 from wgcn.labelling.novelty import novelty_weights
 from wgcn.labelling.scope import N_SIGNS, Scope, doubt, familiarity_of
+
+if TYPE_CHECKING:
+    from wgcn.labelling.labels import Labels
 
 __all__ = [
     "OUT_OF_SCOPE",
@@ -159,8 +162,7 @@ def texts_to_keep(labelled: npt.NDArray[np.bool_]) -> frozenset[int]:
 def held_out_trust(
     model: Any,
     terms: Any,
-    labelled: npt.NDArray[np.bool_],
-    targets: npt.NDArray[Any],
+    labels: Labels,
     rows: npt.NDArray[np.int64],
     scores: npt.NDArray[Any],
     texts: Mapping[int, str],
@@ -169,12 +171,11 @@ def held_out_trust(
 
     model : TextModel
     terms : csr_array of shape (texts, words), in the order of the input; those with a label are among the first
-    labelled : (n,), which of the first n texts have a label
-    targets : (labelled texts, classes), 1 where a text has a class, else 0
+    labels : of the first texts
     rows, scores : (held out,) and (held out, classes), which labelled texts were held out, and their scores
     texts : some of the texts by their rows
     """
-    labelled_rows, multilabel = np.flatnonzero(labelled), model.scorer.multilabel
+    labelled_rows, targets, multilabel = np.flatnonzero(labels.labelled), labels.targets, labels.multilabel
     weights = np.empty(0) if multilabel else novelty_weights(terms[labelled_rows], targets.argmax(axis=1), rows)
     once = np.unique(rows, return_index=True)[1].tolist()  # with few labels, texts come several times
     kept = {place: texts[row] for place in once if (row := int(labelled_rows[rows[place]])) in texts}

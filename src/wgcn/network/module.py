@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from wgcn.network.cuda import Blocks, Pieces, cut, find_blocks, multiply
+from wgcn.network.settings import NetworkSettings
 
 __all__ = ["WGCN", "Centring", "SparseMatrix", "SparseProduct", "sparse_matrix", "sparse_tensor"]
 
@@ -98,13 +99,8 @@ class Centring(NamedTuple):
 class WGCN(nn.Module):
     """logits = ReLU(dropout(X dropout(H_v))) W_1 + b_1, with H_v = act((A^n + r I) W_0).
 
-    hidden : m, the length of the rows of words and documents
-    order : n, how often A is applied: a word sees words that are n steps away. With 0 the graph is not used, and the
-        network is a two-layer perceptron.
-    word_activation : whether act is ReLU. The paper's formula has an activation on the words, its published code none.
-    residual : r, how much of a word's own row is added to what it gets from the graph
-    word_dropout, document_dropout : share of the entries of H_vm and of H_dm that are dropped in training
-    centring : see `Centring`; it changes nothing with order 0. With `NetworkSettings.centred`, the training finds it.
+    settings : m, n, r and the others. With n = 0 the graph is not used: the network is a two-layer perceptron.
+    centring : see `Centring`; it changes nothing with n = 0. With `NetworkSettings.centred`, the training finds it.
     generator : where the first weights come from. It is one of the CPU, so that they are the same on every device.
     """
 
@@ -114,20 +110,13 @@ class WGCN(nn.Module):
         self,
         n_words: int,
         n_classes: int,
-        hidden: int = 250,
-        order: int = 1,
-        word_activation: bool = False,
-        residual: float = 0.0,
-        word_dropout: float = 0.6,
-        document_dropout: float = 0.6,
+        settings: NetworkSettings,
         centring: Centring | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.order, self.word_activation, self.residual = order, word_activation, residual
-        self.word_dropout, self.document_dropout = word_dropout, document_dropout
-        if order == 0:
-            centring = None
+        self.settings, hidden = settings, settings.hidden
+        centring = centring if settings.order else None
         common = None if centring is None else torch.as_tensor(centring.common, dtype=torch.get_default_dtype())
         self.register_buffer("common", None if common is None else common[:, None])  # (words, 1)
         self.length = 1.0 if centring is None else centring.length
@@ -141,22 +130,22 @@ class WGCN(nn.Module):
         """Return H_vm (first line of eq. 5); in eq. 6 A_vv is X^T A_dd^n X, which is just another adjacency."""
         own = self.word_weights
         h = own if self.common is None else self.common * own  # (words, hidden)
-        for _ in range(self.order):
+        for _ in range(self.settings.order):
             passed = adjacency @ h  # (words, words) x (words, hidden)
             h = passed if self.common is None else passed - self.common * (self.common.T @ h)
         if self.common is not None:
             h = h * (self.length / self.common.clamp(min=1e-6))
-        if self.residual:
-            h = h + self.residual * own
-        return torch.relu(h) if self.word_activation else h
+        if self.settings.residual:
+            h = h + self.settings.residual * own
+        return torch.relu(h) if self.settings.word_activation else h
 
     def classify(
         self, document_terms: SparseMatrix, word_embeddings: Tensor, generator: torch.Generator | None = None
     ) -> Tensor:
         """Return the logits of documents whose words have these embeddings."""
-        h = self._dropout(word_embeddings, self.word_dropout, generator)  # (words, hidden)
+        h = self._dropout(word_embeddings, self.settings.word_dropout, generator)  # (words, hidden)
         h = document_terms @ h  # eq. 5: H_dm = X H_vm, (documents, hidden)
-        h = torch.relu(self._dropout(h, self.document_dropout, generator))
+        h = torch.relu(self._dropout(h, self.settings.document_dropout, generator))
         return h @ self.class_weights + self.bias  # eq. 7 before the softmax, (documents, classes)
 
     def forward(

@@ -19,18 +19,16 @@ __all__ = ["Callback", "EpochRecord", "NetworkSettings", "TrainedNetwork", "Trai
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """The options of :class:`~wgcn.network.module.WGCN`, which describes them, and `centred`.
+    """The options of `wgcn.network.module.WGCN`."""
 
-    `centred` takes away what the graph gives to all documents alike: see `Centring` there. It needs a normalised graph
-    without negative edges, as all graphs here are by default.
-    """
-
-    hidden: int = 250
-    order: int = 1
-    word_activation: bool = False
-    residual: float = 0.0
-    word_dropout: float = 0.6
-    document_dropout: float = 0.6
+    hidden: int = 250  # m, the length of the rows of words and documents
+    order: int = 1  # n, how often A is applied: a word sees words that are n steps away
+    word_activation: bool = False  # whether act is ReLU: the paper's formula has an activation, its published code none
+    residual: float = 0.0  # r, how much of a word's own row is added to what it gets from the graph
+    word_dropout: float = 0.6  # share of the entries of H_vm that are dropped in training
+    document_dropout: float = 0.6  # likewise of H_dm
+    # Whether to take away what the graph gives to all documents alike: see `Centring` there. It needs a normalised
+    # graph without negative edges, as all graphs here are by default.
     centred: bool = False
 
     def __post_init__(self) -> None:

@@ -21,6 +21,8 @@ from torch import Tensor
 
 from wgcn.cores import find_device
 from wgcn.errors import InputError
+from wgcn.inference.folder import csr_tensors
+from wgcn.labelling.splits import Rows, validation_rows
 from wgcn.network.centring import can_fold, find_centring, fold
 from wgcn.network.checkpoint import Checkpoint, digest
 from wgcn.network.cuda import Recorded
@@ -29,10 +31,8 @@ from wgcn.network.settings import Callback, EpochRecord, NetworkSettings, Traine
 
 __all__ = ["Progress", "Run", "Training"]
 
-Rows = npt.NDArray[np.int64]
 Network = tuple[npt.NDArray[np.float32], ...]  # word table, class weights and bias
 
-MIN_DOCUMENTS_TO_SPLIT = 10
 EPOCHS_WITHOUT_VALIDATION = 100
 _CHECKPOINT_EVERY = 25  # epochs
 
@@ -106,13 +106,12 @@ class Run:
     def __init__(self, training: Training, progress: Progress) -> None:
         settings, seed = training.settings, training.settings.seed + progress.number
         self.training, self.progress = training, progress
-        held_out = _held_out(training.targets, settings.validation_fraction if progress.validates else 0, seed)
+        held_out = validation_rows(training.targets, settings.validation_fraction if progress.validates else 0, seed)
         self.documents = _Documents(training, np.setdiff1d(np.arange(len(training.targets)), held_out))
         self.validation = _Documents(training, held_out) if len(held_out) else None
         start = torch.Generator().manual_seed(seed)
         sizes = training.document_terms.shape[1], training.n_classes
-        options = {name: value for name, value in vars(training.network).items() if name != "centred"}
-        self.model = WGCN(*sizes, **options, centring=training.centring, generator=start).to(training.device)
+        self.model = WGCN(*sizes, training.network, training.centring, start).to(training.device)
         # Dropout has a stream of its own, not the one that the first weights came from.
         self.generator = torch.Generator(training.device).manual_seed(int(torch.randint(2**62, (), generator=start)))
         self.optimizer = torch.optim.Adam(
@@ -228,7 +227,7 @@ class Training:
         if self.folded:
             self.document_terms = fold(adjacency, terms, network, self.centring)
         # With every seed as many documents are held out.
-        self.n_held_out = len(_held_out(self.targets, settings.validation_fraction, settings.seed))
+        self.n_held_out = len(validation_rows(self.targets, settings.validation_fraction, settings.seed))
         self.finished: list[Progress] = []
         self.networks: list[Network] = []
         self.records: list[EpochRecord] = []
@@ -278,9 +277,8 @@ class Training:
         """Digest of all that decides the result, so that no checkpoint is taken for one of another training."""
         shape = [*self.document_terms.shape, self.n_classes]
         settings = {**asdict(self.network), **asdict(self.settings), "device": self.device.type, "shape": shape}
-        arrays = {"targets": self.targets, "weights": self.weights}
-        for name, matrix in {"graph": self.graph, "documents": self.document_terms}.items():
-            arrays.update({f"{name}.{part}": getattr(matrix, part) for part in ("indptr", "indices", "data")})
+        arrays = {"targets": self.targets, "weights": self.weights, **csr_tensors("graph", self.graph)}
+        arrays |= csr_tensors("documents", self.document_terms)
         return digest(json.dumps(settings, sort_keys=True, default=float), arrays)
 
     def next_progress(self) -> Progress | None:
@@ -313,23 +311,6 @@ class Training:
         self.networks[run.progress.number :] = [run.result()]
         self.finished.append(run.progress)
         self.run = None
-
-
-def _held_out(targets: npt.NDArray[Any], fraction: float, seed: int) -> Rows:
-    """Choose the documents for validation: of each class its share, but never its last document."""
-    if fraction == 0 or len(targets) < MIN_DOCUMENTS_TO_SPLIT:
-        return np.empty(0, np.int64)
-    size = min(max(1, round(len(targets) * fraction)), len(targets) - 1)
-    order = np.random.default_rng(seed).permutation(len(targets))
-    if targets.ndim == 2:
-        return order[:size]
-    counts = np.bincount(targets)
-    shares = size * counts / len(targets)
-    take = np.floor(shares).astype(np.int64)
-    # What rounding down left over goes to the classes that lost most by it.
-    by_loss = np.argsort(take - shares, kind="stable")
-    take[by_loss[counts[by_loss] > take[by_loss] + 1][: size - take.sum()]] += 1
-    return np.concatenate([order[targets[order] == c][:n] for c, n in enumerate(take)])
 
 
 @contextmanager

@@ -1,0 +1,44 @@
+"""What all classifiers here have in common: unlabelled documents, several labels per document, and their score."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+
+from wgcn.labelling.labels import labelled_accuracy
+
+__all__ = ["LabelledClassifier"]
+
+_FOR_TRAINING = ("trained_", "training_set_")  # attributes that only further training needs
+
+
+class LabelledClassifier(ClassifierMixin):  # type: ignore[misc]
+    """A classifier under scikit-learn's interface, to which unlabelled documents and several labels may be given."""
+
+    classes_: npt.NDArray[Any]
+
+    @abstractmethod
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return one label per document, or a 0/1 matrix of shape (n_documents, n_classes)."""
+
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Return the accuracy on the labelled documents; with several labels, the share that is wholly right.
+
+        Unlabelled documents do not count. For cross-validation, `wgcn.labelling.LabelledKFold` as `cv` leaves them in
+        training, where they help, and stratifies the others.
+
+        Labels are as for `fit`, and `sample_weight` has the shape (n_documents,).
+        """
+        return labelled_accuracy(y, self.predict(X), self.classes_, sample_weight)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what only further training needs."""
+        return {name: value for name, value in super().__getstate__().items() if name not in _FOR_TRAINING}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
