@@ -49,7 +49,7 @@ def test_evidence_equals_a_sum_over_seeds(seed: int, n_seeds: int, n_classes: in
 
 def _topics(*topics: int) -> np.ndarray:
     """Return how near 30 documents of three topics are to seeds, each of one topic."""
-    near = np.full((30, len(topics)), 0.01)
+    near = np.full((30, len(topics)), 1e-4)  # a cosine of 0.2
     for column, topic in enumerate(topics):
         near[10 * topic : 10 * topic + 10, column] = 1
     return near
@@ -97,6 +97,21 @@ def test_a_word_that_is_struck_elsewhere_is_not_shared() -> None:
 def test_the_seeds_of_a_wide_class_are_not_wrong() -> None:
     weights = agreement(_topics(0, 1, 2, 2), _rows(["a", "b", "c", "d"], [0, 0, 1, 1]))
     np.testing.assert_allclose(weights[:2], 1, atol=0.05)
+
+
+def test_a_word_unlike_all_seeds_stays_in_the_wide_class() -> None:
+    near = _topics(0, 1, 2, 0, 0, 2)
+    near[:10, [2, 5]] = 1e-3  # a little nearer to the narrow class, whose other seeds are alike
+    weights = agreement(near, _rows(["b", "c", "x", "d", "e", "x"], [0, 0, 0, 1, 1, 1]))
+    assert weights[2] > 0.9
+    assert weights[5] == 0
+
+
+def test_what_is_hardly_like_any_class_is_not_wrong() -> None:
+    near = np.eye(30)[:, :4]  # each seed is near to one text of its own
+    near[20, [0, 2]] = 1e-9
+    weights = agreement(near, _rows(list("abcd"), [0, 0, 1, 1]))
+    np.testing.assert_allclose(weights, 1, atol=0.05)
 
 
 def test_a_seed_alone_counts_and_a_struck_word_counts_against() -> None:

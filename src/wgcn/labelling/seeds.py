@@ -39,6 +39,9 @@ Ints = npt.NDArray[np.int64]
 Place = Callable[[csr_array], Floats]  # from rows of terms to places in the space
 
 _POWER = 6  # of the cosine
+_AGREEMENT_POWER = 2  # the same, where seeds are compared: few documents are very near to two seeds
+_CHANCE = 0.3  # added to the likeness of seeds
+_STRICTNESS = 3  # power of a seed's agreement that is its weight
 _PRIOR_SHARPNESS = 4.0  # factor of a model's scores, for the shares of the classes
 _ANSWER_SHARPNESS = 8.0  # the same, for its answers
 _SPREADING, _STEPS = 0.8, 3  # how much a document takes from similar ones in a step
@@ -70,14 +73,17 @@ def nearness(documents: Floats, seeds: Floats) -> Floats:
 def agreement(near: Floats, seeds: SeedRows) -> Floats:
     """Return how well each seed agrees with the others of its class, from 0 to 1: w_s, of shape (seeds,).
 
-    Two seeds are as much alike as they are near to the same documents. A seed's agreement is its mean likeness to its
-    class, divided by the sum of that and its mean likeness to the nearest other class, and then by the mean of its
-    class: the seeds of a wide class are all unlike each other, and none of them is wrong. A seed that is alone in its
-    class agrees. A word that is given for several classes counts only where its agreement is best: it cannot stand for
-    all of them. `near` is of shape (documents, seeds).
+    Two seeds are as much alike as they are near to the same documents; 1 is what chance gives. A seed's agreement is
+    its mean likeness to its class, divided by the sum of that and its mean likeness to the nearest other class, and
+    then by the mean of its class: the seeds of a wide class are all unlike each other, and none of them is wrong. To
+    each likeness a part of chance is added, because a ratio of two that are almost 0 says nothing. A seed that is alone
+    in its class agrees. A word that is given for several classes counts only where its agreement is best: it cannot
+    stand for all of them. One that is unlike all other seeds stays in a wide class rather than in a narrow one, where
+    it is the odd one out. `near` is of shape (documents, seeds).
     """
-    profile = near / np.maximum(near.sum(axis=0), 1e-12)
-    alike = profile.T @ profile
+    profile = near ** (_AGREEMENT_POWER / _POWER)
+    profile /= np.maximum(profile.sum(axis=0), 1e-12)
+    alike = len(near) * (profile.T @ profile)
     other_word = np.array([[a != b for b in seeds.names] for a in seeds.names])
     likeness = np.full((len(alike), seeds.n_classes), np.nan)
     for place in range(seeds.n_classes):
@@ -88,15 +94,15 @@ def agreement(near: Floats, seeds: SeedRows) -> Floats:
     own, others = likeness[rows, seeds.classes], likeness
     others[rows, seeds.classes] = 0
     nearest = np.nan_to_num(others).max(axis=1)
-    share = np.where(np.isnan(own), np.nan, np.nan_to_num(own) / np.maximum(np.nan_to_num(own) + nearest, 1e-30))
-    weights = np.ones(len(alike))
+    share = (own + _CHANCE) / (own + nearest + 2 * _CHANCE)
+    agrees = np.full(len(alike), np.inf)
     for place in np.unique(seeds.classes):
         members = (seeds.classes == place) & ~seeds.struck & ~np.isnan(share)
         if members.any():
-            weights[members] = np.minimum(share[members] / max(float(share[members].mean()), 1e-30), 1)
-    strength = np.where(np.isnan(share), 1, share)
+            agrees[members] = share[members] / share[members].mean()
+    weights: Floats = np.minimum(agrees, 1) ** _STRICTNESS
     same_word = ~other_word & ~seeds.struck[None, :]
-    elsewhere = strength < np.where(same_word, strength[None, :], 0).max(axis=1)
+    elsewhere = agrees < np.where(same_word, agrees[None, :], 0).max(axis=1)
     has_others = np.isin(seeds.classes, seeds.classes[~elsewhere & ~seeds.struck])  # no class may lose all its seeds
     weights[elsewhere & has_others] = 0
     weights[seeds.struck] = -1
