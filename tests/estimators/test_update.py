@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from scipy.sparse import csr_array, identity
 from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits
 
 from wgcn import WGCNTextClassifier
 from wgcn.errors import InputError
+from wgcn.estimators.preparation import Preparation
+from wgcn.labelling import additions
 from wgcn.labelling.tuning import Tuning
 from wgcn.linear import teacher, training
 from wgcn.text import tokens
@@ -70,6 +74,46 @@ def test_new_texts_give_what_a_fit_to_all_gives() -> None:
     without = WGCNTextClassifier().fit(texts[:250], labels[:250])
     scores = [model.decision_function(texts[250:300]) for model in (without, updated, fitted)]
     assert np.abs(scores[0] - scores[2]).max() > 3 * np.abs(scores[1] - scores[2]).max()
+
+
+@given(st.lists(st.lists(st.sampled_from("abcde"), max_size=9).map(" ".join), min_size=2), st.data())
+def test_preparing_in_two_parts_is_preparing_at_once(texts: list[str], data: st.DataObject) -> None:
+    begin = data.draw(st.integers(1, len(texts) - 1))
+    assume("".join(texts[:begin]))
+    whole, first = Preparation().prepare(texts), Preparation().prepare(texts[:begin])
+    both = Preparation().prepare(texts[begin:], earlier=first)
+    assert whole.word_graph is not None
+    assert both.word_graph is not None
+    assert (both.vocabulary, both.n_in_graph) == (whole.vocabulary, len(texts))
+    assert np.array_equal(both.weighting.idf, whole.weighting.idf)
+    for one, other in (
+        (both.document_terms, whole.document_terms),
+        (both.term_counts, whole.term_counts),
+        (both.word_graph.adjacency, whole.word_graph.adjacency),
+    ):
+        assert np.array_equal(one.toarray(), other.toarray())
+
+
+def test_few_new_texts_wait_for_their_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(additions, "_LEAST", 0)
+    texts, labels = corpus(400)
+    texts[280:282] = [f"{text} novel words" for text in texts[280:282]]
+    model = WGCNTextClassifier().fit(texts[:270], labels[:270])
+    before, scale = model.word_graph_, model.classifier_.trained_.scale
+    model.update(texts[270:300], labels[270:300])
+    fitted = WGCNTextClassifier().fit(texts[:300], labels[:300])
+    one, other = model.training_set_.prepared, fitted.training_set_.prepared
+    assert one.vocabulary == other.vocabulary
+    assert np.array_equal(one.weighting.idf, other.weighting.idf)
+    assert np.array_equal(one.document_terms.toarray(), other.document_terms.toarray())
+    assert model.classifier_.trained_.scale == scale
+    assert not model.word_graph_.neighbours("novel", min_count=0)
+    assert fitted.word_graph_.neighbours("novel", min_count=0)
+    near = [[edge.word for edge in graph.neighbours("sea1", 99, min_count=0)] for graph in (before, model.word_graph_)]
+    assert sorted(near[0]) == sorted(near[1])
+    assert np.mean(model.predict(texts[300:]) == fitted.predict(texts[300:])) > 0.95
+    model.update(texts[300:320], labels[300:320])
+    assert_same_preparation(model, WGCNTextClassifier().fit(texts[:320], labels[:320]))
 
 
 def test_docs_corpus_in_three_parts(docs: Any) -> None:

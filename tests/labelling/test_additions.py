@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from wgcn.labelling.additions import Added, earlier_terms, find_texts, merged_targets, places_in, warm_start
+from wgcn.labelling.additions import (
+    Added,
+    are_few,
+    earlier_terms,
+    find_texts,
+    merged_targets,
+    places_in,
+    renumbered,
+    warm_start,
+)
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting
 
@@ -72,3 +81,27 @@ def test_terms_are_weighted_as_by_the_earlier_model() -> None:
     terms = csr_array((now[1].weigh(counts, words, offsets), words, offsets), (2, 3))
     expected = before[1].weigh(np.array([1, 3]), np.array([0, 1]), np.array([0, 2]))
     assert np.allclose(earlier_terms(terms, now, before).toarray(), np.vstack([expected, np.zeros(2)]))
+
+
+@given(st.permutations("abcdefg"), st.integers(1, 7), st.integers(0, 2**32 - 1))
+def test_a_renumbered_graph_joins_the_same_words(words: list[str], n_before: int, seed: int) -> None:
+    rng, before = np.random.default_rng(seed), sorted(words[:n_before])
+    weights = np.triu(rng.random((n_before, n_before)) * (rng.random((n_before, n_before)) < 0.5))
+    weights = (weights + weights.T).astype(np.float32)
+    found = renumbered(csr_array(weights), Vocabulary(before), Vocabulary(words))
+    assert found is not None
+    graph, places = found
+    assert [words[place] for place in places] == before
+    assert graph.nnz == np.count_nonzero(weights)
+    assert graph.has_sorted_indices
+    assert np.array_equal(graph.toarray()[np.ix_(places, places)], weights)
+
+
+def test_a_graph_whose_words_are_gone_is_not_renumbered() -> None:
+    assert renumbered(csr_array(np.eye(2)), Vocabulary(["a", "b"]), Vocabulary(["b", "c"])) is None
+
+
+def test_few_documents_are_a_small_share_of_many() -> None:
+    assert are_few(1000, 10_000)
+    assert not are_few(1300, 10_000)
+    assert not are_few(1, 100)

@@ -2,14 +2,15 @@
 
 from collections import Counter
 from math import log
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wgcn import Corpus
-from wgcn.labelling.scope import Scope, doubt, familiarity
+from wgcn import Corpus, WGCNTextClassifier
+from wgcn.labelling.scope import Scope, doubt, familiarity, n_tokens
 from wgcn.text.ngrams import ngrams
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 from wgcn.text.weighting import TermWeighting, count_terms
@@ -111,3 +112,17 @@ def test_doubt_is_least_where_one_class_is_certain() -> None:
     found = doubt(np.array([[1.0, 0.0, 0.0], [0.8, 0.1, 0.1], [1 / 3, 1 / 3, 1 / 3]]))
     assert found[0] == 0
     assert found[0] < found[1] < found[2]
+
+
+@pytest.mark.parametrize("ngram_range", [(1, 1), (1, 3), (2, 3)])
+@pytest.mark.parametrize("stop_words", [None, ["the", "of"]])
+@pytest.mark.parametrize("tokenizer", ["words", str.split])
+def test_what_a_fit_counts_is_what_the_model_counts(ngram_range: Any, stop_words: Any, tokenizer: Any) -> None:
+    documents = ["the art of the art", "the sea", "of", "", "a sea of art of the sea of art", "art art art"]
+    model = WGCNTextClassifier(tokenizer=tokenizer, ngram_range=ngram_range, stop_words=stop_words, min_count=1)
+    model.fit(documents, ["x", "y"] * 3, background=["a sea of words"])
+    prepared, chosen = model.training_set_.prepared, np.array([4, 0, 3, 2])
+    terms, counts = model.model_.terms([documents[i] for i in chosen]), prepared.term_counts[chosen]
+    assert np.array_equal(n_tokens(prepared.tokens, chosen, ngram_range, stop_words or ()), terms.lengths)
+    for mine, theirs in ((counts.data, terms.counts), (counts.indices, terms.words), (counts.indptr, terms.offsets)):
+        assert np.array_equal(mine, theirs)

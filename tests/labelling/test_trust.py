@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wgcn.errors import InputError, StoreError
-from wgcn.labelling import trust as trusting
 from wgcn.labelling.scope import Scope
-from wgcn.labelling.trust import Trust, checked_trust, risk_coverage, texts_to_keep
+from wgcn.labelling.trust import Trust, checked_trust, risk_coverage
 
 NO_SCOPE = Scope(np.empty((0, 3)), np.empty(0))
 
@@ -173,11 +172,3 @@ def test_risk_needs_one_confidence_per_answer() -> None:
         risk_coverage([0.5], [True, False])
     with pytest.raises(InputError, match="equally long"):
         risk_coverage([], [])
-
-
-def test_of_very_many_labelled_texts_some_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    labelled = np.arange(100) % 2 > 0
-    assert texts_to_keep(labelled) == set(range(1, 100, 2))
-    monkeypatch.setattr(trusting, "_MAX_KEPT", 10)
-    assert len(texts_to_keep(labelled)) == 10
-    assert texts_to_keep(labelled) < set(range(1, 100, 2))

@@ -25,6 +25,7 @@ from wgcn.graph.association import WEIGHTS, Weight
 from wgcn.inference.embedding import EmbeddingModel
 from wgcn.inference.model import TextModel
 from wgcn.inference.terms import load_compiled
+from wgcn.labelling.additions import carried_graph
 from wgcn.labelling.notices import Observed
 from wgcn.labelling.seed_words import GivenSeeds, SeedRows, find_seeds
 from wgcn.labelling.split import make_split
@@ -128,10 +129,13 @@ class Preparation:
             weighting = TermWeighting.from_counts(
                 words.document_counts, len(corpus), sublinear=self.sublinear, norm=self.norm
             )
-            terms = document_terms(corpus, weighting)
-            terms = terms if n_own == len(corpus) else terms[:n_own]
-        graph = None
-        if with_graph:
+            counts = document_terms(corpus, "count")
+            counts = counts if n_own == len(corpus) else counts[:n_own]
+            weights = weighting.weigh(counts.data, counts.indices, counts.indptr)
+            terms = csr_array((weights, counts.indices, counts.indptr), shape=counts.shape)
+            counts.data = counts.data.astype(np.min_scalar_type(int(counts.data.max(initial=0))))
+        graph, n_in_graph = carried_graph(earlier, words, len(corpus))
+        if with_graph and graph is None:
             with stage("Counting windows") as counting:
                 nodes, rules = self.nodes(words), self._edge_rules()
                 corpus = corpus.with_words(nodes)
@@ -146,7 +150,8 @@ class Preparation:
                 counting.detail = f"{graph.adjacency.nnz:,} weights of the word graph"
         load_compiled()
         seconds = time.perf_counter() - started
-        return Prepared(self, words, weighting, terms, graph, len(corpus) - n_own, seconds, tokens, digests)
+        own_texts = tokens, digests, counts
+        return Prepared(self, words, weighting, terms, graph, len(corpus) - n_own, seconds, *own_texts, n_in_graph)
 
     def nodes(self, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
         """Return which words may have edges. If there are no single words, n-grams have edges anyway."""
@@ -167,6 +172,8 @@ class Prepared:
     seconds: float
     tokens: Tokens  # of all texts, those in the background last, for texts that are added later
     digests: npt.NDArray[np.int64]  # (texts,), to know these texts again in this process
+    term_counts: csr_array  # (texts, words), how often; mostly one byte each, and the indices are those of the terms
+    n_in_graph: int  # texts whose windows the word graph has: of few new ones, it has none
 
     def word_vectors(self, given: Mapping[str, npt.ArrayLike]) -> npt.NDArray[np.float32]:
         """Return vectors as a matrix of words by values; a word that has none, and an n-gram, has zeros."""

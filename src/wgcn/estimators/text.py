@@ -27,7 +27,7 @@ from wgcn.labelling.labels import Labels, check_lengths, checked_weights, read_l
 from wgcn.labelling.loop import LabellingLoop
 from wgcn.labelling.notices import Observed, notices
 from wgcn.labelling.seed_words import GivenSeeds, SeedRows, read_seeds, seed_report
-from wgcn.labelling.trust import held_out_trust, texts_to_keep
+from wgcn.labelling.trust import held_out_trust
 from wgcn.labelling.tuning import Tuning
 from wgcn.linear.operator import row_slice
 from wgcn.linear.teacher import Teacher
@@ -47,7 +47,6 @@ class TrainingSet(NamedTuple):
     prepared: Prepared
     labels: Labels
     weight: npt.NDArray[np.float64]  # (texts of X,)
-    kept: Mapping[int, str]  # some of the labelled texts, by their places in X
     fixed: str = ""  # what came with the texts, if others cannot come without
     seeds: GivenSeeds | None = None
 
@@ -175,7 +174,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
-        own = Observed(checked_texts(X, "X"), texts_to_keep(labels.labelled))
+        own = Observed(checked_texts(X, "X"))
         check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
         weight = checked_weights(sample_weight, n_labels)
         with shown(verbose):
@@ -198,14 +197,14 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
                 seeds=prepared.seed_rows(given, labels.classes),
             )
         fixed = "" if document_graph is None and vectors is None else "vectors" if vectors else "document_graph"
-        return self._finish(classifier, TrainingSet(prepared, labels, weight, own.kept, fixed, given), started)
+        return self._finish(classifier, TrainingSet(prepared, labels, weight, fixed, given), started)
 
     def update(self, texts: Texts, labels: Any, *, verbose: bool = False) -> WGCNTextClassifier:
         """Add texts and labels to those of the last fit, and fit again from where it ended.
 
-        The model is that of a `fit` to all texts with all labels, up to the tolerance of the solver, but sooner, most
-        of all where no text is new. Probabilities may differ a little more: the texts that come are scored by the model
-        as it was, and it is calibrated by these and the earlier held-out ones. What `tune` chose stays.
+        The model is about that of a `fit` to all texts, but sooner. From 2,000 texts on, the word graph is counted
+        again only when over an eighth of all are new to it: till then, new words have no edges. The model as it was
+        scores the texts that come, which with earlier held-out ones calibrate the new one. What `tune` chose stays.
 
         Parameters
         ----------
@@ -231,7 +230,6 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         which, documents = np.append(found.given, found.new), np.append(found.documents, new)
         seeded = before.seeds.classes if before.seeds else ()
         now = relabelled(before.labels, more, which, documents, n_texts, seeded)
-        kept = {**before.kept, **dict(zip(new.tolist(), (given[i] for i in found.new), strict=True))}
         self.check_parameters(now)
         started, classifier = time.perf_counter(), self._classifier()
         with shown(verbose):
@@ -243,7 +241,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
             rows = prepared.seed_rows(before.seeds, now.classes)
             task = classifier._task(prepared.document_terms, now, weight, graph, None, seeds=rows)
             classifier._train(task, self._earlier(before, prepared, now))
-        return self._finish(classifier, TrainingSet(prepared, now, weight, kept, before.fixed, before.seeds), started)
+        return self._finish(classifier, TrainingSet(prepared, now, weight, before.fixed, before.seeds), started)
 
     def _training_set(self) -> TrainingSet:
         self._fitted  # noqa: B018
@@ -260,6 +258,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
             return None
         was_labelled = np.append(before.labels.labelled, np.zeros(n - len(before.labels.labelled), bool))
         added = Added.to(was_labelled, labels.labelled, places_in(self.classes_, labels.classes))
+        added = added._replace(same_graph=prepared.n_in_graph == before.prepared.n_in_graph)
         new = np.flatnonzero(labels.labelled[n:]) + n
         if len(new) and self.class_prior is None and (added.classes >= 0).all():
             weights = [(each.vocabulary, each.weighting) for each in (prepared, before.prepared)]
@@ -278,9 +277,9 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
             self.seed_words_ = dict(zip(classifier.classes_.tolist(), teacher.seeded.words, strict=True))
             model = replace(model, report=model.report | seed_report(training_set.seeds, self.seed_words_))
         if (held_out := classifier.trained_.held_out) is not None:
-            terms, labels, kept = training_set.prepared.document_terms, training_set.labels, training_set.kept
-            # In place: the model is new, and keeps the tables for its vocabulary that this has built.
-            vars(model)["trust"] = held_out_trust(model, terms, labels, *held_out, kept)
+            prepared = training_set.prepared
+            known = prepared.document_terms, prepared.term_counts, prepared.tokens, training_set.labels
+            model = replace(model, trust=held_out_trust(model, *known, *held_out))
         return self._keep(classifier, classifier.word_graph_, model)
 
     def _keep(self, classifier: WGCNClassifier, word_graph: WordGraph, model: TextModel) -> WGCNTextClassifier:

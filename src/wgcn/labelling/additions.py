@@ -7,6 +7,7 @@ the new training its place in the earlier one, -1 if it is new.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -18,9 +19,29 @@ from sklearn.preprocessing import normalize
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting
 
-__all__ = ["Added", "Found", "earlier_terms", "find_texts", "merged_targets", "places_in", "warm_start"]
+__all__ = [
+    "Added",
+    "Found",
+    "are_few",
+    "carried_graph",
+    "earlier_terms",
+    "find_texts",
+    "merged_targets",
+    "places_in",
+    "renumbered",
+    "warm_start",
+]
 
 Places = npt.NDArray[np.int64]
+
+# Up to this share of all documents, new ones are few: the word graph is not counted again for them. Below so many
+# documents, where counting takes little time, none are.
+_FEW, _LEAST = 0.125, 2000
+
+
+def are_few(n_new: int, n_all: int) -> bool:
+    """Return whether so many new documents leave the word graph, and its scale, about as they were."""
+    return n_all >= _LEAST and n_new <= _FEW * n_all
 
 
 class Found(NamedTuple):
@@ -49,6 +70,7 @@ class Added(NamedTuple):
     classes: Places  # (classes,), likewise
     # Labelled documents, and scores of shape (rows, classes) by the earlier model, which did not have them.
     scored: tuple[Places, npt.NDArray[Any]] | None = None
+    same_graph: bool = False  # whether the word graph has the same edges
 
     @classmethod
     def to(cls, before: npt.NDArray[np.bool_], now: npt.NDArray[np.bool_], classes: Places) -> Added:
@@ -118,16 +140,54 @@ def warm_start(dual: npt.NDArray[Any], documents: Places, classes: Places) -> np
     return start
 
 
+def carried_graph(earlier: Any, vocabulary: Vocabulary, n_texts: int) -> tuple[Any, int]:
+    """Return the word graph that texts had earlier (Prepared or None), and how many texts it has.
+
+    It is over the words of now. For more than a few new texts, or if words are gone, it is None and has to be counted.
+    """
+    if earlier is None or earlier.word_graph is None or not are_few(n_texts - earlier.n_in_graph, n_texts):
+        return None, n_texts
+    graph = earlier.word_graph
+    if (found := renumbered(graph.adjacency, graph.vocabulary, vocabulary)) is None:
+        return None, n_texts
+    degrees = np.zeros(len(vocabulary))
+    degrees[found[1]] = graph.degrees
+    return replace(graph, vocabulary=vocabulary, adjacency=found[0], degrees=degrees), earlier.n_in_graph
+
+
+def renumbered(adjacency: csr_array, vocabulary: Vocabulary, now: Vocabulary) -> tuple[csr_array, Places] | None:
+    """Return a word graph over the words of now, and the new places of its words; None if it has lost some.
+
+    `adjacency` is symmetric. Words that are new have no edges.
+    """
+    from wgcn.labelling.kernels import renumber
+
+    earlier = _earlier_words(vocabulary, now)
+    known = np.flatnonzero(earlier >= 0)
+    if len(known) < len(vocabulary):
+        return None
+    places = np.empty(len(vocabulary), np.int64)
+    places[earlier[known]] = known
+    sizes = np.zeros(len(now) + 1, adjacency.indptr.dtype)
+    sizes[places + 1] = np.diff(adjacency.indptr)
+    indptr = np.cumsum(sizes, dtype=sizes.dtype)
+    columns, weights = renumber(adjacency.indptr, adjacency.indices, adjacency.data, places, indptr)
+    return csr_array((weights, columns, indptr), shape=(len(now), len(now))), places
+
+
 def earlier_terms(
     terms: csr_array, now: tuple[Vocabulary, TermWeighting], earlier: tuple[Vocabulary, TermWeighting]
 ) -> csr_array:
     """Return rows of documents as an earlier model would have weighted them: with its words and its idf."""
     (vocabulary, weighting), (known, before) = now, earlier
-    used, places = np.unique(terms.indices, return_inverse=True)
-    words = map(vocabulary.words.__getitem__, used.tolist())
-    ids = np.fromiter(map(known.index.get, words, repeat(-1)), terms.indices.dtype)
-    factors = np.where(ids >= 0, before.idf[ids] / weighting.idf[used], 0).astype(terms.dtype)
-    indices = np.maximum(ids, 0)[places]
-    rows = csr_array((terms.data * factors[places], indices, terms.indptr.copy()), (terms.shape[0], len(known)))
+    ids = _earlier_words(known, vocabulary)
+    factors = np.where(ids >= 0, before.idf[ids] / weighting.idf, 0).astype(terms.dtype)
+    data, indices = terms.data * factors[terms.indices], np.maximum(ids, 0)[terms.indices]
+    rows = csr_array((data, indices, terms.indptr.copy()), (terms.shape[0], len(known)))
     rows.eliminate_zeros()
     return csr_array(normalize(rows, before.norm))
+
+
+def _earlier_words(earlier: Vocabulary, now: Vocabulary) -> Places:
+    """Return the place that each word of now had earlier, -1 for a new one."""
+    return np.fromiter(map(earlier.index.get, now.words, repeat(-1)), np.int64, len(now))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,10 @@ _NO_BLANKS = re.compile(
 
 
 class Observed:
-    """Texts that are read once, and what was seen of them; those of the rows `keep` are kept."""
+    """Texts that are read once, and what was seen of them."""
 
-    def __init__(self, texts: Iterable[str], keep: Collection[int] = ()) -> None:
+    def __init__(self, texts: Iterable[str]) -> None:
         self.texts, self.n, self.n_empty = texts, 0, 0
-        self.keep, self.kept = keep, dict[int, str]()
         self.digests = array("q")  # values of `hash`, 8 bytes per text: to know texts again in this process
         self.sample: list[str] = []  # evenly spread
         self._step = 1
@@ -47,8 +46,6 @@ class Observed:
                 self.sample.append(text[:_CHARACTERS])
                 if len(self.sample) == 2 * _SAMPLE:
                     self.sample, self._step = self.sample[::2], 2 * self._step
-            if self.n in self.keep:
-                self.kept[self.n] = text
             self.n += 1
             self.n_empty += not text or text.isspace()
             self.digests.append(hash(text))

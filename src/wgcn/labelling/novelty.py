@@ -27,7 +27,6 @@ _FAR = 0.1  # texts of a class that lie between two texts which are far from eac
 _BINS = 8  # of similarity
 _COMMON, _MIN_COMMON = 0.05, 50  # words in more texts than this share, and this number, are left out
 _MAX_TEXTS = 2000  # held-out texts that are compared; others get the weight 0
-_BLOCK_VALUES = 1 << 23  # similarities that are held at a time
 
 
 def novelty_weights(terms: Any, codes: Rows, held_out: Rows) -> Floats:
@@ -74,19 +73,14 @@ def _places(codes: Rows) -> Floats:
     return places
 
 
-def _similarities(some: Any, others: Any, orders: list[tuple[Floats, Floats]]) -> list[Floats]:
+def _similarities(some: Any, others: Any, orders: list[tuple[Floats, Floats]]) -> Floats:
     """Return the cosine of each of some texts to the most similar other one, and to those far away in each order.
 
     An order has the places of some texts and of the others.
     """
-    transposed, n = others.T.tocsr(), some.shape[0]
-    found = [np.zeros(n) for _ in range(len(orders) + 1)]
-    step = max(_BLOCK_VALUES // max(others.shape[0], 1), 1)
-    for first in range(0, n, step):
-        part = slice(first, first + step)
-        cosines = (some[part] @ transposed).toarray()
-        found[0][part] = cosines.max(axis=1)
-        for result, (own, other) in zip(found[1:], orders, strict=True):
-            is_far = np.abs(own[part, None] - other[None]) > _FAR
-            result[part] = np.where(is_far, cosines, 0).max(axis=1)
+    from wgcn.labelling.kernels import highest_products
+
+    found = np.zeros((1 + len(orders), some.shape[0]))
+    parts = [part for matrix in (some, others.T.tocsr()) for part in (matrix.indptr, matrix.indices, matrix.data)]
+    highest_products(*parts, *(np.array(places) for places in zip(*orders, strict=True)), _FAR, found)
     return found

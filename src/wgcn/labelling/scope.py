@@ -17,14 +17,18 @@ vocabulary had been made without them (`leave_one_out`).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from wgcn.text.vocabulary import Vocabulary
 
-__all__ = ["N_SIGNS", "Scope", "doubt", "familiarity", "familiarity_of"]
+if TYPE_CHECKING:
+    from wgcn.text.tokens import Tokens
+
+__all__ = ["N_SIGNS", "Scope", "doubt", "familiarity", "familiarity_of", "n_tokens"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -82,6 +86,21 @@ def familiarity_of(model: Any, terms: Any, *, leave_one_out: bool = False) -> Fl
     """Return how familiar texts look to a model, of shape (texts, 4): see `familiarity`."""
     given = model.vocabulary, model.weighting.idf, model.ngram_range
     return familiarity(*given, *terms[1:3], *terms[5:], leave_one_out=leave_one_out)
+
+
+def n_tokens(
+    tokens: Tokens, documents: npt.NDArray[np.int64], ngram_range: tuple[int, int], stop_words: Collection[str]
+) -> npt.NDArray[np.int64]:
+    """Return how many words and n-grams documents have, known or not, as `lengths` of `wgcn.inference.terms.Terms`."""
+    begins, ends, (shortest, longest) = tokens.offsets[documents], tokens.offsets[documents + 1], ngram_range
+    n_all = n_kept = ends - begins
+    if stop_words:
+        kept = np.array([word not in stop_words for word in tokens.words], bool)
+        before = np.concatenate([[0], np.cumsum(kept[tokens.ids])])
+        n_kept = before[ends] - before[begins]
+    sizes = np.arange(shortest, longest + 1)
+    found: npt.NDArray[np.int64] = np.maximum(n_kept[:, None] - sizes + 1, 0).sum(axis=1)
+    return found + (n_all - n_kept if shortest == 1 else 0)
 
 
 def _least_counts(vocabulary: Vocabulary) -> tuple[int, int]:

@@ -19,10 +19,11 @@ import numpy.typing as npt
 
 from wgcn.errors import InputError, StoreError
 from wgcn.labelling.novelty import novelty_weights
-from wgcn.labelling.scope import N_SIGNS, Scope, doubt, familiarity_of
+from wgcn.labelling.scope import N_SIGNS, Scope, doubt, familiarity, familiarity_of, n_tokens
 
 if TYPE_CHECKING:
     from wgcn.labelling.labels import Labels
+    from wgcn.text.tokens import Tokens
 
 __all__ = [
     "OUT_OF_SCOPE",
@@ -32,7 +33,6 @@ __all__ = [
     "checked_trust",
     "held_out_trust",
     "risk_coverage",
-    "texts_to_keep",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -40,7 +40,6 @@ Floats = npt.NDArray[np.float64]
 OUT_OF_SCOPE = 0.99  # a text that is stranger than this share of held-out texts counts as out of scope
 _MIN_TEXTS = 20  # held-out texts, to judge strangeness by
 _MAX_TEXTS = 5000  # values that are kept; of more, evenly spaced ones of the sorted
-_MAX_KEPT = 20_000  # labelled texts that a fit keeps, of which a tenth is held out
 _PARTS = ("nonconformity", "weights", "strangeness", "scales")
 
 
@@ -151,37 +150,32 @@ class Trust(NamedTuple):
         return cls(found[0], found[1], Scope(found[3], found[2]))
 
 
-def texts_to_keep(labelled: npt.NDArray[np.bool_]) -> frozenset[int]:
-    """Return rows of texts that a fit has to keep for `held_out_trust`: all labelled ones, or so many of them."""
-    rows = np.flatnonzero(labelled)
-    if len(rows) > _MAX_KEPT:
-        rows = np.random.default_rng(0).choice(rows, _MAX_KEPT, replace=False)
-    return frozenset(rows.tolist())
-
-
 def held_out_trust(
     model: Any,
     terms: Any,
+    counts: Any,
+    tokens: Tokens,
     labels: Labels,
     rows: npt.NDArray[np.int64],
     scores: npt.NDArray[Any],
-    texts: Mapping[int, str],
 ) -> Trust:
     """Return what the held-out texts of a fit tell about the answers of its model.
 
     model : TextModel
-    terms : csr_array of shape (texts, words), in the order of the input; those with a label are among the first
+    terms, counts : csr_arrays of shape (texts, words), the weights of terms and how often they occur, in the order of
+        the input; texts with a label are among the first
+    tokens : those of the texts
     labels : of the first texts
     rows, scores : (held out,) and (held out, classes), which labelled texts were held out, and their scores
-    texts : some of the texts by their rows
     """
     labelled_rows, targets, multilabel = np.flatnonzero(labels.labelled), labels.targets, labels.multilabel
     weights = np.empty(0) if multilabel else novelty_weights(terms[labelled_rows], targets.argmax(axis=1), rows)
-    once = np.unique(rows, return_index=True)[1].tolist()  # with few labels, texts come several times
-    kept = {place: texts[row] for place in once if (row := int(labelled_rows[rows[place]])) in texts}
-    familiar = familiarity_of(model, model.terms(kept.values()), leave_one_out=True)
-    likely, places = model.scorer.probabilities(scores), np.array(list(kept), np.int64)
-    return Trust.calibrate(likely, targets[rows], weights, places, familiar)
+    once = _thinned(np.unique(rows, return_index=True)[1])  # with few labels, texts come several times
+    texts = labelled_rows[rows[once]]
+    given, known = (model.vocabulary, model.weighting.idf, model.ngram_range), counts[texts]
+    lengths = n_tokens(tokens, texts, model.ngram_range, model.stop_words)
+    familiar = familiarity(*given, known.indices, known.indptr, known.data, lengths, leave_one_out=True)
+    return Trust.calibrate(model.scorer.probabilities(scores), targets[rows], weights, once, familiar)
 
 
 def checked_trust(trust: Trust | None, multilabel: bool = False) -> Trust:

@@ -24,7 +24,7 @@ from scipy.sparse import csr_array, vstack
 from wgcn.checks import check_least, check_share
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.terms import Floats
-from wgcn.labelling.additions import Added
+from wgcn.labelling.additions import Added, are_few
 from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.splits import Rows, cross_validation_parts, held_out_mask
 from wgcn.labelling.tuning import Settings, Tuned, Tuning, tune
@@ -42,7 +42,7 @@ _MIN_TO_HOLD_OUT = 100
 _MIN_BESIDE_TEACHER = 500
 # Tolerance of a fit that begins where an earlier one ended. On 20NG with 10 % new documents, scores of held-out ones
 # are 0.005 from the minimum (root mean square; 0.09 at most); from zero with 1e-3, they are 0.003 (0.10).
-_WARM = 2e-2
+_WARM, _WARM_FEW = 2e-2, 5e-2  # the second if few of many documents are new: scores are 0.008 from the minimum
 _LOOSE = 1e-2  # tolerance of the fit that is calibrated by: closer, it finds the same factor up to 5 %
 # Standard deviation of the prior of the log of the calibration factor. Without it, a few documents that are all right
 # would make the model certain of everything. Chosen on training documents.
@@ -108,6 +108,7 @@ class LinearTrained(NamedTuple):
     teacher: Teacher | None
     own_rows: Floats  # of the last fit, as those of `LinearFit` with a column per class
     factor: float
+    scale: tuple[float, int]  # of the word graph, and the number of labelled documents that gave it
 
 
 Earlier = tuple[LinearTrained, Added]  # an earlier training, and how the task differs from it
@@ -161,7 +162,7 @@ def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | 
     if held_out is not None:
         held_out = held_out._replace(rows=np.flatnonzero(used)[held_out.rows])
     last, duals = fits[-1], [fit.dual for fit in fits]
-    own = trainer.both_sides(last.own_rows), last.factor
+    own = trainer.both_sides(last.own_rows), last.factor, trainer.scale
     return LinearTrained(scorer, last.history, tuned, accuracy, n_held_out, held_out, duals, trainer.teacher, *own)
 
 
@@ -171,8 +172,6 @@ class _Trainer:
     def __init__(self, task: LinearTask, training: LinearTraining, earlier: Earlier | None = None) -> None:
         self.task, self.training, self.rows = task, training, np.arange(len(task.targets))
         self.settings, self.teacher_weight = training.settings, training.teacher
-        if earlier is not None:
-            self.settings = replace(self.settings, tol=max(self.settings.tol, _WARM))
         self.binary = task.targets.shape[1] == 2 and not task.multilabel  # then one column is fitted
         n_labelled, n_unlabelled = len(task.targets), 0 if task.multilabel else task.unlabelled.shape[0]
         self.unlabelled_share = n_unlabelled / max(n_unlabelled + n_labelled, 1)
@@ -181,8 +180,14 @@ class _Trainer:
             self.everything = csr_array(vstack([task.terms, task.unlabelled]))
             own, others = row_slice(self.everything, 0, n_labelled), row_slice(self.everything, n_labelled, n)
             self.task = task = replace(task, terms=own, unlabelled=others)
-        sample = (task.terms, task.weight) if n_labelled else (task.unlabelled, np.ones(n_unlabelled))
-        self.scale = graph_scale(sample[0], task.adjacency, sample[1], training.n_jobs)
+        if earlier is not None:
+            few = earlier[1].same_graph and are_few(n_labelled - earlier[0].scale[1], n_labelled)
+            self.settings = replace(self.settings, tol=max(self.settings.tol, _WARM_FEW if few else _WARM))
+        if earlier is not None and few:
+            self.scale = earlier[0].scale
+        else:
+            sample = (task.terms, task.weight) if n_labelled else (task.unlabelled, np.ones(n_unlabelled))
+            self.scale = graph_scale(sample[0], task.adjacency, sample[1], training.n_jobs), n_labelled
         self.unlabelled = task.unlabelled[:n_unlabelled] if task.multilabel else task.unlabelled
         self.teacher: Teacher | None = None
         helps = n_unlabelled and task.adjacency.nnz and (training.teacher > 0 or training.tuning is not None)
@@ -325,7 +330,7 @@ class _Trainer:
                 self.task.adjacency,
                 self.settings,
                 sample_weight=weight,
-                scale=self.scale,
+                scale=self.scale[0],
                 taught=taught,
                 start=start,
                 n_jobs=self.training.n_jobs,
