@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,9 +15,8 @@ from wgcn_paper.measures.measure import Measure, Split, share, split_of, svc_pre
 
 __all__ = ["SmallText", "Suggest"]
 
-_POOL = (
-    0.9  # share of the training documents that a draw may choose from, so that draws differ without chance elsewhere
-)
+# Share of the training documents that a draw may choose from, so that draws differ without chance elsewhere.
+_POOL = 0.9
 
 Places = npt.NDArray[np.int64]
 
@@ -101,7 +99,11 @@ def _svc(
 
 
 class SmallText(Suggest):
-    """The same curve by small-text: BreakingTies with its linear support vector machine on tf-idf."""
+    """The same curve by small-text: BreakingTies with its linear support vector machine on tf-idf.
+
+    The texts that it chooses are learnt by LinearSVC as in `Suggest`: the classifier of small-text 1.4 mixes up the
+    classes while some of them have no label.
+    """
 
     name = "small-text"
     packages = ("small_text",)
@@ -127,13 +129,13 @@ class SmallText(Suggest):
         train, test = tf_idf(dataset)
         classes, codes = np.unique(split.train_labels, return_inverse=True)
         given = SklearnDataset(train[pool], codes[pool], target_labels=np.arange(len(classes)))
-        asked = SklearnDataset(test, np.zeros(test.shape[0], int), target_labels=np.arange(len(classes)))
         factory = SklearnClassifierFactory(ConfidenceEnhancedLinearSVC(), len(classes))
         learner = PoolBasedActiveLearner(factory, BreakingTies(), given)
         first = np.arange(sizes[0])
         learner.initialize_data(first, codes[pool[first]])
-        yield sizes[0], classes[learner.classifier.predict(asked)]
-        for before, size in pairwise(sizes):
-            new = learner.query(num_samples=size - before)
-            learner.update(codes[pool[new]])
-            yield size, classes[learner.classifier.predict(asked)]
+        for size, following in zip(sizes, [*sizes[1:], 0], strict=True):
+            chosen = pool[learner.indices_labeled]
+            yield size, svc_predict(train[chosen], split.train_labels[chosen], test)[0][0]
+            if following:
+                new = learner.query(num_samples=following - size)
+                learner.update(codes[pool[new]])
