@@ -72,6 +72,7 @@ def test_fits_are_compared_with_the_peer(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.usefixtures("_tiny")
+@pytest.mark.filterwarnings("ignore:.* have a copy with another label")  # the tiny set stands for all sets
 def test_growth_is_measured_per_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growth, "SIZES", (20, 30, 40))
     section = growth.measure_fit_growth((30, 40))
