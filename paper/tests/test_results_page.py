@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from wgcn_paper.experiments.reproduce import TABLES, all_cells
@@ -91,9 +92,37 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     assert dead == []
 
 
+def readme_table(which: str) -> list[list[str]]:
+    """The lines of a table of the README below its head: that of seeds, or that with labels."""
+    lines = [cells(line) for line in rows(read(ROOT / "README.md"))]
+    heads = [place - 1 for place, line in enumerate(lines) if set(line[0]) == {"-"}]
+    return lines[heads[0] + 2 : heads[1]] if which == "seeds" else lines[heads[1] + 2 :]
+
+
+def test_the_seeds_of_the_readme_are_those_of_the_results() -> None:
+    sets = ("20ng", "20ng-coarse", "r8")
+    runs = json.loads(read(RESULTS / "seeds.json"))["runs"]
+
+    def figures(variant: str, labels: int = 0) -> list[float]:
+        found = []
+        for dataset in sets:
+            own = [run for run in runs if (run["dataset"], run["variant"]) == (dataset, variant)]
+            values = [run["metrics"][str(labels)] if labels else run["accuracy"] for run in own]
+            found.append(100 * sum(values) / len(values))
+        return found
+
+    seeds, counting, few, many = readme_table("seeds")
+    wanted = [figures("WGCN, seed words"), figures("counting seed words")]
+    wanted += [figures("LinearSVC", 10), figures("LinearSVC", 100)]
+    for (_, *shown), known in zip((seeds, counting, few, many), wanted, strict=True):
+        assert [value.strip("*") for value in shown] == [f"{value:.1f}" for value in known]
+    lost = np.subtract(wanted[0], figures("WGCN, one seed word of four wrong"))
+    assert f"wgcn loses {lost[0]:.1f}, {lost[1]:.1f} and {lost[2]:.1f}\npoints" in read(ROOT / "README.md")
+
+
 def test_the_table_of_the_readme_is_that_of_the_results() -> None:
     known = means("accuracy", "summary")
-    table = [cells(line) for line in rows(read(ROOT / "README.md"))[2:]]
+    table = readme_table("with labels")
     assert len(table) == 17
     groups: dict[str, list[list[str]]] = defaultdict(list)
     group = ""
