@@ -96,6 +96,7 @@ def test_preparing_in_two_parts_is_preparing_at_once(texts: list[str], data: st.
 
 def test_few_new_texts_wait_for_their_edges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(additions, "_LEAST", 0)
+    monkeypatch.setattr(additions, "_LEAST_TOKENS", 0)
     texts, labels = corpus(400)
     texts[280:282] = [f"{text} novel words" for text in texts[280:282]]
     model = WGCNTextClassifier().fit(texts[:270], labels[:270])

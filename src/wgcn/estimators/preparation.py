@@ -134,7 +134,7 @@ class Preparation:
             weights = weighting.weigh(counts.data, counts.indices, counts.indptr)
             terms = csr_array((weights, counts.indices, counts.indptr), shape=counts.shape)
             counts.data = counts.data.astype(np.min_scalar_type(int(counts.data.max(initial=0))))
-        graph, n_in_graph = carried_graph(earlier, words, len(corpus))
+        graph, n_in_graph = carried_graph(earlier, words, len(corpus), corpus.n_tokens)
         if with_graph and graph is None:
             with stage("Counting windows") as counting:
                 nodes, rules = self.nodes(words), self._edge_rules()

@@ -34,9 +34,9 @@ __all__ = [
 
 Places = npt.NDArray[np.int64]
 
-# Up to this share of all documents, new ones are few: the word graph is not counted again for them. Below so many
-# documents, where counting takes little time, none are.
-_FEW, _LEAST = 0.125, 2000
+# Up to this share of all documents, new ones are few: the word graph is not counted again for them. With fewer
+# documents or tokens than these, counting takes little time, and new words matter more.
+_FEW, _LEAST, _LEAST_TOKENS = 0.125, 2000, 500_000
 
 
 def are_few(n_new: int, n_all: int) -> bool:
@@ -140,36 +140,38 @@ def warm_start(dual: npt.NDArray[Any], documents: Places, classes: Places) -> np
     return start
 
 
-def carried_graph(earlier: Any, vocabulary: Vocabulary, n_texts: int) -> tuple[Any, int]:
+def carried_graph(earlier: Any, vocabulary: Vocabulary, n_texts: int, n_tokens: int) -> tuple[Any, int]:
     """Return the word graph that texts had earlier (Prepared or None), and how many texts it has.
 
-    It is over the words of now. For more than a few new texts, or if words are gone, it is None and has to be counted.
+    It is over the words of now. For more than a few new texts, or in few tokens, or if words are gone, it is None and
+    has to be counted.
     """
-    if earlier is None or earlier.word_graph is None or not are_few(n_texts - earlier.n_in_graph, n_texts):
+    known = earlier is not None and earlier.word_graph is not None and n_tokens >= _LEAST_TOKENS
+    if not known or not are_few(n_texts - earlier.n_in_graph, n_texts):
         return None, n_texts
     graph = earlier.word_graph
     if (found := renumbered(graph.adjacency, graph.vocabulary, vocabulary)) is None:
         return None, n_texts
+    adjacency, places = found
     degrees = np.zeros(len(vocabulary))
-    degrees[found[1]] = graph.degrees
-    return replace(graph, vocabulary=vocabulary, adjacency=found[0], degrees=degrees), earlier.n_in_graph
+    degrees[places[places >= 0]] = graph.degrees[places >= 0]
+    return replace(graph, vocabulary=vocabulary, adjacency=adjacency, degrees=degrees), earlier.n_in_graph
 
 
 def renumbered(adjacency: csr_array, vocabulary: Vocabulary, now: Vocabulary) -> tuple[csr_array, Places] | None:
-    """Return a word graph over the words of now, and the new places of its words; None if it has lost some.
+    """Return a word graph over the words of now, and the new places of words with edges, -1 for those without.
 
-    `adjacency` is symmetric. Words that are new have no edges.
+    None if a word with edges is gone. `adjacency` is symmetric. Words that are new have no edges.
     """
     from wgcn.labelling.kernels import renumber
 
-    earlier = _earlier_words(vocabulary, now)
-    known = np.flatnonzero(earlier >= 0)
-    if len(known) < len(vocabulary):
+    edged = np.flatnonzero(np.diff(adjacency.indptr))
+    places = np.full(len(vocabulary), -1, np.int64)
+    places[edged] = _places_of(map(vocabulary.words.__getitem__, edged.tolist()), now)
+    if (places[edged] < 0).any():
         return None
-    places = np.empty(len(vocabulary), np.int64)
-    places[earlier[known]] = known
     sizes = np.zeros(len(now) + 1, adjacency.indptr.dtype)
-    sizes[places + 1] = np.diff(adjacency.indptr)
+    sizes[places[edged] + 1] = np.diff(adjacency.indptr)[edged]
     indptr = np.cumsum(sizes, dtype=sizes.dtype)
     columns, weights = renumber(adjacency.indptr, adjacency.indices, adjacency.data, places, indptr)
     return csr_array((weights, columns, indptr), shape=(len(now), len(now))), places
@@ -180,7 +182,8 @@ def earlier_terms(
 ) -> csr_array:
     """Return rows of documents as an earlier model would have weighted them: with its words and its idf."""
     (vocabulary, weighting), (known, before) = now, earlier
-    ids = _earlier_words(known, vocabulary)
+    ids, used = np.full(len(vocabulary), -1, np.int64), np.unique(terms.indices)
+    ids[used] = _places_of(map(vocabulary.words.__getitem__, used.tolist()), known)
     factors = np.where(ids >= 0, before.idf[ids] / weighting.idf, 0).astype(terms.dtype)
     data, indices = terms.data * factors[terms.indices], np.maximum(ids, 0)[terms.indices]
     rows = csr_array((data, indices, terms.indptr.copy()), (terms.shape[0], len(known)))
@@ -188,6 +191,6 @@ def earlier_terms(
     return csr_array(normalize(rows, before.norm))
 
 
-def _earlier_words(earlier: Vocabulary, now: Vocabulary) -> Places:
-    """Return the place that each word of now had earlier, -1 for a new one."""
-    return np.fromiter(map(earlier.index.get, now.words, repeat(-1)), np.int64, len(now))
+def _places_of(words: Iterable[str], vocabulary: Vocabulary) -> Places:
+    """Return the places of words in a vocabulary, -1 for those that it does not have."""
+    return np.fromiter(map(vocabulary.index.get, words, repeat(-1)), np.int64)

@@ -52,12 +52,13 @@ def highest_products(indptr, columns, values, indptr_t, columns_t, values_t, pla
 def renumber(indptr, columns, weights, places, indptr_new):  # type: ignore[no-untyped-def]
     """Return columns and weights of a symmetric matrix after row and column i have become `places[i]`.
 
-    `indptr_new` says where the rows begin then. Rows are sorted.
+    The place of an empty row may be -1. `indptr_new` says where the rows begin then. Rows are sorted.
     """
     new_columns, new_weights = np.empty(len(columns), columns.dtype), np.empty(len(columns), weights.dtype)
     old, following = np.full(len(indptr_new) - 1, -1, np.int64), indptr_new[:-1].copy()
     for row in range(len(places)):
-        old[places[row]] = row
+        if places[row] >= 0:
+            old[places[row]] = row
     for row in range(len(old)):  # a row puts its number into the rows of its columns, so that these stay sorted
         if old[row] >= 0:
             for k in range(indptr[old[row]], indptr[old[row] + 1]):

@@ -188,8 +188,8 @@ def checked_trust(trust: Trust | None, multilabel: bool = False) -> Trust:
     if trust is None:
         raise InputError(
             "The model does not know how it does on held-out texts: it was fitted by wgcn 0.2 or earlier, by the "
-            "network, to fewer than 100 labels without unlabelled texts, or to labels of which half of the classes have "
-            "one. Fit it again, with more labels if there were few."
+            "network, to fewer than 100 labels without unlabelled texts, or with one label for half of the classes. "
+            "Fit it again, with more labels if there were few."
         )
     return trust
 
