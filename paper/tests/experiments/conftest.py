@@ -9,7 +9,7 @@ from wgcn_paper.experiments.cells import Cell
 
 SETS = ("20ng", "mr", "ohsumed", "r52", "r8")
 TIMES = ("first", "update", "fit", "review", "cleanlab")
-EXAMPLE = {"text": "a | b", "label": "x", "score": 0.5, "bias": -0.1, "terms": [["a", 0.4], ["b", 0.2]]}
+EXAMPLE = {"label": "x", "score": 0.5, "bias": -0.1, "terms": [["a", 0.4], ["b", 0.2]]}
 
 
 @pytest.fixture

@@ -114,6 +114,6 @@ def test_the_command_needs_no_package_of_the_command_line() -> None:
 def test_metrics_are_saved_with_a_run_and_left_out_where_there_are_none() -> None:
     [cell, *_] = selected_cells("suggest", ["r8"], 1, False)
     told = (cell, 0.9, 10, None, None, None, 1.0, None, 100.0, None, None, "cpu", "2026-01-01", {"machine": "m"})
-    run = Run(*told, metrics={"10": 0.5, "examples": [{"text": "a"}]})
+    run = Run(*told, metrics={"10": 0.5, "examples": [{"label": "a"}]})
     assert Run.from_json(json.loads(json.dumps(run.as_json()))) == run
     assert "metrics" not in Run(*told).as_json()

@@ -46,9 +46,9 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
                 f"{lowest:.1f} % on the worst set",
                 lowest >= 95,
             ),
-            "### Examples\n\nThe first test texts of the first draw, the score of the class that is predicted, and the "
-            "five terms that speak most for it.\n",
-            markdown_table(["set", "text", "score", "of which"], _examples(found)),
+            "### Examples\n\nOf the first test texts of the first draw, the score of the class that is predicted, and "
+            "the five terms that speak most for it.\n",
+            markdown_table(["set", "score", "of which"], _examples(found)),
         ]
     )
 
@@ -57,7 +57,6 @@ def _examples(found: dict[str, list[Run]]) -> list[list[str]]:
     return [
         [
             TITLES[name],
-            each["text"].replace("|", "\\|"),
             f"{each['label']}: {each['score']:+.2f}",
             f"bias {each['bias']:+.2f}, " + ", ".join(f"*{term}* {value:+.2f}" for term, value in each["terms"]),
         ]

@@ -12,7 +12,6 @@ from wgcn_paper.measures.measure import Measure, full_fit, share, split_of
 __all__ = ["Explanations"]
 
 _DELETED = 3  # words
-_MAX_TEXT = 160  # characters of an example
 
 
 class Explanations(Measure):
@@ -73,9 +72,8 @@ def _sum(explanation: Any) -> Any:
 
 
 def _example(explanation: Any) -> dict[str, Any]:
-    text = " ".join(explanation.text.split())
+    """Return what decided, without the text: results are committed, and the texts are not ours."""
     return {
-        "text": text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT].rsplit(' ', 1)[0]} …",
         "label": str(explanation.label),
         "score": round(float(explanation.scores[explanation.decided]), 3),
         "bias": round(float(explanation.bias[explanation.decided]), 3),
