@@ -36,7 +36,7 @@ Places = npt.NDArray[np.int64]
 
 # Up to this share of all documents, new ones are few: the word graph is not counted again for them. With fewer
 # documents or tokens than these, counting takes little time, and new words matter more.
-_FEW, _LEAST, _LEAST_TOKENS = 0.125, 2000, 500_000
+_FEW, _LEAST, _LEAST_TOKENS = 0.125, 2000, 2_000_000
 
 
 def are_few(n_new: int, n_all: int) -> bool:
