@@ -202,9 +202,10 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
     def update(self, texts: Texts, labels: Any, *, verbose: bool = False) -> WGCNTextClassifier:
         """Add texts and labels to those of the last fit, and fit again from where it ended.
 
-        The model is about that of a `fit` to all texts, but sooner. From two million tokens on, the word graph is counted
-        again only when over an eighth of all texts are new to it: till then, new words have no edges. The model as it
-        was scores the texts that come, which with earlier held-out ones calibrate the new one. What `tune` chose stays.
+        The model is about that of a `fit` to all texts, but sooner. From two million tokens on, the word graph is
+        counted again only when over an eighth of all texts are new to it: till then, new words have no edges. The model
+        as it was scores the texts that come; with earlier held-out ones they calibrate the new one. What `tune` chose
+        stays.
 
         Parameters
         ----------
