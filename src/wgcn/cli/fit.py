@@ -57,7 +57,7 @@ def fit(
         Path | None, _network(metavar="FILE", help="Save the training state here, and resume from it.")
     ] = None,
 ) -> None:
-    """Train a classifier on labelled texts.
+    """Train a classifier on texts with labels, or with seed words for the classes.
 
     A text with an empty label counts as unlabelled. Example: wgcn fit train.csv --text-column body --model my-model
 
