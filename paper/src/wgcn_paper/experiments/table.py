@@ -62,7 +62,7 @@ class Row:
     protocols : sequence of str, optional
         Protocols of the table that it runs under, if not all.
     seeds : mapping from str to int
-        Number of seeds on single data sets where it is not that of the table: for slow methods.
+        Number of seeds on single data sets where it is not that of the table: for slow methods. 0 leaves a set out.
     published : str
         The row of the paper's table that it is shown beside, if there is one.
     retired : bool

@@ -23,7 +23,7 @@ class Update(Measure):
     """
 
     name = "update"
-    defaults: ClassVar = {**Measure.defaults, "added": 0.1}
+    defaults: ClassVar = {**Measure.defaults, "added": 0.1, "threads": 1}
 
     @property
     def cost(self) -> float:
@@ -36,16 +36,17 @@ class Update(Measure):
         order = np.random.default_rng(self.seed).permutation(len(split.train))
         texts, labels = [split.train[i] for i in order], split.train_labels[order]
         n_first = len(order) - round(self.settings["added"] * len(order))
+        threads = self.settings["threads"]
         half = len(order) // 2  # large enough for all code that the whole set takes: it is compiled or loaded here
-        WGCNTextClassifier(n_jobs=1).fit(texts[100:half], labels[100:half]).update(texts[:100], labels[:100])
+        WGCNTextClassifier(n_jobs=threads).fit(texts[100:half], labels[100:half]).update(texts[:100], labels[:100])
         clock = Clock()
-        updated = WGCNTextClassifier(n_jobs=1).fit(texts[:n_first], labels[:n_first])
+        updated = WGCNTextClassifier(n_jobs=threads).fit(texts[:n_first], labels[:n_first])
         clock.stop("first")
         updated.update(texts[n_first:], labels[n_first:])
         clock.stop("update")
         guesses = updated.predict(split.test)
         clock.restart()
-        fitted = WGCNTextClassifier(n_jobs=1).fit(texts, labels)
+        fitted = WGCNTextClassifier(n_jobs=threads).fit(texts, labels)
         clock.stop("fit")
         whole = fitted.predict(split.test)
         return {
