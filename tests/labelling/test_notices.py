@@ -121,7 +121,7 @@ def test_a_fit_warns_once_and_goes_on() -> None:
 def test_benchmark_sets_give_no_false_alarm(name: str) -> None:
     path = Path(os.environ["WGCN_DATA"]) / "text" / name / "train.tsv.gz"
     if not path.exists():
-        pytest.skip(f"{path} is not there")
+        pytest.skip(f"needs the benchmark data: WGCN_DATA has no set {name}")
     labels, texts = zip(*read_rows(path, [0, 1], header=False), strict=True)
     expected = ["The class 'platinum' has one labelled text"] if name == "r52" else []
     assert [notice[:42] for notice in said([text or "" for text in texts], list(labels))] == expected

@@ -64,7 +64,6 @@ def fit(
     Without labels: wgcn fit texts.csv --seed sport=game,team --seed politics=vote,party --model my-model
     """
     from wgcn.inference.folder import check_target
-    from wgcn.labelling.card import model_rows
     from wgcn.labelling.labels import read_class_shares
     from wgcn.labelling.seed_words import read_seed_options
 
@@ -77,13 +76,8 @@ def fit(
     }
     classes_as = {"class_weight": "balanced" if balanced else None, "class_prior": read_class_shares(class_prior)}
     # Everything that can be found wrong is found before the texts are read.
-    if network and tune:
-        raise InputError("--tune is for the linear model: leave out --tune or --network.")
-    if not network and (epochs is not None or checkpoint is not None):
-        raise InputError("--epochs and --checkpoint are for the paper's network: give --network too.")
     seeds = read_seed_options(seed, seeds_file) or None
-    if network and seeds:
-        raise InputError("--seed and --seeds are for the linear model: leave out --network.")
+    _check_kind(network, tune=tune, seeds=bool(seeds), for_network=epochs is not None or checkpoint is not None)
     check_target(model, "model")
     piped = str(train) == "-"  # then the format is that of standard input
     more = options.read_files(unlabeled or [], reading | {"format": None} if piped else reading)
@@ -99,6 +93,22 @@ def fit(
     except KeyboardInterrupt:
         say(f"Interrupted. Nothing was written to {model}.{_advice_to_resume(checkpoint) if network else ''}")
         raise
+    _save(fitted, model)
+
+
+def _check_kind(network: bool, *, tune: bool, seeds: bool, for_network: bool) -> None:
+    """Raise an InputError if options of the linear model and of the network are given together."""
+    if network and tune:
+        raise InputError("--tune is for the linear model: leave out --tune or --network.")
+    if not network and for_network:
+        raise InputError("--epochs and --checkpoint are for the paper's network: give --network too.")
+    if network and seeds:
+        raise InputError("--seed and --seeds are for the linear model: leave out --network.")
+
+
+def _save(fitted: Any, model: Path) -> None:
+    from wgcn.labelling.card import model_rows
+
     fitted.save(model)
     show(model_rows(fitted))
     say(f"The model is in {model}. Use it: wgcn predict {model} FILE")

@@ -204,7 +204,7 @@ class Prepared:
         return WordGraph.from_citations(terms, document_graph, vocabulary, rules=rules).among(self.vocabulary)
 
     def text_model(self, classifier: MatrixClassifier, settings: dict[str, Any], seconds: float = 0.0) -> TextModel:
-        """Return the text model of a classifier that was fitted to these terms; the card shows settings and seconds."""
+        """Return a model for texts from a classifier fitted to `document_terms`; its card has settings and seconds."""
         parts = self.model_parts(
             settings,
             n_labelled=int(classifier.n_labelled_),

@@ -8,7 +8,7 @@ from math import exp, log
 from pathlib import Path
 
 from wgcn_paper.experiments.cells import Run
-from wgcn_paper.experiments.pictures import panels
+from wgcn_paper.experiments.pictures import label_counts, panels
 from wgcn_paper.experiments.published import TITLES
 from wgcn_paper.experiments.report import (
     NOTHING,
@@ -106,11 +106,6 @@ def draw(table: Table, runs: Sequence[Run], paths: Sequence[Path]) -> None:
                 style = _LINES.get(row.settings.get("way", "wgcn"))
                 if style and (reached := score(of_row(of, row.name))) is not None:
                     axis.axhline(reached.mean, color="#d1495b", linestyle=style, linewidth=1.2, label=row.name)
-            axis.set_xscale("log")
-            axis.set_xticks([1, 2, 5, 10, 20, 50, 100], ["1", "2", "5", "10", "20", "50", "100"])
-            axis.minorticks_off()
-            axis.set_title(TITLES[name])
-            axis.set_xlabel("labels per class")
-            axis.grid(alpha=0.3)
+            label_counts(axis, [1, 2, 5, 10, 20, 50, 100], TITLES[name], "labels per class")
         axes[0].set_ylabel("test accuracy (%)")
         axes[-1].legend(loc="lower right", fontsize=6)

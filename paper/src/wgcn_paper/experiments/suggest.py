@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import mean
 
 from wgcn_paper.experiments.cells import Run
-from wgcn_paper.experiments.pictures import panels
+from wgcn_paper.experiments.pictures import label_counts, panels
 from wgcn_paper.experiments.published import TITLES
 from wgcn_paper.experiments.report import (
     NOTHING,
@@ -89,11 +89,6 @@ def draw(table: Table, runs: Sequence[Run], paths: Sequence[Path]) -> None:
                 points = [(size, reached) for size, reached in curve if reached is not None]
                 if points:
                     draw_scores(axis, points, row.name, marker)
-            axis.set_xscale("log")
-            axis.set_xticks([10, 20, 50, 100, 200, 500], ["10", "20", "50", "100", "200", "500"])
-            axis.minorticks_off()
-            axis.set_title(TITLES[name])
-            axis.set_xlabel("labels")
-            axis.grid(alpha=0.3)
+            label_counts(axis, [10, 20, 50, 100, 200, 500], TITLES[name])
         axes[0].set_ylabel("test accuracy (%)")
         axes[-1].legend(loc="lower right", fontsize=7)
