@@ -27,8 +27,8 @@ from wgcn.inference.model import TextModel
 from wgcn.inference.terms import load_compiled
 from wgcn.labelling.additions import carried_graph
 from wgcn.labelling.notices import Observed
+from wgcn.labelling.row_parts import make_split
 from wgcn.labelling.seed_words import GivenSeeds, SeedRows, find_seeds
-from wgcn.labelling.split import make_split
 from wgcn.progress import stage
 from wgcn.text.corpus import Corpus, check_ngram_range
 from wgcn.text.encode import checked_texts

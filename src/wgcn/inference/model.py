@@ -16,7 +16,7 @@ from wgcn.inference.scorer import Scorer
 from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, Floats, TextTerms, load_terms
 from wgcn.labelling.answers import Answers, judged
 from wgcn.labelling.card import model_card
-from wgcn.labelling.split import Split
+from wgcn.labelling.row_parts import Split
 from wgcn.labelling.trust import Trust, checked_trust
 
 __all__ = ["TextModel"]

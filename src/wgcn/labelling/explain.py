@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.errors import InputError
-from wgcn.labelling.split import Split
+from wgcn.labelling.row_parts import Split
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary
 

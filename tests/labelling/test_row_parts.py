@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from wgcn.labelling.split import make_split
+from wgcn.labelling.row_parts import make_split
 
 
 @given(seed=st.integers(0, 1000), n=st.integers(1, 12), k=st.integers(1, 6), ties=st.booleans())
