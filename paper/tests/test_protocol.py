@@ -16,8 +16,18 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from wgcn.errors import InputError
+from wgcn.labelling.tuning import Trial, Tuning
 from wgcn_paper.datasets import Dataset
-from wgcn_paper.methods import document_word_graph, embedder, graph_cnn, sequences, text_level_gnn, wgcn, wgcn_citations
+from wgcn_paper.methods import (
+    document_word_graph,
+    embedder,
+    graph_cnn,
+    linearised_wgcn,
+    sequences,
+    text_level_gnn,
+    wgcn,
+    wgcn_citations,
+)
 from wgcn_paper.methods.baseline import _METHODS, make_baseline, method_class
 from wgcn_paper.protocol import Protocol, Query
 
@@ -44,8 +54,13 @@ class Case(NamedTuple):
 CASES = {
     "wgcn": Case("wgcn", {"stop_words": False, "min_count": 2, "hidden": 8, "max_epochs": 5}),
     "wgcn-linear": Case("wgcn-linear", {}),
+    "wgcn-linear, tuned": Case("wgcn-linear", {"tune": True}, protocols=("inductive", "few-label")),
+    "wgcn-linear, vectors": Case("wgcn-linear", {"vectors": "encoder"}, encoder=True),
     "wgcn-citations": Case("wgcn-citations", {"hidden": 8, "max_epochs": 5}, "papers"),
     "wgcn-citations, attached": Case("wgcn-citations", {"hidden": 8, "max_epochs": 5, "hops": 2}, "papers"),
+    "linearised-wgcn": Case("linearised-wgcn", {**TEXT, "max_epochs": 5}),
+    "linearised-wgcn, citations": Case("linearised-wgcn", {"max_epochs": 5}, "papers"),
+    "linearised-text-gcn": Case("linearised-text-gcn", {**TEXT, "max_epochs": 5}, protocols=("corpus",)),
     "cnn": Case("cnn", {**SEQUENCE, "feature_maps": 2}),
     "cnn, distilled": Case(
         "cnn", {**SEQUENCE, "feature_maps": 2, "max_epochs": 1, "word_vectors": "distilled"}, encoder=True
@@ -61,7 +76,9 @@ CASES = {
     "sgc": Case("sgc", {"max_epochs": 5}, "papers"),
     "linear-svc": Case("linear-svc", {}),
     "linear-svc, C chosen": Case("linear-svc", {"C": 0.0}),
+    "linear-svc, n-grams and C chosen": Case("linear-svc", {"ngrams": 0, "C": 0.0}),
     "logistic": Case("logistic", {"C": 1.0}),
+    "logistic, n-grams and C chosen": Case("logistic", {"ngrams": 0, "C": 0.0}),
     "fasttext": Case("fasttext", {"buckets": 100, "hidden": 4, "validation_fraction": 0.0}, labelled_only=True),
     "wide-mlp": Case("wide-mlp", {"hidden": 4, "max_epochs": 2}),
     "sentence-embedding": Case("sentence-embedding", {"C": 1.0}, labelled_only=True, encoder=True),
@@ -69,11 +86,14 @@ CASES = {
     "embedding, nearest": Case("embedding", {"n_components": 10, "representation": "svd", "head": "nearest"}),
 }
 
+N_TRIALS = 3
+
 # What methods keep for the runs that follow.
 KEPT = (
     embedder._kept,
     wgcn._prepared,
     wgcn_citations._graphs,
+    linearised_wgcn._graphs,
     sequences._prepared,
     text_level_gnn._pairs,
     graph_cnn._prepared,
@@ -467,6 +487,7 @@ def encode(texts: Sequence[str], kind: str, device: str = "auto") -> np.ndarray:
 def fitted(request: pytest.FixtureRequest, vectors: str, monkeypatch: pytest.MonkeyPatch) -> Fitted:
     """A case by its name."""
     case = CASES[request.param]
+    monkeypatch.setattr(wgcn, "Tuning", lambda seconds: Tuning(seconds, trials=N_TRIALS))
     if case.encoder:
         for module in ("wgcn_paper.vectors.encoder", "wgcn_paper.methods.sentence_embedding"):
             monkeypatch.setattr(f"{module}.encode_cached", encode)
@@ -551,6 +572,30 @@ def test_a_method_that_needs_test_documents_says_so(fitted: Fitted) -> None:
         InputError, match=f"^{fitted.case.method} cannot classify documents that it has not seen. .*nodes"
     ):
         made.predict(INDUCTIVE.query(fitted.dataset))
+
+
+@pytest.mark.parametrize("protocol", [INDUCTIVE, FEW])
+def test_tuning_tries_the_same_settings_whatever_the_test_documents(
+    pets: Dataset, protocol: Protocol, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[Trial] = []
+    monkeypatch.setattr(wgcn, "Tuning", lambda seconds: Tuning(seconds, trials=N_TRIALS, callbacks=[tried.append]))
+    for dataset in (pets, with_other_test_texts(pets)):
+        digest("wgcn-linear", protocol, dataset, {"tune": True})
+    assert tried[:N_TRIALS] == tried[N_TRIALS:]
+    assert len({tuple(trial.settings.items()) for trial in tried[:N_TRIALS]}) == N_TRIALS
+
+
+@pytest.mark.parametrize("protocol", [INDUCTIVE, FEW])
+@pytest.mark.parametrize("method", ["linear-svc", "logistic"])
+def test_pets_have_folds_to_choose_n_grams_by(pets: Dataset, protocol: Protocol, method: str) -> None:
+    fit = make_baseline(method, {"ngrams": 0, "C": 0.0}).fit(protocol.task(pets, 1))
+    assert fit.validation_accuracy is not None
+
+
+@pytest.mark.parametrize("fitted", ["wgcn-linear, vectors"], indirect=True)
+def test_vectors_of_the_encoder_are_used(fitted: Fitted) -> None:
+    assert fitted.digest(FEW, fitted.dataset) != digest("wgcn-linear", FEW, fitted.dataset, {})
 
 
 def test_test_documents_of_real_text_leave_no_trace() -> None:

@@ -1,13 +1,11 @@
 """The documentation shows what the result files say, and its links lead somewhere."""
 
-import json
 import re
-from collections import defaultdict
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+from wgcn_paper.experiments.quotes import Outcome, check_quotes, pages
 from wgcn_paper.experiments.reproduce import TABLES, all_cells
 from wgcn_paper.experiments.results import ResultFile
 from wgcn_paper.experiments.table import load_table
@@ -18,19 +16,6 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "paper/README.md")),
     *sorted(ROOT.glob("docs/**/*.md")),
 ]
-SETS = ("20ng", "mr", "ohsumed", "r52", "r8")
-
-# Rows of the README's table, and what they are called in the results.
-README_ROWS = {
-    "wgcn": "WGCN, linear",
-    "wgcn with word vectors": "WGCN, linear, with word vectors",
-    "the paper's network": "WGCN, the paper's",
-    "tf-idf + LinearSVC": "LinearSVC",
-    "tf-idf + LinearSVC, C by cross-validation": "LinearSVC, C by cross-validation",
-    "fastText": "fastText",
-    "MiniLM + logistic regression": "MiniLM + logistic regression",
-}
-README_PROTOCOLS = {"1 %": "few-label:1%", "5 %": "few-label:5%", "all": "inductive"}
 
 
 def read(path: Path) -> str:
@@ -46,17 +31,6 @@ def cells(line: str) -> list[str]:
 def rows(text: str) -> list[str]:
     """The lines of tables."""
     return [line for line in text.splitlines() if line.startswith("|")]
-
-
-def means(*names: str) -> dict[tuple[str, str, str], float]:
-    """Mean accuracy in percent by protocol, row and data set."""
-    found = defaultdict(list)
-    for name in names:
-        own = defaultdict(list)
-        for run in json.loads(read(RESULTS / f"{name}.json"))["runs"]:
-            own[run["protocol"], run["variant"], run["dataset"]].append(100 * run["accuracy"])
-        found.update(own)
-    return {key: sum(values) / len(values) for key, values in found.items()}
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -92,75 +66,52 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     assert dead == []
 
 
-def readme_table(which: str) -> list[list[str]]:
-    """The lines of a table of the README below its head: that of seeds, or that with labels."""
+def is_bold(value: str) -> bool:
+    return value.startswith("**")
+
+
+def figure(value: str) -> float:
+    """The number in a cell of a table; of a target and what was reached, the latter."""
+    return float(value.strip("*").split(": ")[-1])
+
+
+def test_the_best_figures_of_the_readme_are_bold() -> None:
+    """Of each column of the table of seeds, and of each group of rows of the table with labels."""
     lines = [cells(line) for line in rows(read(ROOT / "README.md"))]
-    heads = [place - 1 for place, line in enumerate(lines) if set(line[0]) == {"-"}]
-    return lines[heads[0] + 2 : heads[1]] if which == "seeds" else lines[heads[1] + 2 :]
+    groups: list[list[list[str]]] = []
+    for line in lines:
+        numbers = [value for value in line if re.fullmatch(r"(\*\*)?\d+\.\d(\*\*)?", value)]
+        if not numbers or line[0].endswith("%") or line[0] == "all":
+            groups.append([])
+        if numbers:
+            groups[-1].append(numbers)
+    groups = [group for group in groups if group]
+    assert [len(group) for group in groups] == [4, 6, 5, 6]
+    for group in groups:
+        for column in zip(*group, strict=True):
+            best = max(map(figure, column))
+            assert [is_bold(value) for value in column] == [figure(value) == best for value in column]
 
 
-def test_the_seeds_of_the_readme_are_those_of_the_results() -> None:
-    sets = ("20ng", "20ng-coarse", "r8")
-    runs = json.loads(read(RESULTS / "seeds.json"))["runs"]
-
-    def figures(variant: str, labels: int = 0) -> list[float]:
-        found = []
-        for dataset in sets:
-            own = [run for run in runs if (run["dataset"], run["variant"]) == (dataset, variant)]
-            values = [run["metrics"][str(labels)] if labels else run["accuracy"] for run in own]
-            found.append(100 * sum(values) / len(values))
-        return found
-
-    seeds, counting, few, many = readme_table("seeds")
-    wanted = [figures("WGCN, seed words"), figures("counting seed words")]
-    wanted += [figures("LinearSVC", 10), figures("LinearSVC", 100)]
-    for (_, *shown), known in zip((seeds, counting, few, many), wanted, strict=True):
-        assert [value.strip("*") for value in shown] == [f"{value:.1f}" for value in known]
-    lost = np.subtract(wanted[0], figures("WGCN, one seed word of four wrong"))
-    assert f"wgcn loses {lost[0]:.1f}, {lost[1]:.1f} and {lost[2]:.1f}\npoints" in read(ROOT / "README.md")
-
-
-def test_the_table_of_the_readme_is_that_of_the_results() -> None:
-    known = means("accuracy", "summary")
-    table = readme_table("with labels")
-    assert len(table) == 17
-    groups: dict[str, list[list[str]]] = defaultdict(list)
-    group = ""
-    for share, name, *values in table:
-        group = share or group
-        figures = [known[README_PROTOCOLS[group], README_ROWS[name], dataset] for dataset in SETS]
-        assert [value.strip("*") for value in values] == [f"{figure:.1f}" for figure in figures], (group, name)
-        groups[group].append(values)
-    assert list(groups) == list(README_PROTOCOLS)
-    for values in groups.values():
-        for column in zip(*values, strict=True):
-            best = max(float(value.strip("*")) for value in column)
-            assert [value.startswith("**") for value in column] == [float(value.strip("*")) == best for value in column]
-
-
-def test_means_of_removed_levers_are_those_of_the_ablation() -> None:
-    parts = read(RESULTS / "ablation.md").split("### Protocol: ")[1:]
-    wanted: dict[str, list[str]] = defaultdict(list)
-    for part in parts:
-        for name, *values in map(cells, rows(part)):
-            if values[0][:1] in {"+", "-"} and not values[0].startswith("--"):
-                mean = sum(float(value.split()[0]) for value in values) / len(values)
-                wanted[name.removesuffix(" †")].append(f"{mean:+.2f}")
-    shown = [cells(line) for line in rows(read(ROOT / "docs" / "what-did-not-help.md"))]
-    shown = [line for line in shown if line[1][:1] in {"+", "-"} and not line[1].startswith("--")]
-    assert len(shown) == 15
-    for name, *values in shown:
-        assert [value.replace("-0.00", "+0.00") for value in wanted[name]] == values, name
-
-
-def test_targets_on_the_page_of_the_summary_have_the_measured_figures() -> None:
-    known = means("summary")
+def test_missed_targets_on_the_page_of_the_summary_are_bold() -> None:
     page = read(ROOT / "docs" / "results" / "summary.md").split("<!-- summary -->")[0]
-    protocols = ("inductive", "inductive", "corpus", "few-label:1%", "few-label:5%", "few-label:1%")
-    lines = [cells(line)[1:] for line in rows(page)[2:]]
-    for i, (protocol, values) in enumerate(zip(protocols, lines, strict=True)):
-        row = "WGCN, linear, with word vectors" if i == 5 else "WGCN, linear"
-        for dataset, value in zip(SETS, values, strict=True):
-            target, reached = value.strip("*").split(": ")
-            assert reached == f"{known[protocol, row, dataset]:.2f}"
-            assert value.startswith("**") == (float(reached) < float(target))
+    values = [value for line in rows(page)[2:] for value in cells(line)[1:]]
+    assert len(values) == 30
+    for value in values:
+        target = float(value.strip("*").split(": ")[0])
+        assert is_bold(value) == (figure(value) < target), value
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return check_quotes(ROOT)
+
+
+@pytest.mark.parametrize("page", pages(ROOT))
+def test_figures_in_the_prose_of_a_page_are_those_of_the_runs(page: str, outcome: Outcome) -> None:
+    """`wgcn-paper check` says the same; `wgcn-paper check --fix` writes the figures of the runs."""
+    assert [str(finding) for finding in outcome.findings if finding.page == page] == []
+
+
+def test_quotes_are_of_pages_that_there_are(outcome: Outcome) -> None:
+    assert {finding.page for finding in outcome.findings} <= set(pages(ROOT))

@@ -5,12 +5,14 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from wgcn.labelling import pictures
+from wgcn_paper import methods
 from wgcn_paper.datasets import Dataset, layout
 from wgcn_paper.experiments import cells, reproduce, results, runner
 from wgcn_paper.experiments.reproduce import TABLES
@@ -142,6 +144,80 @@ def test_a_table_narrowed_to_some_models_needs_no_packages_of_others(
     assert done(tmp_path / "out") == before
 
 
+PACKAGES = """
+title = "Small"
+datasets = ["r8", "mr"]
+protocols = ["corpus"]
+seeds = 1
+[[row]]
+name = "fastText"
+method = "fasttext"
+[[row]]
+name = "Graph-CNN"
+method = "graph-cnn"
+settings = { stop_words = false }
+[[row]]
+name = "Text-GCN"
+method = "text-gcn"
+[row.settings]
+hidden = 4
+max_epochs = 2
+min_count = 1
+stop_words = false
+[[row]]
+name = "SVC"
+method = "linear-svc"
+"""
+
+
+def committed(cell: cells.Cell, device: str) -> cells.Run:
+    """Stand in for a run: of a quick method, under the name of the cell."""
+    quick = cells.make_cell(cell.dataset, cell.protocol, "linear-svc", {})
+    return replace(cells.run_cell(quick, device), cell=cell)
+
+
+@pytest.mark.parametrize(
+    ("package", "module", "row", "install"),
+    [
+        ("fasttext", "fasttext", "fastText", "fasttext-wheel"),
+        ("torch_geometric", "graph_cnn", "Graph-CNN", "torch-geometric"),
+    ],
+)
+def test_only_methods_that_are_run_need_their_packages_and_the_report_shows_all(
+    run: Run,
+    small: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    package: str,
+    module: str,
+    row: str,
+    install: str,
+) -> None:
+    small.write_text(PACKAGES)
+    command = ["reproduce", "accuracy", "--settings", small, "-o", tmp_path / "out", "--device", "cpu"]
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "run_cell", committed)
+        assert run(*command, "--datasets", "r8")[0] == 0
+    # The package goes away, and its method is imported anew.
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    for name in (module, "geometric"):
+        monkeypatch.delitem(sys.modules, f"wgcn_paper.methods.{name}", raising=False)
+        monkeypatch.delattr(methods, name, raising=False)
+    code, out, _ = run(*command, "--models", "text-gcn")
+    assert code == 0
+    assert {name for dataset, _, name in done(tmp_path / "out", "accuracy") if dataset == "mr"} == {"Text-GCN"}
+    for name in ("fastText", "Graph-CNN", "Text-GCN", "SVC"):
+        assert f"| {name} | 100.00" in out
+    # What has all its runs is shown without the package; what has not names the method that needs it.
+    assert run(*command, "--datasets", "r8")[:2] == (0, out)
+    before = done(tmp_path / "out", "accuracy")
+    err = error(run(*command, "--rows", row))
+    assert f"needs the package '{install}'. From a checkout of wgcn: pip install ./paper" in err
+    assert done(tmp_path / "out", "accuracy") == before
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -170,12 +246,6 @@ def test_a_table_narrowed_to_some_models_needs_no_packages_of_others(
 )
 def test_errors_are_one_message(run: Run, nothing: None, arguments: list[str], message: str) -> None:
     assert message in error(run("reproduce", *arguments))
-
-
-def test_search_without_optuna_says_what_to_install(run: Run, nothing: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    err = error(run("reproduce", "accuracy", "--search"))
-    assert "needs the package 'optuna'. From a checkout of wgcn: pip install ./paper" in err
 
 
 def test_a_table_is_written_and_shown(run: Run, small: Path, tmp_path: Path) -> None:

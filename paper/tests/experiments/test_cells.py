@@ -9,7 +9,8 @@ import pytest
 from wgcn.errors import InputError
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.experiments import cells
-from wgcn_paper.experiments.cells import Cell, Run, environment, make_cell, renamed, run_cell, validate_cell
+from wgcn_paper.experiments.cells import Cell, Run, make_cell, renamed, rights, run_cell, validate_cell
+from wgcn_paper.experiments.environment import environment
 from wgcn_paper.methods.linear_svc import LinearSVCMethod
 from wgcn_paper.protocol import Query
 
@@ -34,8 +35,9 @@ def test_key_depends_on_all_but_the_variant() -> None:
         replace(CELL, settings={"C": 2.0, "ngrams": 1}),
         replace(CELL, settings={"C": 1.0}),
         replace(CELL, seed=4),
+        replace(CELL, version=2),
     ]
-    assert len({cell.key for cell in (CELL, *others)}) == 7
+    assert len({cell.key for cell in (CELL, *others)}) == 8
     assert replace(CELL, variant="another").key == CELL.key
     assert replace(CELL, settings={"ngrams": 1, "C": 1.0}).key == CELL.key
 
@@ -202,3 +204,12 @@ def test_under_unseen_only_documents_with_a_new_word_count(monkeypatch: pytest.M
     run = run_cell(make_cell("pets", "unseen:50%", "linear-svc", {}, 1), "cpu")
     # Of the documents with a new word, the second is a dog and the third is taken for a cat.
     assert (run.n_test, run.accuracy) == (2, 0.5)
+
+
+def test_a_run_knows_which_documents_it_got_right(pets: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LinearSVCMethod, "predict", lambda method, query: np.array(["cat", "cat", "dog", "dog"]))
+    run = run_cell(make_cell("pets", "inductive", "linear-svc", {}))
+    found = rights(Run.from_json(json.loads(json.dumps(run.as_json()))))
+    assert found is not None
+    assert found.tolist() == [True, False, False, True]
+    assert rights(replace(run, right=None)) is None

@@ -1,30 +1,32 @@
 """What the reports say of made-up runs."""
 
+import base64
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy import stats
 
 from wgcn.labelling import pictures
 from wgcn_paper.experiments import accuracy, results
+from wgcn_paper.experiments.batch import LOOP
 from wgcn_paper.experiments.cells import Cell, Run
 from wgcn_paper.experiments.efficiency import WHOLE
-from wgcn_paper.experiments.loop import NAMES
 from wgcn_paper.experiments.published import ACCURACY
 from wgcn_paper.experiments.report import (
     NOTHING,
     Score,
-    differences,
-    gain,
     group,
+    is_off_lock,
     markdown_table,
-    p_value,
+    metric,
+    p_text,
     provenance,
+    ratio,
     score,
-    t_test,
 )
 from wgcn_paper.experiments.reproduce import TABLES, all_cells, report_text, write_report
 from wgcn_paper.experiments.table import Options, Row, Table, load_table
@@ -32,6 +34,7 @@ from wgcn_paper.experiments.table import Options, Row, Table, load_table
 Metrics = Callable[[Cell, float], dict[str, Any]]
 
 MACHINE = "16× A Processor, 1× A Card"
+DIFFERENCES = "Differences in points"  # begins the sentence above a table of comparisons
 
 
 def made(cell: Cell, accuracy: float = 0.9) -> Run:
@@ -80,39 +83,23 @@ def test_score_is_mean_and_standard_deviation_in_percent() -> None:
     assert score([]) is None
 
 
-def test_p_value_is_that_of_students_t_test() -> None:
-    ours, theirs, single = scored(90, 92, 97, 94), scored(88, 89, 91), scored(91)
-    welch = stats.ttest_ind(ours.values, theirs.values, equal_var=False).pvalue
-    assert p_value(ours, theirs) == p_value(theirs, ours) == pytest.approx(welch)
-    one_sample = stats.ttest_1samp(ours.values, single.mean).pvalue
-    assert p_value(ours, single) == p_value(single, ours) == pytest.approx(one_sample)
-    # By hand: t = (93.25 - 91) / (2.986 / 2) with 3 degrees of freedom.
-    t = (ours.mean - single.mean) / (ours.sd / 4**0.5)
-    assert one_sample == pytest.approx(2 * stats.t.sf(t, 3))
+def test_figures_of_runs_with_other_packages_are_marked() -> None:
+    runs = [made(Cell("r8", "corpus", "wgcn", {}, seed), 0.9 + 0.01 * seed) for seed in (0, 1)]
+    runs = [replace(run, metrics={"a": 0.5, "b": 2.0}) for run in runs]
+    off = [runs[0], replace(runs[1], environment={"off_lock": "numpy 9.9"})]
+    for measure in (score, lambda of: metric(of, "a"), lambda of: ratio(of, ["a"], "b")):
+        plain, marked = measure(runs), measure(off)
+        assert plain is not None
+        assert marked is not None
+        assert str(marked) == f"{plain}\u2021"
+        assert marked.beside(50) == plain.beside(50).replace(" (", "\u2021 (")
+    assert is_off_lock(off)
+    # The versions of the lock file, and those that are not known, are not marked.
+    assert not is_off_lock([runs[0], replace(runs[1], environment={"off_lock": ""})])
 
 
-def test_nothing_is_tested_where_nothing_varies() -> None:
-    constant, single = scored(90, 90, 90), scored(91)
-    assert p_value(single, single) is None
-    assert p_value(constant, single) is None
-    assert p_value(single, constant) is None
-    assert p_value(constant, scored(91, 91)) is None
-    assert p_value(constant, scored(90, 92, 97)) is not None
-    assert t_test(single, constant) == t_test(None, scored(90, 92)) == t_test(scored(90, 92), None) == NOTHING
-    assert t_test(scored(90, 92, 94), scored(80, 80.1, 80.2)).startswith("+11.90 (p = 0.00")
-
-
-def test_differences_and_gains_are_those_of_runs_with_the_same_seed() -> None:
-    def runs(accuracies: dict[int, float]) -> list[Run]:
-        return [made(Cell("r8", "inductive", "wgcn", {}, seed), accuracy) for seed, accuracy in accuracies.items()]
-
-    ours, theirs = runs({3: 0.9, 1: 0.8, 0: 0.7}), runs({0: 0.68, 2: 0.1, 3: 0.85})
-    assert differences(ours, theirs) == pytest.approx([5, 2])
-    assert gain(ours, theirs) == f"+3.50 (p = {stats.ttest_1samp([5, 2], 0).pvalue:.3f})"
-    assert gain(ours[:1], theirs) == "+5.00"
-    # 0.9 - 0.8 and 0.8 - 0.7 are the same but for rounding.
-    assert gain(runs({0: 0.9, 1: 0.8}), runs({0: 0.8, 1: 0.7})) == "+10.00"
-    assert gain(ours[1:2], theirs) == gain([], theirs) == NOTHING
+def test_p_values_are_shown_with_three_digits() -> None:
+    assert [p_text(p) for p in (0.0009, 0.001, 0.0346, 1)] == ["p < 0.001", "p = 0.001", "p = 0.035", "p = 1.000"]
 
 
 def test_runs_are_sorted_by_protocol_variant_and_set() -> None:
@@ -130,18 +117,61 @@ def test_markdown() -> None:
     assert markdown_table(["", "a"], [["x", "1"], ["y", "2"]]) == "|  | a |\n|---|---|\n| x | 1 |\n| y | 2 |\n"
 
 
-def test_provenance_names_command_machine_date_seeds_and_protocol() -> None:
+def sourced(runs: list[Run]) -> str:
+    return provenance("wgcn-paper reproduce x", runs)
+
+
+def seeded(*environments: dict[str, str], device: str = "cpu") -> list[Run]:
+    """One run per environment."""
+    runs = [made(Cell("r8", "corpus", "wgcn", {}, seed)) for seed in range(len(environments))]
+    return [replace(run, environment=each, device=device) for run, each in zip(runs, environments, strict=True)]
+
+
+def test_provenance_names_command_date_seeds_protocol_machine_code_and_packages() -> None:
     cells = [Cell("r8", protocol, "wgcn", {}, seed) for protocol in ("corpus", "few-label:5%") for seed in (2, 0, 7)]
-    runs = [made(cell) for cell in cells]
-    assert provenance("wgcn-paper reproduce x", runs) == (
+    known = {"machine": MACHINE, "threads": "2", "commit": "0123456789ab", "off_lock": ""}
+    runs = [replace(made(cell), environment=known) for cell in cells]
+    assert sourced(runs) == (
         "Made by `wgcn-paper reproduce x`: 6 runs, 2026-01-02, seeds 0 to 7, protocol corpus and few-label. "
-        f"Machine: {MACHINE}.\n"
+        "Machines: 16 cores of A Processor; A Card in 6 runs. Threads: 2. Commits: 0123456. "
+        "Packages: those of requirements.lock.\n"
     )
     runs[0] = replace(runs[0], date="2026-02-03", environment={})
-    told = provenance("wgcn-paper reproduce x", runs)
+    told = sourced(runs)
     assert "2026-01-02 to 2026-02-03" in told
-    assert f"Machine: {MACHINE}; unknown." in told
-    assert "Nothing has been run yet" in provenance("wgcn-paper reproduce x", [])
+    assert "16 cores of A Processor; unknown; A Card in 5 runs." in told
+    assert told.count("; not recorded for 1 run.") == 3
+    assert "Nothing has been run yet" in sourced([])
+
+
+def test_provenance_says_what_is_not_recorded() -> None:
+    told = sourced(seeded({}, {}))
+    assert "Machines: unknown. Threads: not recorded. Commits: not recorded." in told
+    assert told.endswith("Package versions beside requirements.lock: not recorded.\n")
+
+
+def test_provenance_groups_machines_by_processor() -> None:
+    machines = ("16× P, 1× G", "1× P", "4× P, 1× G", "1× Q", "1× Q")
+    environments = [{"machine": machine, "threads": n} for machine, n in zip(machines, "84211", strict=True)]
+    assert "Machines: 1 to 16 cores of P; 1 core of Q. Threads: 1 to 8." in sourced(seeded(*environments))
+    assert "1 core of Q; G in 2 runs." in sourced(seeded(*environments, device="cuda"))
+
+
+def test_provenance_names_three_commits_with_the_most_runs() -> None:
+    commits = ["a" * 12, "b" * 12, *["c" * 12] * 2, "d" * 12 + "+changes", *["e" * 12] * 3]
+    told = sourced(seeded(*({"commit": commit} for commit in commits)))
+    assert "Commits: eeeeeee, ccccccc, aaaaaaa and 2 more." in told
+    assert "Commits: ddddddd+changes." in sourced(seeded({"commit": "d" * 12 + "+changes"}))
+
+
+def test_provenance_names_the_packages_that_are_not_those_of_the_lock_file() -> None:
+    off = ["", "numpy 9.9, torch 8.8", "numpy 9.8", ""]
+    told = sourced(seeded(*({"off_lock": each} for each in off)))
+    assert told.endswith(
+        "\u2021 marks figures with runs whose packages are not those of requirements.lock: 2 runs "
+        "(numpy 9.8, numpy 9.9, torch 8.8).\n"
+    )
+    assert "torch 8.8); not recorded for 1 run." in sourced(seeded({"off_lock": off[1]}, {}))
 
 
 # Reports
@@ -164,12 +194,15 @@ def test_report_with_one_run(name: str, tmp_path: Path, metrics_of: Metrics) -> 
     cell = all_cells(table)[0]
     text = reported(table, [replace(made(cell, 0.81234), metrics=metrics_of(cell, 0.81234))], tmp_path)
     assert "81.23" in text or "12.3 / 568" in text
-    assert "1 runs, 2026-01-02, seeds 0 to 0" in text
+    assert "1 run, 2026-01-02, seeds 0 to 0" in text
 
 
 @pytest.mark.parametrize("name", RUN)
 def test_report_with_all_runs_has_no_gap(name: str, tmp_path: Path, metrics_of: Metrics) -> None:
     table = load_table(name)
+    # Sets that a row leaves out are a gap in that row.
+    whole = [each for each in table.datasets if all(row.seeds.get(each) != 0 for row in table.rows)]
+    table = replace(table, datasets=whole)
     runs = [made(cell, 0.7 + 0.001 * (i % 7)) for i, cell in enumerate(all_cells(table))]
     runs = [replace(run, metrics=metrics_of(run.cell, run.accuracy)) for run in runs]
     text = reported(table, runs, tmp_path)
@@ -178,9 +211,21 @@ def test_report_with_all_runs_has_no_gap(name: str, tmp_path: Path, metrics_of: 
     for first, *figures in own:
         assert NOTHING not in figures, first
     shown = {line[0].removesuffix(" \u2020") for line in own}
-    assert table.vary or name in NAMES or {row.name.removesuffix(WHOLE) for row in table.rows} <= shown
+    assert table.vary or name in LOOP or {row.name.removesuffix(WHOLE) for row in table.rows} <= shown
     assert f"{len(runs):,} runs" in text
-    assert MACHINE in " ".join(text.split())  # prose is wrapped
+    assert "16 cores of A Processor; A Card" in " ".join(text.split())  # prose is wrapped
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_every_report_marks_figures_of_other_packages(name: str, tmp_path: Path, metrics_of: Metrics) -> None:
+    table = load_table(name)
+    cells = [cell for cell in all_cells(table) if cell.seed < 2]
+    runs = [replace(made(cell), metrics=metrics_of(cell, 0.7 + 0.01 * cell.seed)) for cell in cells]
+    for off_lock in ("", "numpy 9.9"):
+        environment = {"machine": MACHINE, "off_lock": off_lock}
+        text = reported(table, [replace(run, environment=environment) for run in runs], tmp_path)
+        assert ("\u2021" in " ".join(map(" ".join, lines(text)))) == bool(off_lock)
+        assert ("(numpy 9.9)" in " ".join(text.split())) == bool(off_lock)
 
 
 # Accuracy
@@ -194,19 +239,19 @@ PAPERS = Row("WGCN, the paper's", "wgcn", published="WGCN")
 OURS = Row("WGCN", "wgcn", published="WGCN")
 BOTH = Row("Bi-LSTM", "lstm", published="LSTM")
 GRAPH = Row("Text-GCN", "text-gcn", protocols=["corpus"], published="Text-GCN")
+LINEAR = Row("WGCN, linear", "wgcn-linear")
 SVC = Row("LinearSVC", "linear-svc")
 
 
 def test_accuracy_is_beside_the_published_figures(tmp_path: Path) -> None:
     table = load_table("accuracy")
-    by_row = {row.name: 0.9 + 0.001 * i for i, row in enumerate(table.rows)}
-    runs = [made(cell, by_row[cell.variant] + 0.001 * cell.seed) for cell in table.cells()]
+    by_row = {"WGCN, the paper's": 0.9, "WGCN": 0.901}
+    runs = [made(cell, by_row.get(cell.variant, 0.92) + 0.001 * cell.seed) for cell in table.cells()]
     text = reported(table, runs, tmp_path)
     corpus, inductive = (rows(part) for part in text.split("### Protocol: ")[1:])
     assert text.index("### Protocol: corpus") < text.index("### Protocol: inductive")
     assert corpus["published: WGCN"] == ["88.85 ± 0.12", "77.94 ± 0.10", "69.62 ± 0.24", "94.86 ± 0.09", "97.90 ± 0.14"]
     assert corpus["published: Text-GNN"][:2] == [NOTHING, NOTHING]
-    assert [row.name for row in table.rows[:2]] == ["WGCN, the paper's", "WGCN"]
     for found in (corpus, inductive):
         assert found["WGCN, the paper's"][0] == "90.45 ± 0.30 (+1.60)"
         assert found["WGCN"][4] == "90.55 ± 0.30 (-7.35)"
@@ -221,7 +266,7 @@ def test_every_row_is_below_the_figures_of_its_own_method(tmp_path: Path) -> Non
     table = small_table(PAPERS, OURS, BOTH, GRAPH, SVC)
     runs = [made(cell, 0.9 + 0.01 * cell.seed) for cell in table.cells()]
     parts = reported(table, runs, tmp_path).split("### Protocol: ")
-    corpus, inductive = (lines(part.split("| Student")[0]) for part in parts[1:])
+    corpus, inductive = (lines(part.split(DIFFERENCES)[0]) for part in parts[1:])
     assert corpus == [
         ["", "R8", "MR", "docs"],
         ["published: WGCN", "97.90 ± 0.14", "77.94 ± 0.10", NOTHING],
@@ -241,7 +286,7 @@ def test_published_figures_are_shown_where_there_is_something_beside_them(tmp_pa
 
     def shown(*names: str) -> list[str]:
         runs = [made(cell) for cell in table.cells() if cell.variant in names and cell.protocol == "corpus"]
-        return [first for first, *_ in lines(reported(table, runs, tmp_path).split("| Student")[0])]
+        return [first for first, *_ in lines(reported(table, runs, tmp_path).split(DIFFERENCES)[0])]
 
     assert shown("LinearSVC") == ["", "LinearSVC"]
     assert shown("Bi-LSTM") == ["", "published: LSTM", "Bi-LSTM"]
@@ -267,39 +312,70 @@ def test_fewer_seeds_than_the_table_has_are_counted(tmp_path: Path) -> None:
     assert "where a method that has seeds has fewer than 3" in reported(table, runs, tmp_path)
 
 
-def test_both_networks_are_tested_against_all_others_and_these_not_among_themselves(tmp_path: Path) -> None:
-    table = small_table(PAPERS, OURS, BOTH, GRAPH, SVC)
+def test_references_are_compared_with_all_others_and_these_not_among_themselves(tmp_path: Path) -> None:
+    table = small_table(PAPERS, OURS, LINEAR, BOTH, GRAPH, SVC)
     by_row = {"WGCN, the paper's": 0.91, "WGCN": 0.90, "Bi-LSTM": 0.9, "Text-GCN": 0.901, "LinearSVC": 0.907}
     runs = [
-        made(cell, by_row[cell.variant] + 0.001 * cell.seed)
+        made(cell, by_row.get(cell.variant, 0.92) + 0.001 * cell.seed)
         for cell in table.cells()
         if (cell.dataset, cell.variant) != ("docs", "Bi-LSTM")
     ]
     parts = reported(table, runs, tmp_path).split("### Protocol: ")
-    corpus, inductive = (lines("| Student" + part.split("| Student")[1])[1:] for part in parts[1:])
+    corpus, inductive = (lines(part.split(DIFFERENCES)[1])[1:] for part in parts[1:])
     assert [line[0] for line in corpus] == [
         "WGCN − WGCN, the paper's",
+        "WGCN − WGCN, linear",
         "WGCN − Bi-LSTM",
         "WGCN − Text-GCN",
         "WGCN − LinearSVC",
+        "WGCN, linear − WGCN, the paper's",
+        "WGCN, linear − Bi-LSTM",
+        "WGCN, linear − Text-GCN",
+        "WGCN, linear − LinearSVC",
         "WGCN, the paper's − Bi-LSTM",
         "WGCN, the paper's − Text-GCN",
         "WGCN, the paper's − LinearSVC",
     ]
     assert [line[0] for line in inductive] == [line[0] for line in corpus if "Text-GCN" not in line[0]]
     found = {first: rest for first, *rest in corpus}
-    assert found["WGCN − WGCN, the paper's"] == ["-1.00 (p < 0.001)"] * 3
-    assert found["WGCN − Bi-LSTM"] == ["+0.00 (p = 1.000)", "+0.00 (p = 1.000)", NOTHING]
-    welch = stats.ttest_ind([90, 90.1, 90.2], [90.1, 90.2, 90.3], equal_var=False).pvalue
-    assert found["WGCN − Text-GCN"] == [f"-0.10 (p = {welch:.3f})"] * 3
-    one_sample = stats.ttest_1samp([91, 91.1, 91.2], 90.7).pvalue
-    assert found["WGCN, the paper's − LinearSVC"] == [f"+0.40 (p = {one_sample:.3f})"] * 3
+    # Two methods without a seed: a difference, and nothing to test it by.
+    assert found["WGCN, linear − LinearSVC"] == ["+1.30"] * 3
+    assert found["WGCN − Bi-LSTM"] == ["+0.00 [-0.23, +0.23] (p = 1.000)ʷ"] * 2 + [NOTHING]
+    interval = stats.ttest_1samp([91, 91.1, 91.2], 90.7).confidence_interval()
+    text = f"+0.40 [{interval.low - 90.7:+.2f}, {interval.high - 90.7:+.2f}] (p = "
+    assert all(cell.startswith(text) and cell.endswith(")¹") for cell in found["WGCN, the paper's − LinearSVC"])
+    n = sum("(p" in cell for _, *cells in corpus for cell in cells)
+    assert n == 3 * 11 - 3
+    assert f"over the {n} comparisons of this table" in parts[1]
+    # Eight cells have a larger p: WGCN beside Bi-LSTM and Text-GCN, and the paper's beside LinearSVC.
+    p = (8 + 3) * stats.ttest_1samp([90, 90.1, 90.2], 90.7).pvalue
+    assert [cell.split("] ")[1] for cell in found["WGCN − LinearSVC"]] == [f"(p = {p:.3f})¹"] * 3
 
 
-def test_nothing_is_tested_without_the_networks(tmp_path: Path) -> None:
+def test_differences_are_by_document_where_all_runs_tell_them(tmp_path: Path) -> None:
+    table = small_table(OURS, LINEAR, SVC)
+
+    def right(cell: Cell) -> list[bool]:
+        wrong = {"LinearSVC": 12, "WGCN, linear": 2}.get(cell.variant, 4 + cell.seed)
+        return [i >= wrong for i in range(24)]
+
+    def told(cell: Cell) -> Run:
+        packed = base64.b64encode(np.packbits(right(cell)).tobytes()).decode()
+        return replace(made(cell, sum(right(cell)) / 24), n_test=24, right=packed)
+
+    text = reported(table, [told(cell) for cell in table.cells()], tmp_path)
+    found = rows(text)
+    # Ten documents are right with one of the two alone; there are nine comparisons, and this is the smallest p.
+    assert found["WGCN, linear − LinearSVC"][0].startswith("+41.67 [")
+    assert found["WGCN, linear − LinearSVC"][0].endswith(f"(p = {9 * 2 / 2**10:.3f})ᵐ")
+    assert all(cell.endswith(")ᵇ") for cell in found["WGCN − LinearSVC"] + found["WGCN − WGCN, linear"])
+    assert "ᵐ exact McNemar test by document" in " ".join(text.split())
+
+
+def test_nothing_is_compared_without_a_reference(tmp_path: Path) -> None:
     table = small_table(PAPERS, OURS, BOTH, SVC)
     runs = [made(cell) for cell in table.cells() if cell.method != "wgcn"]
-    assert "Student" not in reported(table, runs, tmp_path)
+    assert DIFFERENCES not in reported(table, runs, tmp_path)
 
 
 def test_accuracy_is_drawn_for_the_rows_that_have_runs(tmp_path: Path) -> None:
@@ -349,19 +425,23 @@ def test_orders_are_beside_the_published_figures(
 
 
 def test_citations_are_beside_the_published_figures(tmp_path: Path) -> None:
+    names = ("WGCN, the paper's", "WGCN", "GCN", "Fast-GCN", "GIN", "SGC")
     table = load_table("citations")
+    table = replace(table, rows=[row for row in table.rows if row.name in names])
     text = reported(table, [made(cell, 0.7 + 0.001 * cell.seed) for cell in table.cells()], tmp_path)
-    corpus, inductive = (lines(part) for part in text.split("### Protocol: ")[1:])
+    parts = text.split("### Protocol: ")[1:]
+    corpus, inductive = (lines(part.split(DIFFERENCES)[0]) for part in parts)
+    for part in parts:
+        compared = rows(part.split(DIFFERENCES)[1])
+        assert compared["WGCN \u2212 GCN"] == ["+0.00 [-0.28, +0.28] (p = 1.000)"] * 2
+        assert {"WGCN \u2212 WGCN, the paper's", "WGCN, the paper's \u2212 SGC"} <= set(compared)
     assert (
         corpus
         == inductive
         == [
             ["", "Citeseer", "Pubmed"],
             ["published: WGCN", "72.2 ± 0.1", "79.6 ± 0.0"],
-            *(
-                [name, "70.45 ± 0.30 (-1.75)", "70.45 ± 0.30 (-9.15)"]
-                for name in ("WGCN, the paper's", "WGCN", "WGCN, attached citations")
-            ),
+            *([name, "70.45 ± 0.30 (-1.75)", "70.45 ± 0.30 (-9.15)"] for name in names[:2]),
             ["published: GCN", "70.3", "79.0"],
             ["GCN", "70.45 ± 0.30 (+0.15)", "70.45 ± 0.30 (-8.55)"],
             ["published: Fast-GCN", "68.8 ± 0.6", "77.4 ± 0.3"],
@@ -482,7 +562,7 @@ def test_sensitivity_has_a_column_a_value(tmp_path: Path) -> None:
     hidden, window = (values for _, values in table.vary)
     runs = [
         made(cell, 0.5 + int(cell.variant.rsplit(maxsplit=1)[1]) / 10_000 + 0.001 * cell.seed)
-        for cell in table.cells()
+        for cell in table.cells(Options(seeds=3))
         if cell.dataset == "r8"
     ]
     parts = reported(table, runs, tmp_path).split("| window")
@@ -501,6 +581,25 @@ def test_labels_have_a_column_a_share(tmp_path: Path) -> None:
     assert found["LinearSVC"][-1] == "80.00"
 
 
+def test_labels_are_compared_draw_by_draw_and_corrected_over_the_page(tmp_path: Path) -> None:
+    table = replace(load_table("labels"), rows=[LINEAR, SVC], datasets=["mr", "r8"])
+
+    def share(cell: Cell) -> float:
+        return 0.7 + 0.05 * cell.seed + (0.01 * (2 + cell.seed % 2) if cell.variant == "WGCN, linear" else 0)
+
+    text = reported(table, [made(cell, share(cell)) for cell in table.cells()], tmp_path)
+    found = rows(text.split(DIFFERENCES)[1])
+    assert list(found) == [
+        "difference, points",
+        "MR: WGCN, linear \u2212 LinearSVC",
+        "R8: WGCN, linear \u2212 LinearSVC",
+    ]
+    assert found["difference, points"] == ["1%", "2%", "5%", "10%", "20%", "50%", "100%"]
+    p = stats.ttest_rel([2, 3, 2, 3, 2], [0] * 5).pvalue
+    assert found["MR: WGCN, linear \u2212 LinearSVC"] == [*[f"+2.40 [+1.72, +3.08] (p = {12 * p:.3f})"] * 6, "+2.00"]
+    assert "over the 12 comparisons" in text
+
+
 # The default and its parts
 
 
@@ -515,7 +614,10 @@ def test_the_summary_has_a_table_a_protocol_and_published_figures_under_corpus_a
     assert rows(few)["WGCN, linear"] == ["91.00 ± 1.00", "91.00 ± 1.00"]
     assert rows(corpus)["published: WGCN"] == ["97.90", "77.94"]
     assert "published" not in inductive + few
-    assert rows(few)["WGCN, linear \u2212 WGCN, the paper's"] == ["+0.00 (p = 1.000)"] * 2
+    # Draw by draw nothing varies; over the seeds the network does.
+    assert rows(few)["WGCN, linear \u2212 WGCN, the paper's"] == ["+0.00"] * 2
+    p = 2 * stats.ttest_1samp([90, 91, 92], 90).pvalue
+    assert rows(inductive)["WGCN, linear \u2212 WGCN, the paper's"] == [f"-1.00 [-3.48, +1.48] (p = {p:.3f})"] * 2
 
 
 def test_an_ablation_is_the_difference_draw_by_draw(tmp_path: Path) -> None:
@@ -531,7 +633,7 @@ def test_an_ablation_is_the_difference_draw_by_draw(tmp_path: Path) -> None:
     whole, few = text.split("### Protocol: ")[1:]
     assert rows(whole) == {"": ["R8"], "default": ["80.00"], "no graph": ["-1.00"]}
     # The differences are 1, 2 and 3 points: mean 2, standard deviation 1.
-    assert rows(few) == {"": ["R8"], "default": ["85.00 ± 5.00"], "no graph": ["-2.00 ± 0.58"]}
+    assert rows(few) == {"": ["R8"], "default": ["85.00 ± 5.00"], "no graph": ["-2.00 [-4.48, +0.48] (p = 0.074)"]}
     assert "\u2020" not in text
 
 
@@ -575,12 +677,14 @@ def test_embedder_has_a_table_a_protocol_and_head_and_compares_draw_by_draw(tmp_
         "few-label", "few-label", "inductive", "inductive"
     ]  # fmt: skip
     found = rows(one)
-    assert list(found) == ["", "WGCNEmbedder, probe", "tf-idf + SVD, probe", "WGCNEmbedder \u2212 tf-idf + SVD"]
+    first, second = one.split(DIFFERENCES)
+    assert list(rows(first)) == ["", "WGCNEmbedder, probe", "tf-idf + SVD, probe"]
+    assert list(rows(second)) == ["difference, points", "WGCNEmbedder \u2212 tf-idf + SVD"]
     assert found["tf-idf + SVD, probe"] == [NOTHING, "52.00 ± 2.83 [2]", NOTHING, NOTHING, "68.00 ± 12.11"]
     # The unpaired test would see nothing here.
     differences = [5 * (1 + 0.1 * (seed % 2)) for seed in range(10)]
     assert stats.ttest_1samp(differences, 0).pvalue < 0.001
-    assert found["WGCNEmbedder \u2212 tf-idf + SVD"][4] == "+5.25 (p < 0.001)"
+    assert found["WGCNEmbedder \u2212 tf-idf + SVD"][4] == "+5.25 [+5.06, +5.44] (p < 0.001)"
     assert found["WGCNEmbedder \u2212 tf-idf + SVD"][0] == NOTHING
     assert rows(all_labels)["WGCNEmbedder \u2212 tf-idf + SVD"][4] == "+5.00"
     assert rows(nearest)["WGCNEmbedder \u2212 tf-idf"][4] == "+3.00"
@@ -610,12 +714,14 @@ def test_gains_are_paired_over_the_draws(tmp_path: Path) -> None:
         "87.00 ± 5.57",
         "75.00 ± 7.07",
         "R8",
-        f"+2.00 (p = {p:.3f})",
+        f"+2.00 [-0.48, +4.48] (p = {p:.3f})",
         "-10.00",
     ]
 
 
-def test_gains_of_nothing_are_nothing(tmp_path: Path) -> None:
+def test_gains_over_nothing_are_no_table(tmp_path: Path) -> None:
     run = made(Cell("r8", "unseen:5%", "wgcn-linear", {}, 3, "WGCN, extended by both"))
-    assert rows(reported(load_table("unseen"), [run], tmp_path))["WGCN, extended by both"] == [NOTHING] * 5
+    text = reported(load_table("unseen"), [run], tmp_path)
+    assert rows(text)["WGCN, extended by both"] == [*[NOTHING] * 4, "90.00"]
+    assert "gain" not in text
     assert "###" not in reported(load_table("unseen"), [], tmp_path)

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from wgcn.errors import StoreError
+from wgcn.errors import InputError, StoreError
 from wgcn_paper.experiments import results
-from wgcn_paper.experiments.cells import Cell, Run, make_cell
+from wgcn_paper.experiments.cells import Cell, Run, make_cell, run_cell
 from wgcn_paper.experiments.results import ResultFile
+from wgcn_paper.experiments.table import load_table
+from wgcn_paper.methods.linear_svc import LinearSVCMethod
+from wgcn_paper.methods.wgcn import LinearMethod
 
 
 def made(seed: int = 0, variant: str = "row", accuracy: float = 0.5, **settings: object) -> Run:
@@ -38,7 +41,8 @@ def test_a_setting_that_a_method_got_later_has_its_default(tmp_path: Path) -> No
 def test_a_run_from_before_self_training_counts_as_one_without(tmp_path: Path) -> None:
     settings = make_cell("r8", "few-label:1%", "wgcn-linear", {}).settings
     del settings["self_training"]
-    ResultFile(tmp_path, "accuracy").add([replace(made(), cell=Cell("r8", "few-label:1%", "wgcn-linear", settings))])
+    cell = Cell("r8", "few-label:1%", "wgcn-linear", settings, version=LinearMethod.version)
+    ResultFile(tmp_path, "accuracy").add([replace(made(), cell=cell)])
     results = ResultFile(tmp_path, "accuracy")
     assert results.find(make_cell("r8", "few-label:1%", "wgcn-linear", {})) is None
     assert results.find(make_cell("r8", "few-label:1%", "wgcn-linear", {"self_training": 0.0})) is not None
@@ -177,3 +181,24 @@ def test_two_commands_may_write_to_one_file(tmp_path: Path) -> None:
     second.add([made(1)])
     first.add([made(2)])
     assert len(ResultFile(tmp_path, "accuracy").runs(made(seed).cell for seed in range(3))) == 3
+
+
+def test_a_run_of_an_earlier_version_of_the_code_is_out_of_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = make_cell("r8", "corpus", "linear-svc", {}, variant="LinearSVC")
+    ResultFile(tmp_path, "accuracy").add([replace(made(), cell=before)])
+    monkeypatch.setattr(LinearSVCMethod, "version", 2)
+    now = make_cell("r8", "corpus", "linear-svc", {}, variant="LinearSVC")
+    assert now.key != before.key
+    results = ResultFile(tmp_path, "accuracy")
+    assert results.missing([now, before]) == [now]
+    results.add([replace(made(), cell=now)])  # takes the place of the earlier one
+    assert ResultFile(tmp_path, "accuracy").missing([now, before]) == [before]
+    with pytest.raises(InputError, match="is at version 2; runs of version 1 are kept but cannot be made"):
+        run_cell(before)
+
+
+def test_a_table_can_show_runs_of_an_earlier_version() -> None:
+    assert {cell.version for cell in load_table("ablation").cells() if cell.method == "wgcn-linear"} == {1}
+    assert {cell.version for cell in load_table("labels").cells() if cell.method == "wgcn-linear"} == {2}

@@ -10,12 +10,13 @@ from wgcn_paper.datasets.groups import COARSE
 from wgcn_paper.experiments import published
 from wgcn_paper.experiments.efficiency import WHOLE
 from wgcn_paper.experiments.reproduce import TABLES, all_cells
-from wgcn_paper.experiments.table import Options, Row, Table, load_table, variant_name
+from wgcn_paper.experiments.table import Options, Row, Table, load_table, row_name, variant_name
 from wgcn_paper.methods.baseline import method_class
 from wgcn_paper.protocol import Protocol
 
 # What methods read that read no texts.
 KINDS = dict.fromkeys(("wgcn-citations", "gcn", "gin", "sgc"), "citation")
+BOTH = ("fast-gcn", "linearised-wgcn", "linearised-text-gcn")
 
 TABLE = Table(
     "accuracy",
@@ -51,11 +52,11 @@ def test_settings_files_load_and_their_cells_can_be_made(name: str) -> None:
     assert bool(cells) == (name != "datasets")
     assert len({cell.place for cell in cells}) == len(cells)
     for row in table.rows:
-        assert set(row.sets) <= set(table.datasets)
+        assert {row_name(place) for place in row.sets} <= set(table.datasets)
         assert set(row.protocols or table.protocols) <= set(table.protocols)
         assert all(dataset in table.datasets and 0 <= n <= table.seeds for dataset, n in row.seeds.items())
         [read] = {DATASETS[dataset.removesuffix("-coarse")].kind for dataset in table.datasets}
-        assert read in ({"text", "citation"} if row.method == "fast-gcn" else {KINDS.get(row.method, "text")})
+        assert read in ({"text", "citation"} if row.method in BOTH else {KINDS.get(row.method, "text")})
     for cell in cells:
         kind = method_class(cell.method)
         assert kind(cell.settings).settings == cell.settings
@@ -76,7 +77,7 @@ def test_everything_that_a_search_tries_is_a_setting(name: str) -> None:
 def test_settings_have_the_types_of_their_defaults(name: str) -> None:
     for cell in load_table(name).cells():
         for setting, value in cell.settings.items():
-            several = setting == "window" and isinstance(value, list)
+            several = setting in ("window", "citation_order") and isinstance(value, list)
             for each in value if several else [value]:
                 assert type(each) is type(method_class(cell.method).defaults[setting]), setting
 

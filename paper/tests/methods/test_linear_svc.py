@@ -6,7 +6,10 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
-from wgcn_paper.methods.linear_svc import LinearSVCMethod
+from wgcn_paper.methods.baseline import in_fixed_order
+from wgcn_paper.methods.cross_validation import deal_out
+from wgcn_paper.methods.linear_svc import LinearBaseline, LinearSVCMethod
+from wgcn_paper.methods.logistic import LogisticMethod
 from wgcn_paper.protocol import Query, Task
 
 TEXTS = ("red wine", "white wine and red wine", "fast car", "slow car and fast car", "old merlot")
@@ -134,3 +137,130 @@ def test_documents_for_validation_choose_c_and_do_not_train() -> None:
     wrong.labels[apart] = np.where(task.labels[apart] == "greek", "number", "greek")
     assert digest(replace(task, validation=apart)) == digest(wrong) != digest(task)
     assert fit.validation_accuracy == np.mean(method.predict(task.documents(apart)) == task.labels[apart])
+
+
+# Choice of the n-gram range
+
+
+def by_pairs(n: int = 60) -> Task:
+    """Texts of the same words, whose order alone decides the label."""
+    rng = np.random.default_rng(0)
+    texts, labels = [], []
+    for i in range(n):
+        ends = rng.choice([f"word{k}" for k in range(20)], 4)
+        texts.append(" ".join([*ends[:2], *(("hot", "dog") if i % 2 else ("dog", "hot")), *ends[2:]]))
+        labels.append("food" if i % 2 else "animal")
+    return Task(tuple(texts), None, np.array(labels, object), np.empty(0, np.int64), None)
+
+
+def by_words(n: int = 40) -> Task:
+    """Texts with one word of their class among others in any order, so that most pairs are new."""
+    rng = np.random.default_rng(0)
+    labels = np.array(["greek", "number"], object)[np.arange(n) % 2]
+    texts = [
+        " ".join(rng.permutation([f"{label}{rng.integers(4)}", *(f"word{k}" for k in rng.integers(0, 20, 10))]))
+        for label in labels
+    ]
+    return Task(tuple(texts), None, labels, np.empty(0, np.int64), None)
+
+
+LINEAR = pytest.mark.parametrize("kind", [LinearSVCMethod, LogisticMethod])
+
+
+@LINEAR
+def test_nought_takes_pairs_where_only_pairs_decide(kind: type[LinearBaseline]) -> None:
+    method = kind({"ngrams": 0, "C": 0.0})
+    fit = method.fit(by_pairs())
+    assert method.chosen[0] == 2
+    assert method.chosen[1] in method.choices
+    assert fit.validation_accuracy == 1.0
+    query = Query(("a hot dog", "a dog hot"), None, None)
+    assert method.predict(query).tolist() == ["food", "animal"]
+
+
+@LINEAR
+def test_nought_takes_single_words_where_they_decide(kind: type[LinearBaseline]) -> None:
+    task = by_words()
+    method = kind({"ngrams": 0, "C": 0.0})
+    fit = method.fit(task)
+    single, pairs = (kind({"ngrams": n, "C": 0.0}).fit(task).validation_accuracy for n in (1, 2))
+    assert single is not None
+    assert pairs is not None
+    assert method.chosen[0] == 1
+    assert fit.validation_accuracy == single > pairs
+
+
+def cross_validated(task: Task, ngrams: int, c: float) -> float:
+    """Return the accuracy on the folds."""
+    task, _ = in_fixed_order(task)
+    assert task.texts is not None
+    terms = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, ngrams), dtype=np.float32).fit_transform(task.texts)
+    labels = task.labels.astype(str)
+    right = 0
+    for part in deal_out(labels):
+        rest = np.setdiff1d(np.arange(len(labels)), part)
+        svc = LinearSVC(C=c, random_state=0).fit(terms[rest], labels[rest])
+        right += int(np.sum(svc.predict(terms[part]) == labels[part]))
+    return right / len(labels)
+
+
+def test_n_grams_and_c_are_the_best_of_all_together() -> None:
+    for task in (by_pairs(), by_words(), noisy()):
+        method = LinearSVCMethod({"ngrams": 0, "C": 0.0})
+        fit = method.fit(task)
+        accuracies = {}
+        for ngrams in (1, 2):
+            for c in LinearSVCMethod.choices:
+                accuracies[ngrams, c] = cross_validated(task, ngrams, c)
+        # `max` returns the first of equals: the smaller range, then the smaller C.
+        best = max(accuracies, key=lambda pair: accuracies[pair])
+        assert (method.chosen, fit.validation_accuracy) == (best, accuracies[best])
+        assert fit.digest == LinearSVCMethod({"ngrams": best[0], "C": best[1]}).fit(in_fixed_order(task)[0]).digest
+
+
+def test_equally_good_ranges_give_single_words() -> None:
+    texts = tuple(f"{word} n{i}" for i, word in enumerate(["wine", "car"] * 10))
+    task = Task(texts, None, np.array(["drink", "drive"] * 10, object), np.empty(0, np.int64), None)
+    method = LinearSVCMethod({"ngrams": 0, "C": 0.0})
+    assert method.fit(task).validation_accuracy == 1.0
+    assert method.chosen == (1, 0.1)
+
+
+@LINEAR
+@pytest.mark.parametrize("c", [0.0, 3.0])
+def test_order_of_documents_does_not_change_the_choice(kind: type[LinearBaseline], c: float) -> None:
+    for task in (by_pairs(30), by_words(30)):
+        methods = [kind({"ngrams": 0, "C": c}) for _ in range(2)]
+        fits = [method.fit(one) for method, one in zip(methods, (task, permuted(task)), strict=True)]
+        assert fits[0] == fits[1]
+        assert methods[0].chosen == methods[1].chosen
+
+
+@LINEAR
+@pytest.mark.parametrize(("c", "expected"), [(0.0, 1.0), (3.0, 3.0)])
+def test_few_labels_give_single_words(kind: type[LinearBaseline], c: float, expected: float) -> None:
+    # One class has enough documents for five folds, the other has not.
+    task = by_pairs()
+    few = replace(task, labels=task.labels.copy())
+    few.labels[9:] = None
+    assert sorted(sum(few.labels == label) for label in ("animal", "food")) == [4, 5]
+    method = kind({"ngrams": 0, "C": c})
+    assert method.fit(few).validation_accuracy is None
+    assert method.chosen == (1, expected)
+
+
+def test_documents_for_validation_choose_n_grams_and_do_not_train() -> None:
+    apart = np.arange(40, 60)
+    task = replace(by_pairs(), validation=apart)
+    method = LinearSVCMethod({"ngrams": 0, "C": 0.0})
+    fit = method.fit(task)
+    assert method.chosen[0] == 2
+    assert fit.validation_accuracy == np.mean(method.predict(task.documents(apart)) == task.labels[apart])
+    ngrams, c = method.chosen
+    assert fit.digest == LinearSVCMethod({"ngrams": ngrams, "C": c}).fit(in_fixed_order(task)[0]).digest
+
+
+def test_given_settings_are_reported_as_chosen() -> None:
+    method = LinearSVCMethod({"ngrams": 2, "C": 3.0})
+    method.fit(TASK)
+    assert method.chosen == (2, 3.0)

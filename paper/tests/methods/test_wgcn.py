@@ -14,13 +14,11 @@ from scipy.sparse import csr_array
 from wgcn.errors import InputError, InterruptWarning
 from wgcn.estimators.preparation import Preparation
 from wgcn.estimators.text import WGCNTextClassifier
-from wgcn.graph.citations import attach_citations
 from wgcn.labelling.tuning import Tuning
 from wgcn_paper.datasets import Dataset
-from wgcn_paper.methods import wgcn, wgcn_citations
+from wgcn_paper.methods import wgcn
 from wgcn_paper.methods.wgcn import LinearMethod, NetworkMethod
-from wgcn_paper.methods.wgcn_citations import CitationMethod
-from wgcn_paper.protocol import Protocol, Query, Task
+from wgcn_paper.protocol import Query, Task
 
 TEXTS = ("red wine", "white wine and red wine", "fast car", "slow car and fast car") * 5
 LABELS = np.array(["drink", "drink", "drive", "drive"] * 5, object)
@@ -85,7 +83,6 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     wgcn._prepared.clear()
-    wgcn_citations._graphs.clear()
     monkeypatch.setattr(wgcn, "stop_words", lambda: frozenset({"and"}))
 
 
@@ -345,167 +342,16 @@ def test_only_a_few_preparations_are_kept() -> None:
     assert [key for key in wgcn._prepared if '"window": 6' in key] != []
 
 
-# Citations
-
-
-@pytest.fixture(scope="module")
-def papers() -> Dataset:
-    """Two kinds of documents that cite their own kind; some cite themselves."""
-    rng = np.random.default_rng(2)
-    labels = np.arange(60) % 2
-    features = (rng.random((60, 20)) < 0.15 + 0.2 * (np.arange(20) % 2 == labels[:, None])) * rng.integers(
-        1, 4, (60, 20)
-    )
-    links = (rng.random((60, 60)) < 0.1) & (labels[:, None] == labels)
-    graph = (links | links.T).astype(np.float32)
-    np.fill_diagonal(graph, np.arange(60) < 5)
-    return Dataset(
-        "papers",
-        None,
-        csr_array(features.astype(np.float32)),
-        labels,
-        np.arange(20),
-        np.arange(30, 60),
-        csr_array(graph),
-        None,
-        np.arange(20, 30),
-    )
-
-
-SMALL = {"hidden": 8, "max_epochs": 8, "learning_rate": 0.05}
-
-
-def fitted(papers: Dataset, protocol: str, **settings: object) -> CitationMethod:
-    method = CitationMethod(SMALL | settings, device="cpu")
-    method.fit(Protocol.parse(protocol).task(papers))
-    return method
-
-
-CITATION_VALUES = {
-    "power": 0.25,
-    "norm": "l1",
-    "citation_order": 2,
-    "hidden": 7,
-    "word_activation": True,
-    "residual": 0.7,
-    "word_dropout": 0.7,
-    "document_dropout": 0.7,
-    "centred": True,
-    "learning_rate": 0.7,
-    "weight_decay": 0.7,
-    "max_epochs": 7,
-    "n_models": 2,
-}
-
-
-def test_every_setting_of_citations_is_used(papers: Dataset) -> None:
-    assert set(CitationMethod.defaults) == {*CITATION_VALUES, "hops"}
-    task = Protocol("corpus").task(papers)
-    settings = CitationMethod.defaults | {"max_epochs": 3, "hidden": 6}
-    digests = [CitationMethod(settings, device="cpu").fit(task).digest]
-    for name, value in CITATION_VALUES.items():
-        method = CitationMethod(settings | {name: value}, device="cpu")
-        digests.append(method.fit(task).digest)
-        if name not in ("power", "norm", "citation_order"):
-            assert method._classifier.get_params()[name] == value
-    assert len(set(digests)) == len(digests)
-    assert CitationMethod(settings, device="cpu").fit(task).digest == digests[0]
-
-
-@pytest.mark.parametrize("protocol", ["corpus", "inductive"])
-def test_hops_change_predictions_but_not_the_model(papers: Dataset, protocol: str) -> None:
-    query = Protocol.parse(protocol).query(papers)
-    truth = papers.labels[papers.test]
-    plain, attached = (fitted(papers, protocol, hops=hops) for hops in (0, 2))
-    assert np.array_equal(plain._classifier.scorer_.word_embeddings, attached._classifier.scorer_.word_embeddings)
-    guesses = plain.predict(query), attached.predict(query)
-    assert not np.array_equal(*guesses)
-    assert np.mean(guesses[1] == truth) > np.mean(guesses[0] == truth)
-
-
-def test_attached_citations_are_those_of_the_library(papers: Dataset) -> None:
-    assert papers.document_graph is not None
-    assert papers.features is not None
-    method = fitted(papers, "corpus", hops=2)
-    graph = papers.document_graph.toarray()
-    np.fill_diagonal(graph, 0)
-    rows = papers.features.toarray()
-    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
-    by_hand = attach_citations(csr_array(rows.astype(np.float32)), csr_array(graph), hops=2)[papers.test]
-    expected = method._classifier.predict_proba(by_hand)
-    guesses = method.predict(Protocol("corpus").query(papers))
-    assert guesses.tolist() == method._classifier.classes_[expected.argmax(axis=1)].tolist()
-
-
-def test_links_among_test_documents_are_unknown_to_inductive_prediction(papers: Dataset) -> None:
-    assert papers.document_graph is not None
-    method = fitted(papers, "inductive", hops=2)
-    graph = papers.document_graph.toarray()
-    graph[np.ix_(papers.test, papers.test)] = 0
-    cut = replace(papers, document_graph=csr_array(graph))
-    query, other = (Protocol("inductive").query(dataset) for dataset in (papers, cut))
-    assert method.predict(query).tolist() == method.predict(other).tolist()
-
-
-def test_citations_of_a_document_to_itself_are_left_out(papers: Dataset) -> None:
-    assert papers.document_graph is not None
-    graph = papers.document_graph.toarray()
-    np.fill_diagonal(graph, 0)
-    without = replace(papers, document_graph=csr_array(graph))
-    embeddings = [fitted(one, "corpus")._classifier.scorer_.word_embeddings for one in (papers, without)]
-    assert np.array_equal(*embeddings)
-
-
-def test_labels_for_validation_are_not_trained_on(papers: Dataset) -> None:
-    assert papers.validation is not None
-    labels = papers.labels.copy()
-    labels[papers.validation] = 1 - labels[papers.validation]
-    digests = [
-        CitationMethod(SMALL, device="cpu").fit(Protocol("corpus").task(one)).digest
-        for one in (papers, replace(papers, labels=labels))
-    ]
-    assert digests[0] == digests[1]
-
-
-def test_graphs_of_citations_are_never_mixed(papers: Dataset) -> None:
-    assert papers.features is not None
-    wide = csr_array((papers.features.data, papers.features.indices, papers.features.indptr), shape=(60, 21))
-    others: list[tuple[Dataset, dict[str, object]]] = [
-        (replace(papers, features=wide), {}),
-        (papers, {"power": 0.5}),
-        (papers, {"norm": "none"}),
-        (papers, {"citation_order": 3}),
-    ]
-    plain = fitted(papers, "corpus")._classifier.scorer_.word_embeddings
-    for dataset, settings in others:
-        wgcn_citations._graphs.clear()
-        alone = fitted(dataset, "corpus", **settings)._classifier.scorer_.word_embeddings
-        wgcn_citations._graphs.clear()
-        fitted(papers, "corpus")
-        mixed = fitted(dataset, "corpus", **settings)._classifier.scorer_.word_embeddings
-        assert np.array_equal(alone, mixed)
-        assert np.array_equal(fitted(papers, "corpus")._classifier.scorer_.word_embeddings, plain)
-        assert len(wgcn_citations._graphs) == 2
-
-
-def test_graphs_are_shared_by_labels_and_seeds(papers: Dataset) -> None:
-    for seed in range(3):
-        CitationMethod(SMALL, seed=seed, device="cpu").fit(Protocol("few-label", 0.5).task(papers, seed))
-    assert len(wgcn_citations._graphs) == 1
-
-
-@pytest.mark.parametrize("kind", [NetworkMethod, LinearMethod, CitationMethod])
-def test_unknown_setting_is_one_error(kind: type[NetworkMethod | LinearMethod | CitationMethod]) -> None:
+@pytest.mark.parametrize("kind", [NetworkMethod, LinearMethod])
+def test_unknown_setting_is_one_error(kind: type[NetworkMethod | LinearMethod]) -> None:
     with pytest.raises(InputError, match=f"^{kind.name} has no setting colour. It has: "):
         kind({"colour": "red"})
 
 
-@pytest.mark.parametrize("kind", [NetworkMethod, CitationMethod])
-def test_an_interrupted_training_is_not_a_result(kind: Any, papers: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_training_is_not_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         warnings.warn("Ctrl-C ended the training.", InterruptWarning, stacklevel=2)
 
     monkeypatch.setattr("wgcn.estimators.network.WGCNNetworkClassifier.fit", interrupted)
-    task = TASK if kind is NetworkMethod else Protocol("corpus").task(papers)
     with pytest.raises(KeyboardInterrupt):
-        kind(device="cpu").fit(task)
+        NetworkMethod(device="cpu").fit(TASK)

@@ -3,6 +3,7 @@
 import typer
 
 from wgcn_paper.cli import data
+from wgcn_paper.cli.check import check
 from wgcn_paper.cli.demo import demo
 from wgcn_paper.cli.reproduce import reproduce
 
@@ -19,4 +20,5 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(reproduce)
+app.command()(check)
 app.add_typer(data.app, name="data")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean, stdev
 
 from wgcn_paper.experiments.cells import Run
+from wgcn_paper.experiments.comparisons import Comparison, compare, comparison_rows
 from wgcn_paper.experiments.published import TITLES
-from wgcn_paper.experiments.report import NOTHING, differences, group, markdown_table, scores_of
+from wgcn_paper.experiments.report import NOTHING, group, markdown_table, scores_of
 from wgcn_paper.experiments.table import Table
 
 __all__ = ["report"]
@@ -27,30 +27,29 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
         first = table.rows[0].name
         if first not in scores:
             continue
-        rows = [[first, *(str(scores[first].get(dataset, NOTHING)) for dataset in table.datasets)]]
+        default = [first, *(str(scores[first].get(dataset, NOTHING)) for dataset in table.datasets)]
+        changes = {}
         for name in scores:
             pairs = [[groups.get((protocol, row, dataset), ()) for row in (name, first)] for dataset in table.datasets]
             if name != first:
                 shown = f"{name} {_RETIRED}" if name in retired else name
                 marked = marked or name in retired
-                rows.append([shown, *(_difference(*pair) for pair in pairs)])
+                changes[shown] = [_difference(*pair) for pair in pairs]
+        legend, rows = comparison_rows(changes)
         header = ["", *(TITLES[dataset] for dataset in table.datasets)]
-        parts.append(f"### Protocol: {protocol}\n\n{markdown_table(header, rows)}")
+        note = f"{legend}\n\n" if rows else ""
+        parts.append(f"### Protocol: {protocol}\n\n{note}{markdown_table(header, [default, *rows])}")
     if marked:
         parts.append(f"{_RETIRED} removed from the library in 0.2.0; runs kept\n")
     if parts:
         parts.insert(
             0,
-            "Accuracy in percent of the default, and how much a change of one part of it adds or takes away: mean over "
-            "the draws of the labels, with the standard error of the difference draw by draw.\n",
+            "Accuracy in percent of the default, and how much a change of one part of it adds or takes away.\n",
         )
     return "\n".join(parts)
 
 
-def _difference(changed: Sequence[Run], default: Sequence[Run]) -> str:
-    """Return the mean difference of runs with the same seeds, and its standard error."""
-    points = differences(changed, default)
-    if not points or len(points) < max(len(changed), len(default)):
-        return NOTHING
-    error = f" ± {stdev(points) / len(points) ** 0.5:.2f}" if len(points) > 1 else ""
-    return f"{mean(points):+.2f}{error}"
+def _difference(changed: Sequence[Run], default: Sequence[Run]) -> Comparison | None:
+    """Compare runs with the same seeds; a change with fewer of them than the default is no figure."""
+    same = {run.cell.seed for run in changed} == {run.cell.seed for run in default}
+    return compare(changed, default) if same else None

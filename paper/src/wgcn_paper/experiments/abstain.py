@@ -97,7 +97,7 @@ def _pairs(found: dict[str, list[Run]], ours: str, theirs: str) -> list[str]:
                 continue
             n_pairs += 1
             better += known.mean > baseline.mean
-            text = f"{known.mean:.1f} / {own.mean:.1f} / {baseline.mean:.1f}"
+            text = f"{known.mean:.1f} / {own.mean:.1f} / {baseline.mean:.1f}{known.mark or own.mark or baseline.mark}"
             cells.append(f"**{text}**" if known.mean > baseline.mean else text)
         lines.append(cells)
     if not n_pairs:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wgcn_paper.experiments.cells import Run
+from wgcn_paper.experiments.comparisons import against, comparison_table
 from wgcn_paper.experiments.pictures import panels
 from wgcn_paper.experiments.published import ACCURACY, TITLES
-from wgcn_paper.experiments.report import NOTHING, Score, comparison, group, markdown_table, scores_of, t_test
+from wgcn_paper.experiments.report import comparison, group, scores_of
 from wgcn_paper.experiments.table import Table
 
 __all__ = ["draw", "report"]
@@ -21,12 +22,12 @@ _MEANING = {
     "test text, so their published figures are here for comparison only.",
 }
 
-# The rows that t-tests compare with all others.
-_TESTED = ("WGCN", "WGCN, the paper's")
+# The rows that are compared with all others.
+_REFERENCES = ("WGCN", "WGCN, linear", "WGCN, the paper's")
 
 
 def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
-    """Return one table per protocol, every row below its published figure, then t-tests."""
+    """Return one table per protocol, every row below its published figure, then the differences."""
     groups = group(runs)
     parts = []
     for protocol in table.protocols:
@@ -35,7 +36,9 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
             continue
         parts.append(f"### Protocol: {protocol}\n\n{_MEANING.get(protocol, '')}\n")
         parts.append(comparison(table, scores, ACCURACY, 2))
-        parts.append(_tests(scores, table.datasets))
+        titles = [TITLES[dataset] for dataset in table.datasets]
+        compared = against(groups, protocol, scores, _REFERENCES, table.datasets)
+        parts.append(comparison_table(titles, compared))
     if not parts:
         return ""
     parts.insert(
@@ -45,19 +48,6 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
     )
     parts.append(f"![Accuracy of all methods]({table.name}.png)\n")
     return "\n".join(part for part in parts if part)
-
-
-def _tests(scores: dict[str, dict[str, Score]], datasets: Sequence[str]) -> str:
-    rows = []
-    for name in _TESTED:
-        for other in scores:
-            if name in scores and other != name and (other not in _TESTED or name == _TESTED[0]):
-                cells = [t_test(scores[name].get(dataset), scores[other].get(dataset)) for dataset in datasets]
-                if any(cell != NOTHING for cell in cells):
-                    rows.append([f"{name} \u2212 {other}", *cells])
-    if not rows:
-        return ""
-    return markdown_table(["Student's t-test, two-sided", *(TITLES[dataset] for dataset in datasets)], rows)
 
 
 def draw(table: Table, runs: Sequence[Run], paths: Sequence[Path]) -> None:

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
-import os
-import platform
 import sys
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from wgcn import __version__
 from wgcn.errors import InputError
 from wgcn_paper.datasets import Dataset, load_dataset
+from wgcn_paper.experiments.environment import environment
 from wgcn_paper.memory import peak_memory
 from wgcn_paper.methods.baseline import Baseline, Method, check_packages, make_baseline, method_class
 from wgcn_paper.protocol import Protocol, Query
 
-__all__ = ["Cell", "Run", "environment", "run_cell", "validate_cell"]
-
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "torch")
+__all__ = ["Cell", "Run", "make_cell", "renamed", "rights", "run_cell", "validate_cell"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +41,8 @@ class Cell:
         Of training, and under few-label and unseen also of the draw of documents.
     variant : str
         Its name within its table, such as "order 2".
+    version : int
+        Of the method's code: see `wgcn_paper.methods.baseline.Method`.
     """
 
     dataset: str
@@ -52,16 +51,17 @@ class Cell:
     settings: dict[str, Any]
     seed: int = 0
     variant: str = ""
+    version: int = 1
 
     @property
     def key(self) -> str:
         """Digest of everything that the outcome depends on, so without the variant, which is a name."""
-        parts = [self.dataset, self.protocol, self.method, self.settings, self.seed]
+        parts = [self.dataset, self.protocol, self.method, self.version, self.settings, self.seed]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
 
     @property
     def place(self) -> tuple[str, str, str, str, int]:
-        """Its place in the table: a run with other settings in the same place is out of date."""
+        """Its place in the table: a run with other settings or of another version in the same place is out of date."""
         return self.dataset, self.protocol, self.method, self.variant, self.seed
 
 
@@ -85,12 +85,14 @@ class Run:
     environment: dict[str, str] = field(default_factory=dict)
     predict_one_ms: float | None = None  # one document at a time, the median; None for transductive methods
     metrics: dict[str, Any] = field(default_factory=dict)  # what else an experiment of the labelling loop measured
+    right: str | None = None  # which test documents got their label: see `rights`
 
     def as_json(self) -> dict[str, Any]:
         """Return the run as JSON values, for `from_json`."""
         content = asdict(self)
-        if not self.metrics:
-            del content["metrics"]
+        for name in ("metrics", "right"):
+            if not content[name]:
+                del content[name]
         return {"key": self.cell.key, **content.pop("cell"), **content}
 
     @classmethod
@@ -104,15 +106,33 @@ class Run:
         return cls(cell, **rest)
 
 
+def rights(run: Run) -> npt.NDArray[np.bool_] | None:
+    """Return which test documents got their label, in the order of the data set; None for runs that did not say."""
+    if run.right is None:
+        return None
+    packed = np.frombuffer(base64.b64decode(run.right), np.uint8)
+    return np.unpackbits(packed, count=run.n_test).astype(bool)
+
+
+def _packed(right: npt.NDArray[np.bool_]) -> str:
+    return base64.b64encode(np.packbits(right).tobytes()).decode()
+
+
 def make_cell(
-    dataset: str, protocol: Protocol | str, method: str, settings: dict[str, Any], seed: int = 0, variant: str = ""
+    dataset: str,
+    protocol: Protocol | str,
+    method: str,
+    settings: dict[str, Any],
+    seed: int = 0,
+    variant: str = "",
+    version: int | None = None,
 ) -> Cell:
-    """Make a cell, with all settings of its method."""
+    """Make a cell, with all settings of its method, and the present version of its code unless an earlier is named."""
     kind = method_class(method)
     protocol = Protocol.parse(protocol) if isinstance(protocol, str) else protocol
     if protocol.name not in kind.protocols:
         raise InputError(f"{method} cannot run under the protocol {protocol.name}. {kind.why_not}".strip())
-    return Cell(dataset, str(protocol), method, kind(settings).settings, seed, variant)
+    return Cell(dataset, str(protocol), method, kind(settings).settings, seed, variant, version or kind.version)
 
 
 def run_cell(cell: Cell, device: str = "auto") -> Run:
@@ -121,6 +141,10 @@ def run_cell(cell: Cell, device: str = "auto") -> Run:
     Only here, and in experiments of the labelling loop, which are run from here, are test labels used.
     """
     kind = method_class(cell.method)
+    if cell.version != kind.version:
+        raise InputError(
+            f"{cell.method} is at version {kind.version}; runs of version {cell.version} are kept but cannot be made."
+        )
     if not issubclass(kind, Baseline):
         return _run_measure(kind, cell)
     dataset = _dataset(cell.dataset)
@@ -134,11 +158,11 @@ def run_cell(cell: Cell, device: str = "auto") -> Run:
     memory, gpu_memory = _peaks()
     guesses = method.predict(query)
     ended = time.perf_counter()
-    truth = dataset.labels[protocol.tested(dataset, cell.seed)]
+    right = np.asarray(guesses == dataset.labels[protocol.tested(dataset, cell.seed)])
     return Run(
         cell=cell,
-        accuracy=float(np.mean(guesses == truth)),
-        n_test=len(truth),
+        accuracy=float(np.mean(right)),
+        n_test=len(right),
         validation_accuracy=fit.validation_accuracy,
         epochs=fit.epochs,
         ms_per_epoch=None if fit.seconds_per_epoch is None else round(fit.seconds_per_epoch * 1000, 3),
@@ -151,6 +175,7 @@ def run_cell(cell: Cell, device: str = "auto") -> Run:
         date=date.today().isoformat(),
         environment=environment(),
         predict_one_ms=_predict_one(method, query),
+        right=_packed(right),
     )
 
 
@@ -216,36 +241,6 @@ def validate_cell(cell: Cell, device: str = "auto") -> float:
 @lru_cache(maxsize=2)
 def _dataset(name: str) -> Dataset:
     return load_dataset(name)
-
-
-def environment() -> dict[str, str]:
-    """Return the machine and the versions that a run depends on."""
-    # The GPU is known only once torch has been loaded, so this is not cached.
-    return {"wgcn": __version__, "python": platform.python_version(), "machine": _machine(), **_versions()}
-
-
-@lru_cache(maxsize=1)
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def _machine() -> str:
-    """Return processor and GPU, and nothing that identifies the machine."""
-    name = platform.machine()
-    with suppress(OSError, StopIteration):
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    parts = [f"{len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()}\u00d7 {name}"]
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        parts.append(f"1\u00d7 {torch.cuda.get_device_name()}")
-    return ", ".join(parts)
 
 
 def _reset_peaks() -> None:

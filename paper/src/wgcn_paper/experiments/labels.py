@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wgcn_paper.experiments.cells import Run
+from wgcn_paper.experiments.comparisons import Comparison, compare, comparison_table
 from wgcn_paper.experiments.pictures import panels
 from wgcn_paper.experiments.published import TITLES
 from wgcn_paper.experiments.report import NOTHING, Groups, draw_scores, group, markdown_table, score
@@ -14,22 +15,38 @@ from wgcn_paper.protocol import Protocol
 
 __all__ = ["draw", "report"]
 
+_REFERENCE = "WGCN, linear"  # the row that the others are compared with
+
 
 def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
-    """Return one table per data set."""
+    """Return one table per data set, and one of the differences between the default and the other rows."""
     groups = group(runs)
     present = _present(table, groups)
+    shares = [str(Protocol.parse(protocol)).split(":")[1] for protocol in table.protocols]
     parts = []
     for dataset in present:
         rows = []
         for row in table.rows:
             scores = [score(groups.get((protocol, row.name, dataset), ())) for protocol in table.protocols]
             rows.append([row.name, *(str(found) if found else NOTHING for found in scores)])
-        shares = [str(Protocol.parse(protocol)).split(":")[1] for protocol in table.protocols]
         parts.append(f"**{TITLES[dataset]}**\n\n" + markdown_table(["labels", *shares], rows))
+    parts.append(comparison_table(shares, _differences(table, groups, present)))
     if present:
         parts.append(f"![Accuracy against the share of labels]({table.name}.png)\n")
-    return "\n".join(parts)
+    return "\n".join(part for part in parts if part)
+
+
+def _differences(table: Table, groups: Groups, datasets: Sequence[str]) -> dict[str, list[Comparison | None]]:
+    """Compare the default with all other rows, by data set and share of labels."""
+    return {
+        f"{TITLES[dataset]}: {_REFERENCE} \u2212 {row.name}": [
+            compare(*(groups.get((protocol, name, dataset), ()) for name in (_REFERENCE, row.name)))
+            for protocol in table.protocols
+        ]
+        for dataset in datasets
+        for row in table.rows
+        if row.name != _REFERENCE
+    }
 
 
 def _present(table: Table, groups: Groups) -> list[str]:

@@ -1,7 +1,8 @@
-"""Parts of reports: means, tests, Markdown tables, and the paragraph on how the figures were made."""
+"""Parts of reports: means, Markdown tables, and the paragraph on how the figures were made."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from wgcn_paper.experiments.cells import Run
 from wgcn_paper.experiments.published import TITLES
 from wgcn_paper.experiments.table import Row, Table
-from wgcn_paper.methods.baseline import method_class
 from wgcn_paper.protocol import Protocol
 
 if TYPE_CHECKING:
@@ -17,25 +17,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOTHING",
+    "OFF_LOCK",
     "Groups",
     "Score",
     "by_dataset",
     "comparison",
-    "differences",
     "draw_scores",
-    "gain",
     "group",
+    "is_off_lock",
     "markdown_table",
     "metric",
     "of_row",
     "p_text",
-    "p_value",
     "provenance",
     "ratio",
     "score",
     "scores_of",
     "shown",
-    "t_test",
     "target",
 ]
 
@@ -44,6 +42,9 @@ Published = Mapping[str, Mapping[str, tuple[float, float | None]]]
 
 
 NOTHING = "\u2013"  # in a table, where there is no figure
+OFF_LOCK = "\u2021"  # marks figures of runs with other package versions than those of the lock file
+
+_MOST_COMMITS = 3  # that a report names
 
 
 class Score(NamedTuple):
@@ -52,9 +53,15 @@ class Score(NamedTuple):
     mean: float
     sd: float | None  # None for a single run
     values: tuple[float, ...]
+    off_lock: bool = False  # whether a run was made with other package versions than those of the lock file
 
     def __str__(self) -> str:
-        return f"{self.mean:.2f}" if self.sd is None else f"{self.mean:.2f} ± {self.sd:.2f}"
+        return (f"{self.mean:.2f}" if self.sd is None else f"{self.mean:.2f} ± {self.sd:.2f}") + self.mark
+
+    @property
+    def mark(self) -> str:
+        """What follows the figure in a table."""
+        return OFF_LOCK if self.off_lock else ""
 
     def counted(self, wanted: int) -> str:
         """Return the number of seeds in square brackets, if it is not what was wanted."""
@@ -65,30 +72,37 @@ class Score(NamedTuple):
         return str(self) if published is None else f"{self} ({self.mean - published:+.2f})"
 
 
+def is_off_lock(runs: Iterable[Run]) -> bool:
+    """Return whether a run is known to have other package versions than those of the lock file."""
+    return any(run.environment.get("off_lock") for run in runs)
+
+
 def score(runs: Iterable[Run]) -> Score | None:
     """Return the accuracy of runs that differ in their seeds, or None if there is none."""
-    return _score(100 * run.accuracy for run in _by_seed(runs))
+    return _score((run, 100 * run.accuracy) for run in runs)
 
 
 def metric(runs: Iterable[Run], name: str, scale: float = 100.0) -> Score | None:
     """Return what else runs measured, in percent unless there is another scale; None if no run has it."""
-    return _score(scale * run.metrics[name] for run in _by_seed(runs) if name in run.metrics)
+    return _score((run, scale * run.metrics[name]) for run in runs if name in run.metrics)
 
 
 def ratio(runs: Iterable[Run], names: Sequence[str], to: str) -> Score | None:
     """Return the sum of some metrics of a run, divided by another."""
-    return _score(sum(run.metrics[name] for name in names) / run.metrics[to] for run in _by_seed(runs))
+    return _score((run, sum(run.metrics[name] for name in names) / run.metrics[to]) for run in runs)
 
 
 def _by_seed(runs: Iterable[Run]) -> list[Run]:
     return sorted(runs, key=lambda run: run.cell.seed)
 
 
-def _score(found: Iterable[float]) -> Score | None:
-    values = tuple(found)
-    if not values:
+def _score(figures: Iterable[tuple[Run, float]]) -> Score | None:
+    found = sorted(figures, key=lambda pair: pair[0].cell.seed)
+    if not found:
         return None
-    return Score(mean(values), stdev(values) if len(values) > 1 else None, values)
+    values = tuple(value for _, value in found)
+    spread = stdev(values) if len(values) > 1 else None
+    return Score(mean(values), spread, values, is_off_lock(run for run, _ in found))
 
 
 def group(runs: Iterable[Run]) -> dict[tuple[str, str, str], list[Run]]:
@@ -139,7 +153,7 @@ def comparison(table: Table, scores: Mapping[str, Mapping[str, Score]], publishe
 
 def _beside(row: Row, scores: Mapping[str, Score], published: Published, table: Table) -> list[str]:
     """Return a row of measured figures, each with its difference from the published one and its number of seeds."""
-    wanted = table.seeds if method_class(row.method).seeded else 1
+    wanted = table.seeds if row.has_seeds else 1
     cells = [row.name]
     for dataset in table.datasets:
         found = scores.get(dataset)
@@ -158,51 +172,9 @@ def _published(name: str, published: Published, datasets: Sequence[str], digits:
     return cells
 
 
-def t_test(ours: Score | None, theirs: Score | None) -> str:
-    """Return the difference of two scores and its p-value."""
-    p = p_value(ours, theirs) if ours and theirs else None
-    if p is None or ours is None or theirs is None:
-        return NOTHING
-    return f"{ours.mean - theirs.mean:+.2f} ({p_text(p)})"
-
-
-def differences(ours: Iterable[Run], theirs: Iterable[Run]) -> list[float]:
-    """Return the differences in points of accuracy, one for each seed that both have."""
-    known = {run.cell.seed: run.accuracy for run in theirs}
-    return [100 * (run.accuracy - known[run.cell.seed]) for run in ours if run.cell.seed in known]
-
-
-def gain(ours: Iterable[Run], theirs: Iterable[Run]) -> str:
-    """Return the mean difference over the seeds that both have, and its p-value."""
-    from scipy.stats import ttest_1samp
-
-    points = differences(ours, theirs)
-    if not points:
-        return NOTHING
-    if max(points) - min(points) < 1e-9:  # one draw, or nothing varies, but for rounding
-        return f"{mean(points):+.2f}"
-    return f"{mean(points):+.2f} ({p_text(float(ttest_1samp(points, 0).pvalue))})"
-
-
 def p_text(p: float) -> str:
     """Return a p-value as a report shows it."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-
-
-def p_value(ours: Score, theirs: Score) -> float | None:
-    """Return the two-sided p-value of Student's t-test between two sets of runs.
-
-    Welch's form, without the assumption of equal variances; against a method without a seed, the one-sample test. None
-    where neither varies.
-    """
-    from scipy.stats import ttest_1samp, ttest_ind
-
-    if not ours.sd and not theirs.sd:
-        return None
-    if not ours.sd or not theirs.sd:
-        varied, fixed = (ours, theirs) if ours.sd else (theirs, ours)
-        return float(ttest_1samp(varied.values, fixed.mean).pvalue)
-    return float(ttest_ind(ours.values, theirs.values, equal_var=False).pvalue)
 
 
 def draw_scores(axis: Axes, points: Sequence[tuple[float, Score]], label: str, marker: str) -> None:
@@ -236,14 +208,80 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def provenance(command: str, runs: Sequence[Run]) -> str:
-    """Return the paragraph on how the figures were made: command, machine, date, seeds, protocol."""
+    """Return the paragraph on how the figures were made: command, date, seeds, protocol, machines, code, packages."""
     if not runs:
         return f"Made by `{command}`. Nothing has been run yet.\n"
-    machines = sorted({run.environment.get("machine", "unknown") for run in runs})
     dates = sorted({run.date for run in runs})
     seeds = sorted({run.cell.seed for run in runs})
     protocols = sorted({Protocol.parse(run.cell.protocol).name for run in runs})
     return (
-        f"Made by `{command}`: {len(runs):,} runs, {dates[0]}{f' to {dates[-1]}' if len(dates) > 1 else ''}, "
-        f"seeds {seeds[0]} to {seeds[-1]}, protocol {' and '.join(protocols)}. Machine: {'; '.join(machines)}.\n"
+        f"Made by `{command}`: {_runs(len(runs))}, {dates[0]}{f' to {dates[-1]}' if len(dates) > 1 else ''}, "
+        f"seeds {seeds[0]} to {seeds[-1]}, protocol {' and '.join(protocols)}. Machines: {_machines(runs)}. "
+        f"Threads: {_threads(runs)}. Commits: {_commits(runs)}. {_packages(runs)}\n"
     )
+
+
+def _machines(runs: Sequence[Run]) -> str:
+    """Return the processors with their numbers of cores, and the GPUs that runs used."""
+    cores: dict[str, set[int]] = {}
+    cards: Counter[str] = Counter()
+    for run in runs:
+        processor, *others = run.environment.get("machine", "unknown").split(", ")
+        number, _, name = processor.rpartition("\u00d7 ")
+        cores.setdefault(name, set()).update({int(number)} if number else ())
+        cards.update(card.partition("\u00d7 ")[2] for card in others if run.device == "cuda")
+    parts = [f"{_range(of, 'core')} of {name}" if of else name for name, of in sorted(cores.items())]
+    return "; ".join([*parts, *(f"{name} in {_runs(n)}" for name, n in sorted(cards.items()))])
+
+
+def _threads(runs: Sequence[Run]) -> str:
+    known = [int(run.environment["threads"]) for run in runs if "threads" in run.environment]
+    found = [_range(set(known))] if known else []
+    return "; ".join(found + _not_recorded(len(runs) - len(known), len(runs)))
+
+
+def _commits(runs: Sequence[Run]) -> str:
+    """Return the commits with the most runs, and how many more there are."""
+    known = Counter(_short(run.environment["commit"]) for run in runs if run.environment.get("commit"))
+    named = [commit for commit, _ in sorted(known.items(), key=lambda pair: (-pair[1], pair[0]))]
+    rest = f" and {len(named) - _MOST_COMMITS} more" if len(named) > _MOST_COMMITS else ""
+    found = [", ".join(named[:_MOST_COMMITS]) + rest] if named else []
+    return "; ".join(found + _not_recorded(len(runs) - known.total(), len(runs)))
+
+
+def _short(commit: str) -> str:
+    """Return a commit by the first digits of its hash; what follows the hash, such as "+changes", is kept."""
+    digits, plus, changes = commit.partition("+")
+    return digits[:7] + plus + changes
+
+
+def _packages(runs: Sequence[Run]) -> str:
+    """Return how many runs were made with other package versions than those of the lock file, and with which."""
+    known = [run.environment["off_lock"] for run in runs if "off_lock" in run.environment]
+    differing = [found for found in known if found]
+    missing = _not_recorded(len(runs) - len(known), len(runs))
+    if not known:
+        return f"Package versions beside requirements.lock: {missing[0]}."
+    rest = f"; {missing[0]}" if missing else ""
+    if not differing:
+        return f"Packages: those of requirements.lock{rest}."
+    names = sorted({name for found in differing for name in found.split(", ")})
+    return (
+        f"{OFF_LOCK} marks figures with runs whose packages are not those of requirements.lock: {_runs(len(differing))}"
+        f" ({', '.join(names)}){rest}."
+    )
+
+
+def _not_recorded(n: int, of: int) -> list[str]:
+    """Return that something is not recorded for n runs, if there are any."""
+    return [] if n == 0 else ["not recorded"] if n == of else [f"not recorded for {_runs(n)}"]
+
+
+def _range(numbers: set[int], unit: str = "") -> str:
+    low, high = min(numbers), max(numbers)
+    name = f" {unit}{'' if high == 1 else 's'}" if unit else ""
+    return f"{low}{name}" if low == high else f"{low} to {high}{name}"
+
+
+def _runs(n: int) -> str:
+    return "1 run" if n == 1 else f"{n:,} runs"

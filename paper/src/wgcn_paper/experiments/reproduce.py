@@ -21,7 +21,7 @@ from wgcn_paper.experiments.runner import Workers, run_cells
 from wgcn_paper.experiments.table import Options, Table, load_table, row_name
 from wgcn_paper.methods.baseline import check_packages
 
-__all__ = ["TABLES", "report_text", "reproduce", "write_overview", "write_report"]
+__all__ = ["TABLES", "all_cells", "report_text", "reproduce", "selected", "write_overview", "write_report"]
 
 Progress = Callable[[int, int, str], Any]
 
@@ -87,7 +87,7 @@ def reproduce(
     -------
     path of the report
     """
-    cells = _selected(table, options, device)
+    cells = selected(table, options, device)
     if not table.rows:
         return _statistics(table, options, folder)
     results = ResultFile(folder, table.name, reuse=table.name != "efficiency")
@@ -101,7 +101,7 @@ def reproduce(
     return write_report(table, results.runs(all_cells(table)), folder)
 
 
-def _selected(table: Table, options: Options, device: str) -> list[Cell]:
+def selected(table: Table, options: Options, device: str) -> list[Cell]:
     """Return the cells that options select on a device."""
     cells = _named(table, table.cells(options), device)
     if device != "cpu" or options.datasets is not None:

@@ -35,7 +35,9 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
         name: [ratio(of, names, "cleanlab_cpu") for of in found.values()]
         for name, names in (("`review` / cleanlab", ["review_cpu"]), ("fit and `review` / cleanlab", _OURS))
     }
-    shares = [[name, *(NOTHING if each is None else f"{each.mean:.4f}" for each in of)] for name, of in ratios.items()]
+    shares = [
+        [name, *(f"{each.mean:.4f}{each.mark}" if each else NOTHING for each in of)] for name, of in ratios.items()
+    ]
     better = [name for name, of in found.items() if _is_better(of)]
     times = [each for each in ratios["`review` / cleanlab"] if each]
     quick = [name for name, each in zip(found, times, strict=True) if each.mean <= _MOST_TIME]

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from statistics import mean
 
 from wgcn_paper.experiments.cells import Run
+from wgcn_paper.experiments.comparisons import comparison_table, paired
 from wgcn_paper.experiments.pictures import label_counts, panels
 from wgcn_paper.experiments.published import TITLES
 from wgcn_paper.experiments.report import (
-    NOTHING,
     by_dataset,
     draw_scores,
+    is_off_lock,
     markdown_table,
     metric,
     of_row,
-    p_text,
     shown,
     target,
 )
@@ -42,12 +43,15 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
                 rows.append([row.name, *map(shown, curve)])
         parts.append(f"**{TITLES[name]}**\n\n" + markdown_table(["labels", *_sizes(runs)], rows))
     suggested, random, *_ = (row.name for row in table.rows)
-    halves = {name: _gains(of_row(of, suggested), of_row(of, random)) for name, of in found.items()}
+    both = {name: [of_row(of, row) for row in (suggested, random)] for name, of in found.items()}
+    halves = {name: _gains(*pair) for name, pair in both.items()}
+    compared = [
+        paired(points, off_lock=is_off_lock(chain(*both[name]))) if points else None for name, points in halves.items()
+    ]
     reached = [name for name, points in halves.items() if points and mean(points) >= 0]
     parts += [
-        f"{_FEW} suggested labels beside {_MANY} random ones, both with WGCN: points, and p of a t-test over the "
-        "draws.\n",
-        markdown_table(["", *(TITLES[name] for name in found)], [["points", *map(_difference, halves.values())]]),
+        f"{_FEW} suggested labels beside {_MANY} random ones, both with WGCN.\n",
+        comparison_table([TITLES[n] for n in found], {f"{_FEW} suggested \u2212 {_MANY} random": compared}),
         target(
             f"{_FEW} suggested labels reach what {_MANY} random ones do, on at least {_MIN_SETS} of {len(found)} sets",
             f"on {len(reached)}" + (f" ({', '.join(TITLES[name] for name in reached)})" if reached else ""),
@@ -55,7 +59,7 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
         ),
         f"![Accuracy against the number of labels]({table.name}.png)\n",
     ]
-    return "\n".join(parts)
+    return "\n".join(part for part in parts if part)
 
 
 def _sizes(runs: Sequence[Run]) -> list[str]:
@@ -67,16 +71,6 @@ def _gains(suggested: Sequence[Run], random: Sequence[Run]) -> list[float]:
     known = {run.cell.seed: run.metrics.get(_MANY) for run in random}
     pairs = [(run.metrics.get(_FEW), known.get(run.cell.seed)) for run in suggested]
     return [100 * (few - many) for few, many in pairs if few is not None and many is not None]
-
-
-def _difference(points: Sequence[float]) -> str:
-    from scipy.stats import ttest_1samp
-
-    if not points:
-        return NOTHING
-    if max(points) - min(points) < 1e-9:
-        return f"{mean(points):+.2f}"
-    return f"{mean(points):+.2f} ({p_text(float(ttest_1samp(points, 0).pvalue))})"
 
 
 def draw(table: Table, runs: Sequence[Run], paths: Sequence[Path]) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wgcn_paper.experiments.cells import Run
+from wgcn_paper.experiments.comparisons import against, comparison_table
 from wgcn_paper.experiments.published import ACCURACY, TITLES
-from wgcn_paper.experiments.report import NOTHING, group, markdown_table, scores_of, t_test
+from wgcn_paper.experiments.report import NOTHING, group, markdown_table, scores_of
 from wgcn_paper.experiments.table import Table
 from wgcn_paper.protocol import Protocol
 
@@ -21,7 +22,7 @@ _MEANING = {
 
 
 def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
-    """Return one table per protocol, with the published figures of the paper's model under corpus, and t-tests."""
+    """Return one table per protocol, with the published figures of the paper's model under corpus, and differences."""
     groups = group(runs)
     header = ["", *(TITLES[dataset] for dataset in table.datasets)]
     parts = []
@@ -42,14 +43,9 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
             ]
         meaning = _MEANING[parsed.name].format(str(parsed).partition(":")[2])
         parts.append(f"### {meaning} (`{protocol}`)\n\n{markdown_table(header, rows)}")
-        first, *others = scores
-        tests = [
-            [f"{first} \u2212 {name}", *(t_test(scores[first].get(d), scores[name].get(d)) for d in table.datasets)]
-            for name in others
-        ]
-        tests = [row for row in tests if any(cell != NOTHING for cell in row[1:])]
-        if tests:
-            parts.append(markdown_table(["Student's t-test, two-sided", *header[1:]], tests))
+        compared = against(groups, protocol, scores, list(scores)[:1], table.datasets)
+        if compared:
+            parts.append(comparison_table(header[1:], compared))
     if parts:
         parts.insert(0, "Mean ± standard deviation in percent over seeds or draws of the labels.\n")
     return "\n".join(parts)

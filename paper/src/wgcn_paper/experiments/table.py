@@ -1,9 +1,11 @@
 """A table and its cells, as its settings file describes them.
 
 A settings file is TOML: the data sets, protocols and seeds of the table, and one row per method with its settings,
-settings of single data sets, and ranges for a search. ``like`` takes these from the row of that name in the table of
+settings of single data sets, and ranges for a search. A row that is ``searched`` takes what the search has chosen for
+each data set from ``settings/searched``. ``like`` takes these from the row of that name in the table of
 accuracies. ``retired`` marks a row that is shown from its committed runs but never run again. ``vary`` runs every row
-with several values of one setting. The files are in ``settings``, one per table.
+with several values of one setting. ``versions`` names methods that are shown from the runs of an earlier version of
+their code. The files are in ``settings``, one per table.
 """
 
 from __future__ import annotations
@@ -56,7 +58,8 @@ class Row:
     settings : mapping
         Settings for all data sets.
     sets : mapping from str to mapping
-        Settings for single data sets, which override `settings`.
+        Settings for single data sets, which override `settings`; for one value of what the table varies under a name
+        such as "r8; order 2".
     search : mapping from str to list
         Values that a search tries.
     protocols : sequence of str, optional
@@ -68,6 +71,8 @@ class Row:
     retired : bool
         Whether the library no longer has a hyper-parameter that the row sets. The row is shown from its committed runs
         and never run again.
+    seeded : bool, optional
+        Whether another seed gives another model, if that is not as the method says.
     gpu_only : sequence of str
         Data sets on which the table of costs measures the row on a GPU only, since it takes hours on a CPU. A CPU run
         of them must be selected by the name of the data set.
@@ -83,6 +88,12 @@ class Row:
     published: str = ""
     retired: bool = False
     gpu_only: Sequence[str] = ()
+    seeded: bool | None = None
+
+    @property
+    def has_seeds(self) -> bool:
+        """Whether another seed gives another model."""
+        return method_class(self.method).seeded if self.seeded is None else self.seeded
 
     def settings_for(self, dataset: str) -> dict[str, Any]:
         """Return the settings for a data set."""
@@ -102,6 +113,8 @@ class Table:
     rows : sequence of Row
     vary : sequence of (setting, values)
         Every row is run with each value of each setting, one setting at a time; if empty, unchanged.
+    versions : mapping from str to int
+        Earlier versions of methods whose runs the table shows; they cannot be run again.
     """
 
     name: str
@@ -112,6 +125,7 @@ class Table:
     rows: Sequence[Row]
     vary: Sequence[tuple[str, Sequence[Any]]] = ()
     set_seeds: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
 
     def cells(self, options: Options | None = None) -> list[Cell]:
         """Return the selected cells, grouped by data set."""
@@ -141,19 +155,21 @@ class Table:
             return
         n_seeds = min(options.seeds or 10**9, row.seeds.get(dataset, self.set_seeds.get(dataset, self.seeds)))
         drawn = Protocol.parse(protocol)
-        if not kind.seeded and not drawn.is_drawn:
+        if not row.has_seeds and not drawn.is_drawn:
             n_seeds = 1  # nothing is drawn
-        settings = row.settings_for(dataset)
-        for variant, values in self._variants(row):
+        settings, version = row.settings_for(dataset), self.versions.get(row.method)
+        for variant, values in self.variants(row, dataset):
             for seed in range(n_seeds):
-                yield make_cell(dataset, protocol, row.method, {**settings, **values}, seed, variant)
+                yield make_cell(dataset, protocol, row.method, {**settings, **values}, seed, variant, version)
 
-    def _variants(self, row: Row) -> Iterator[tuple[str, dict[str, Any]]]:
+    def variants(self, row: Row, dataset: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Give the name of each variant of a row, and the settings that make it one on a data set."""
         if not self.vary:
             yield row.name, {}
         for setting, values in self.vary:
             for value in values:
-                yield variant_name(row.name, setting, value), {setting: value}
+                own = row.sets.get(variant_name(dataset, setting, value), {})
+                yield variant_name(row.name, setting, value), {**own, setting: value}
 
 
 def variant_name(row: str, setting: str, value: Any) -> str:
@@ -174,7 +190,8 @@ def load_table(name: str, path: Path | None = None) -> Table:
         else:
             text = resources.files("wgcn_paper").joinpath("settings", f"{name}.toml").read_text("utf-8")
         content = tomllib.loads(text)
-        rows = [_row(entry) for entry in content.get("row", [])]
+        searched = _searched(name)
+        rows = [_row(entry, searched) for entry in content.get("row", [])]
         vary = [(entry["setting"], entry["values"]) for entry in content.get("vary", [])]
         return Table(
             name,
@@ -185,6 +202,7 @@ def load_table(name: str, path: Path | None = None) -> Table:
             rows,
             vary,
             content.get("set_seeds", {}),
+            content.get("versions", {}),
         )
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
         where = path or f"settings/{name}.toml"
@@ -192,19 +210,35 @@ def load_table(name: str, path: Path | None = None) -> Table:
         raise InputError(f"{where} is no settings file for '{name}': {reason}.") from error
 
 
-def _row(entry: Mapping[str, Any]) -> Row:
+def _searched(name: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return what a search has chosen for the rows of a table, by row and data set."""
+    chosen: dict[str, dict[str, dict[str, Any]]] = {}
+    try:
+        text = resources.files("wgcn_paper").joinpath("settings", "searched", f"{name}.toml").read_text("utf-8")
+    except OSError:
+        return chosen
+    for one in tomllib.loads(text)["chosen"]:
+        chosen.setdefault(one["row"], {})[one["set"]] = one["settings"]
+    return chosen
+
+
+def _row(entry: Mapping[str, Any], searched: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Row:
     """Read a row. With ``like`` it inherits from the row of that name in the table of accuracies."""
+    sets = dict(entry.get("set", {}))
+    for name, values in searched.get(entry["name"], {}).items() if entry.get("searched") else ():
+        sets[name] = {**sets.get(name, {}), **values}
     own = Row(
         entry["name"],
         "" if "like" in entry else entry["method"],
         entry.get("settings", {}),
-        entry.get("set", {}),
+        sets,
         entry.get("search", {}),
         entry.get("protocols"),
         entry.get("seeds", {}),
         entry.get("published", ""),
         entry.get("retired", False),
         entry.get("gpu_only", ()),
+        entry.get("seeded"),
     )
     if "like" not in entry:
         return own

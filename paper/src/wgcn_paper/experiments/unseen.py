@@ -7,8 +7,9 @@ from pathlib import Path
 from statistics import mean
 
 from wgcn_paper.experiments.cells import Run
+from wgcn_paper.experiments.comparisons import compare, comparison_table
 from wgcn_paper.experiments.published import TITLES
-from wgcn_paper.experiments.report import NOTHING, gain, group, markdown_table, score
+from wgcn_paper.experiments.report import NOTHING, group, markdown_table, score
 from wgcn_paper.experiments.table import Table
 
 __all__ = ["report"]
@@ -30,21 +31,18 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
             scores = [score(found.get((row.name, dataset), ())) for dataset in table.datasets]
             rows.append([row.name, *(str(each) if each else NOTHING for each in scores)])
         parts.append(f"### Protocol: {protocol}\n\n" + markdown_table(["accuracy, %", *titles], rows))
-        gains = [
-            [
-                row.name,
-                *(gain(found.get((row.name, name), ()), found.get((first.name, name), ())) for name in table.datasets),
-            ]
+        gains = {
+            row.name: [compare(*(found.get((each, d), ()) for each in (row.name, first.name))) for d in table.datasets]
             for row in others
-        ]
-        parts.append(markdown_table([f"gain over {first.name}, points", *titles], gains))
+        }
+        parts.append(comparison_table(titles, gains, f"gain over {first.name}, points"))
     if parts:
         parts.insert(
             0,
             "Mean ± standard deviation over draws of the documents that are fitted. Only test documents with a word "
-            "that these do not have are counted. p is that of a two-sided t-test, paired over the draws.\n",
+            "that these do not have are counted.\n",
         )
-    return "\n".join(parts)
+    return "\n".join(part for part in parts if part)
 
 
 def _documents(runs: Sequence[Run]) -> str:

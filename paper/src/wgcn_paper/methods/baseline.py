@@ -38,6 +38,8 @@ _METHODS: dict[str, tuple[str, str]] = {
     "wgcn": ("wgcn_paper.methods.wgcn", "NetworkMethod"),
     "wgcn-linear": ("wgcn_paper.methods.wgcn", "LinearMethod"),
     "wgcn-citations": ("wgcn_paper.methods.wgcn_citations", "CitationMethod"),
+    "linearised-wgcn": ("wgcn_paper.methods.linearised_wgcn", "LinearisedWGCNMethod"),
+    "linearised-text-gcn": ("wgcn_paper.methods.linearised_text_gcn", "LinearisedTextGCNMethod"),
     "cnn": ("wgcn_paper.methods.cnn", "CNNMethod"),
     "lstm": ("wgcn_paper.methods.lstm", "LSTMMethod"),
     "graph-cnn": ("wgcn_paper.methods.graph_cnn", "GraphCNNMethod"),
@@ -93,6 +95,8 @@ class Method(ABC):
     """
 
     name: ClassVar[str]
+    # Raised by whoever changes the code so that a fit gives another model: earlier runs are then out of date.
+    version: ClassVar[int] = 1
     protocols: ClassVar[tuple[str, ...]] = ("corpus", "inductive", "few-label", "unseen")
     why_not: ClassVar[str] = ""  # for a method that cannot run under all protocols: why
     seeded: ClassVar[bool] = True  # whether another seed gives another model

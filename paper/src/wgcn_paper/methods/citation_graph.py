@@ -3,8 +3,16 @@
 Features are scaled so that rows sum to 1. Links have no weight and no direction; self-links are left out, since each
 method adds them in its own way.
 
-A document that fitting did not see joins the graph at prediction, by its links to the documents of the task. The
-documents of a query are in that graph together: they have no links to each other, but may share a neighbour.
+A document that fitting did not see joins the graph at prediction, by its links to the documents of the task. All
+documents of a query join it at once. They have no links to each other, but they are not independent:
+
+- With two or more layers or hops, two of them that share a neighbour get features of each other.
+- Each counts in the degrees of its neighbours, by which GCN and SGC divide. So even with one hop the weight of a link
+  depends on how many others in the query link the same document. GIN has sums without degrees: with one layer, a
+  document of the query depends on no other.
+
+So the answer to a document can differ between a query of all test documents and one of that document. `fast_gcn` is
+otherwise: there each new document joins alone, and the hidden rows of the documents of the task stay as they were.
 """
 
 from __future__ import annotations

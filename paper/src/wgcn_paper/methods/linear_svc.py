@@ -12,15 +12,17 @@ Journal of Machine Learning Research 9, 2008.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
 from wgcn_paper.methods.baseline import Baseline, Fit, array_digest, in_fixed_order
-from wgcn_paper.methods.cross_validation import choose_c, deal_out
+from wgcn_paper.methods.cross_validation import choose_c, deal_out, enough_folds
 
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
@@ -28,38 +30,76 @@ if TYPE_CHECKING:
 __all__ = ["LinearBaseline", "LinearSVCMethod"]
 
 
+class _Choice(NamedTuple):
+    """An n-gram range with its vectoriser and the C that is best for it."""
+
+    ngrams: int
+    vectorizer: TfidfVectorizer
+    terms: csr_matrix  # one row per labelled document
+    c: float
+    accuracy: float | None
+
+
 class LinearBaseline(Baseline):
     """A linear model of scikit-learn on tf-idf. Vocabulary and idf come from all text that may be seen.
 
     With C = 0 the constant is chosen among `choices` by cross-validation on the labelled documents, or on the
     validation documents of the task; it is 1 where every class has a single document.
+
+    With ngrams = 0 the same folds also choose between single words and single words with pairs of words: every C with
+    each of the two, because the best C is not the same for both. Of equally good ones the smaller range is taken, then
+    the smaller C. Where fewer than two classes have a document per fold, single words are taken, and 1 for C = 0.
+
+    After `fit`, `chosen` holds the longest n-grams and C.
     """
 
     seeded = False
     choices: ClassVar[tuple[float, ...]]
+    chosen: tuple[int, float]
 
     def fit(self, task: Task) -> Fit:
         """Fit on the labelled documents."""
-        c, accuracy = self.settings["C"], None
-        if not c:
-            # The folds must not depend on the order of documents. With a given C the order is not changed: the
+        ngrams, c = self.settings["ngrams"], self.settings["C"]
+        if not (ngrams and c):
+            # The folds must not depend on the order of documents. With given settings the order is not changed: the
             # problem is convex, so it shows only within the tolerance of the solver.
             task, _ = in_fixed_order(task)
-        assert task.texts is not None
-        self._vectorizer = TfidfVectorizer(
-            sublinear_tf=self.settings["sublinear"], ngram_range=(1, self.settings["ngrams"]), dtype=np.float32
-        )
         labelled = np.flatnonzero([label is not None for label in task.labels])
-        terms = self._vectorizer.fit_transform(task.texts)[labelled]
         labels = np.array(task.labels[labelled].tolist())
         set_apart = np.isin(labelled, task.validation)
-        if not c:
-            parts = [np.flatnonzero(set_apart)] if set_apart.any() else deal_out(labels)
-            c, accuracy = choose_c(self._classifier, self.choices, terms, labels, parts, otherwise=1.0)
-        self._model = self._classifier(c).fit(terms[~set_apart], labels[~set_apart])
+        parts: list[npt.NDArray[np.int64]] = []
+        if not (ngrams and c):
+            deal = deal_out if ngrams else enough_folds
+            parts = [np.flatnonzero(set_apart)] if set_apart.any() else deal(labels)
+        best = self._choose(task, labelled, labels, parts)
+        self.chosen, self._vectorizer = (best.ngrams, best.c), best.vectorizer
+        self._model = self._classifier(best.c).fit(best.terms[~set_apart], labels[~set_apart])
         words = self._vectorizer.get_feature_names_out()
         digest = array_digest(words, self._vectorizer.idf_, self._model.coef_, self._model.intercept_)
-        return Fit(validation_accuracy=accuracy, digest=digest)
+        return Fit(validation_accuracy=best.accuracy, digest=digest)
+
+    def _choose(
+        self,
+        task: Task,
+        labelled: npt.NDArray[np.int64],
+        labels: npt.NDArray[Any],
+        parts: Sequence[npt.NDArray[np.int64]],
+    ) -> _Choice:
+        """Return the n-gram range and C that are given, or the best on the held-out parts."""
+        assert task.texts is not None
+        ngrams, c = self.settings["ngrams"], self.settings["C"]
+        best: _Choice | None = None
+        for longest in (ngrams,) if ngrams else (1, 2) if parts else (1,):
+            vectorizer = TfidfVectorizer(
+                sublinear_tf=self.settings["sublinear"], ngram_range=(1, longest), dtype=np.float32
+            )
+            terms = vectorizer.fit_transform(task.texts)[labelled]
+            choices = (c,) if c else self.choices
+            found, accuracy = choose_c(self._classifier, choices, terms, labels, parts, otherwise=c or 1.0)
+            if best is None or (accuracy or 0) > (best.accuracy or 0):
+                best = _Choice(longest, vectorizer, terms, found, accuracy)
+        assert best is not None
+        return best
 
     def predict(self, query: Query) -> npt.NDArray[Any]:
         """Return one label per text."""

@@ -211,10 +211,11 @@ class LinearMethod(_TextMethod):
     pool.
 
     `learn_alpha`, `order`, `loss`, `average` and `smoothing` are settings of earlier runs, which are kept; the library
-    no longer has them. Runs with `tune` are of 0.1, where Optuna proposed the candidates.
+    no longer has them. Version 1 had an L-BFGS solver, and with `tune` Optuna proposed the candidates.
     """
 
     name = "wgcn-linear"
+    version = 2
     seeded = False
     defaults: ClassVar = {
         "tokenizer": "words",

@@ -1,5 +1,6 @@
-"""The experiments of the labelling loop from a plain python, on a small set."""
+"""Many tables at once from a plain python, on a small set."""
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -9,9 +10,9 @@ import numpy as np
 import pytest
 
 from wgcn_paper.datasets import Dataset, layout
-from wgcn_paper.experiments import loop
+from wgcn_paper.experiments import batch
+from wgcn_paper.experiments.batch import LOOP, main, selected_cells
 from wgcn_paper.experiments.cells import Run
-from wgcn_paper.experiments.loop import NAMES, main, selected_cells
 from wgcn_paper.experiments.table import load_table
 from wgcn_paper.measures.measure import load_data
 
@@ -28,10 +29,16 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     monkeypatch.setenv("WGCN_DATA", "")
     monkeypatch.setenv("WGCN_CACHE", str(tmp_path / "cache"))
-    for name in loop._THREADS:
+    for name in batch._THREADS:
         monkeypatch.setenv(name, "1")
     load_data.cache_clear()
     return tmp_path / "data"
+
+
+def chosen(datasets: list[str], seeds: int, quick: bool = False) -> argparse.Namespace:
+    """The options of a command line."""
+    words = ["--out", "nowhere", "--datasets", ",".join(datasets), "--seeds", str(seeds)]
+    return batch._options([*words, "--quick"] if quick else words)
 
 
 def saved(folder: Path, name: str) -> list[dict[str, Any]]:
@@ -40,8 +47,8 @@ def saved(folder: Path, name: str) -> list[dict[str, Any]]:
 
 
 def test_cells_are_those_of_the_tables_and_quick_ones_are_others() -> None:
-    for name in NAMES:
-        whole, quick = (selected_cells(name, ["r8", "mr"], 2, quick) for quick in (False, True))
+    for name in LOOP:
+        whole, quick = (selected_cells(name, chosen(["r8", "mr"], 2, quick)) for quick in (False, True))
         assert {cell.key for cell in whole} <= {cell.key for cell in load_table(name).cells()}
         assert not {cell.key for cell in whole} & {cell.key for cell in quick}
         assert {cell.seed for cell in whole} == {0, 1}
@@ -50,7 +57,7 @@ def test_cells_are_those_of_the_tables_and_quick_ones_are_others() -> None:
 def test_what_can_be_run_is_run_saved_and_not_run_again(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "find_spec", lambda name: None)
+    monkeypatch.setattr(batch, "find_spec", lambda name: None)
     command = ["--names", "suggest,review", "--out", str(tmp_path / "out"), "--data", str(data), "--seeds", "1"]
     monkeypatch.setattr("wgcn_paper.measures.suggest._wgcn", _nothing)
     assert main([*command, "--datasets", "r8,mr"]) == 1
@@ -84,7 +91,7 @@ def test_no_cell_is_begun_after_the_time(data: Path, tmp_path: Path, capsys: pyt
 def test_quick_runs_do_not_open_the_test_file(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (data / "text/r8/test.tsv.gz").write_bytes(b"no texts")
     monkeypatch.setattr(
-        loop, "_possible", lambda cells: [cell for cell in cells if cell.variant == "LinearSVC, random"]
+        batch, "_possible", lambda cells: [cell for cell in cells if cell.variant == "LinearSVC, random"]
     )
     command = ["--names", "suggest", "--out", str(tmp_path / "out"), "--data", str(data), "--datasets", "r8", "--quick"]
     assert main([*command, "--seeds", "1"]) == 0
@@ -92,10 +99,10 @@ def test_quick_runs_do_not_open_the_test_file(data: Path, tmp_path: Path, monkey
     assert (run["n_test"], run["settings"]["held_out"]) == (18, True)
 
 
-def test_an_unknown_experiment_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_table_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--names", "sugest", "--out", "nowhere"])
-    assert "there is no experiment sugest" in capsys.readouterr().err
+    assert "there is no table sugest" in capsys.readouterr().err
 
 
 def test_the_command_needs_no_package_of_the_command_line() -> None:
@@ -103,17 +110,46 @@ def test_the_command_needs_no_package_of_the_command_line() -> None:
 
     code = (
         "import sys; sys.modules['typer'] = sys.modules['rich'] = None\n"
-        "from wgcn_paper.experiments.loop import main, selected_cells\n"
+        "from wgcn_paper.experiments.batch import _options, main, selected_cells\n"
         "import wgcn_paper.experiments.cells, wgcn_paper.experiments.reproduce\n"
-        "print(len(selected_cells('suggest', None, None, False)))"
+        "print(len(selected_cells('suggest', _options(['--out', 'x']))))"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert ended.stdout.strip() == "250", ended.stderr
 
 
 def test_metrics_are_saved_with_a_run_and_left_out_where_there_are_none() -> None:
-    [cell, *_] = selected_cells("suggest", ["r8"], 1, False)
+    [cell, *_] = selected_cells("suggest", chosen(["r8"], 1))
     told = (cell, 0.9, 10, None, None, None, 1.0, None, 100.0, None, None, "cpu", "2026-01-01", {"machine": "m"})
     run = Run(*told, metrics={"10": 0.5, "examples": [{"label": "a"}]})
     assert Run.from_json(json.loads(json.dumps(run.as_json()))) == run
     assert "metrics" not in Run(*told).as_json()
+
+
+def test_any_table_can_be_run_and_taken_over_by_another_folder(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    words = ["--names", "accuracy", "--models", "linear-svc", "--datasets", "r8", "--protocols", "inductive"]
+    assert main([*words, "--rows", "LinearSVC", "--out", str(there), "--data", str(data)]) == 0
+    assert "accuracy: 1 of 1 cells" in capsys.readouterr().out
+    assert main(["--names", "accuracy,orders", "--merge", str(there), "--out", str(here)]) == 0
+    assert saved(here, "accuracy") == saved(there, "accuracy")
+    [run] = saved(here, "accuracy")
+    assert run["right"]
+
+
+def test_a_search_begins_nothing_after_the_time(data: Path, tmp_path: Path) -> None:
+    words = [
+        "--search",
+        "--names",
+        "accuracy",
+        "--rows",
+        "Eq. 8, linearised WGCN",
+        "--datasets",
+        "r8",
+        "--minutes",
+        "-1",
+    ]
+    assert main([*words, "--out", str(tmp_path / "out"), "--data", str(data)]) == 0
+    assert not (tmp_path / "out").exists()
