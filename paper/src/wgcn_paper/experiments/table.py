@@ -71,6 +71,8 @@ class Row:
     retired : bool
         Whether the library no longer has a hyper-parameter that the row sets. The row is shown from its committed runs
         and never run again.
+    version : int, optional
+        The earlier version of the method's code whose runs are shown; they cannot be run again.
     seeded : bool, optional
         Whether another seed gives another model, if that is not as the method says.
     gpu_only : sequence of str
@@ -89,6 +91,7 @@ class Row:
     retired: bool = False
     gpu_only: Sequence[str] = ()
     seeded: bool | None = None
+    version: int | None = None
 
     @property
     def has_seeds(self) -> bool:
@@ -157,7 +160,7 @@ class Table:
         drawn = Protocol.parse(protocol)
         if not row.has_seeds and not drawn.is_drawn:
             n_seeds = 1  # nothing is drawn
-        settings, version = row.settings_for(dataset), self.versions.get(row.method)
+        settings, version = row.settings_for(dataset), row.version or self.versions.get(row.method)
         for variant, values in self.variants(row, dataset):
             for seed in range(n_seeds):
                 yield make_cell(dataset, protocol, row.method, {**settings, **values}, seed, variant, version)
@@ -239,6 +242,7 @@ def _row(entry: Mapping[str, Any], searched: Mapping[str, Mapping[str, Mapping[s
         entry.get("retired", False),
         entry.get("gpu_only", ()),
         entry.get("seeded"),
+        entry.get("version"),
     )
     if "like" not in entry:
         return own

@@ -46,8 +46,9 @@ class LinearBaseline(Baseline):
     With C = 0 the constant is chosen among `choices` by cross-validation on the labelled documents, or on the
     validation documents of the task; it is 1 where every class has a single document.
 
-    With ngrams = 0 the same folds also choose between single words and single words with pairs of words: every C with
-    each of the two, because the best C is not the same for both. Of equally good ones the smaller range is taken, then
+    With ngrams = 0 the same folds also choose between single words, with every C, and single words with pairs of words,
+    with every C from the best one of single words on. Documents with pairs are less alike, so they need no smaller C
+    than without, and the fits that this saves are the longest. Of equally good ones the smaller range is taken, then
     the smaller C. Where fewer than two classes have a document per fold, single words are taken, and 1 for C = 0.
 
     After `fit`, `chosen` holds the longest n-grams and C.
@@ -94,7 +95,7 @@ class LinearBaseline(Baseline):
                 sublinear_tf=self.settings["sublinear"], ngram_range=(1, longest), dtype=np.float32
             )
             terms = vectorizer.fit_transform(task.texts)[labelled]
-            choices = (c,) if c else self.choices
+            choices = (c,) if c else [c for c in self.choices if best is None or c >= best.c]
             found, accuracy = choose_c(self._classifier, choices, terms, labels, parts, otherwise=c or 1.0)
             if best is None or (accuracy or 0) > (best.accuracy or 0):
                 best = _Choice(longest, vectorizer, terms, found, accuracy)

@@ -24,7 +24,7 @@ class LogisticMethod(LinearBaseline):
 
     With ngrams = 0 there are up to a million columns per class, for which the solver of the other settings takes too
     long. The same problem is then solved by Newton's method on fewer columns, see `merge_columns`, and in double
-    precision. Nothing is lost by this, so every C is tried with both ranges on all folds.
+    precision.
     """
 
     name = "logistic"
