@@ -53,7 +53,8 @@ def _run(options: argparse.Namespace, until: float) -> int:
     todo = [(name, cell) for name, cells in chosen.items() for cell in files[name].missing(_possible(cells))]
     todo.sort(key=lambda item: -_cost(item[1]))
     started, done, failed = time.time(), 0, 0
-    with workers(options.jobs, fresh=options.fresh) as pool:
+    # What earlier cells leave in a process counts as memory, so costs are always measured in new ones.
+    with workers(options.jobs, fresh=options.fresh or "efficiency" in chosen) as pool:
         for (name, cell), outcome in pool.each(_attempt, todo, options.device, until, group=_group):
             done += 1
             what = (

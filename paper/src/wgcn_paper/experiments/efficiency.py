@@ -60,7 +60,7 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
             "An epoch: milliseconds (median of the epochs after the second) and MiB (of the GPU where there "
             "is one, else of the whole process at its highest during fitting, text and graph included); in brackets, "
             f"as multiples of *{_REFERENCE}* on the same device. All figures are medians of {table.seeds} runs, or of "
-            "as many as stand in square brackets.\n",
+            "as many as stand in square brackets; GPU memory is that of runs in a process of their own.\n",
             _table(table, "ms / MiB", epochs, costs, epoch, published),
             "The whole training, from texts to the final model: seconds, and epochs in brackets.\n",
             _table(table, "seconds", wholes, costs, whole),

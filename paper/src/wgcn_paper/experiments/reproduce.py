@@ -18,6 +18,7 @@ from wgcn_paper.experiments.cells import Cell, Run
 from wgcn_paper.experiments.report import provenance
 from wgcn_paper.experiments.results import ResultFile, write_if_changed
 from wgcn_paper.experiments.runner import Workers, run_cells
+from wgcn_paper.experiments.search_report import search_report
 from wgcn_paper.experiments.table import Options, Table, load_table, row_name
 from wgcn_paper.methods.baseline import check_packages
 
@@ -190,7 +191,7 @@ def write_report(table: Table, runs: Sequence[Run], folder: Path) -> Path:
 
 def report_text(table: Table, runs: Sequence[Run], folder: Path) -> str:
     """Return the report of a table: its title, the source of its figures, and its body."""
-    body = _module(table).report(table, runs, folder)
+    body = _module(table).report(table, runs, folder) + search_report(table, folder)
     source = provenance(f"wgcn-paper reproduce {table.name}", runs) if table.rows else ""
     text = f"# {table.title}\n\n{source}\n{body}" if source else f"# {table.title}\n\n{body}"
     return "\n".join(map(_wrapped, text.split("\n")))
