@@ -11,8 +11,8 @@ __all__ = ["MissingPackageError", "packages_for"]
 
 # Where a module comes with a package of another name.
 _PACKAGES = {"sklearn": "scikit-learn", "fasttext": "fasttext-wheel"}
-# Packages of an extra: what the labelling loop is compared with.
-_EXTRAS = {"cleanlab": "[loop]", "small-text": "[loop]"}
+# Packages of an extra: what the labelling loop is compared with, and fastText.
+_EXTRAS = {"cleanlab": "[loop]", "small-text": "[loop]", "fasttext-wheel": "[fasttext]"}
 
 
 class MissingPackageError(WGCNError, ImportError):
@@ -29,10 +29,10 @@ class MissingPackageError(WGCNError, ImportError):
     def __init__(self, module: str, purpose: str) -> None:
         name = module.partition(".")[0]
         package = _PACKAGES.get(name, name.replace("_", "-"))
+        # Shells read brackets as a pattern unless they are quoted.
+        source = f"'./paper{_EXTRAS[package]}'" if package in _EXTRAS else "./paper"
         super().__init__(
-            f"{purpose} needs the package '{package}'. From a checkout of wgcn: "
-            f"pip install ./paper{_EXTRAS.get(package, '')}",
-            name=module,
+            f"{purpose} needs the package '{package}'. From a checkout of wgcn: pip install {source}", name=module
         )
 
 

@@ -94,7 +94,7 @@ def test_without_data_and_results_it_says_how_to_get_data(run: Run, nothing: Non
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -179,8 +179,18 @@ def committed(cell: cells.Cell, device: str) -> cells.Run:
 @pytest.mark.parametrize(
     ("package", "module", "row", "install"),
     [
-        ("fasttext", "fasttext", "fastText", "fasttext-wheel"),
-        ("torch_geometric", "graph_cnn", "Graph-CNN", "torch-geometric"),
+        (
+            "fasttext",
+            "fasttext",
+            "fastText",
+            "'fasttext-wheel'. From a checkout of wgcn: pip install './paper[fasttext]'",
+        ),
+        (
+            "torch_geometric",
+            "graph_cnn",
+            "Graph-CNN",
+            "'torch-geometric'. From a checkout of wgcn: pip install ./paper\n",
+        ),
     ],
 )
 def test_only_methods_that_are_run_need_their_packages_and_the_report_shows_all(
@@ -214,7 +224,7 @@ def test_only_methods_that_are_run_need_their_packages_and_the_report_shows_all(
     assert run(*command, "--datasets", "r8")[:2] == (0, out)
     before = done(tmp_path / "out", "accuracy")
     err = error(run(*command, "--rows", row))
-    assert f"needs the package '{install}'. From a checkout of wgcn: pip install ./paper" in err
+    assert f"needs the package {install}" in err
     assert done(tmp_path / "out", "accuracy") == before
 
 

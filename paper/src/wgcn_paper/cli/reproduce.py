@@ -51,9 +51,9 @@ def reproduce(
     """Show a table or figure, after running the experiments that have no result yet.
 
     datasets, accuracy, orders, sensitivity, efficiency, citations, citation-orders, labels, summary, ablation,
-    embedder, unseen, explanations, seeds, suggest, review, abstain, update, or all. Results that are there are shown
-    without running anything and need no data sets. Every finished run is saved, so an interrupted command can be
-    repeated to continue.
+    embedder, unseen, explanations, seeds, suggest, review, abstain, update, elements, or all. Results that are there
+    are shown without running anything and need no data sets. Every finished run is saved, so an interrupted command
+    can be repeated to continue.
     """
     from wgcn.errors import InputError
     from wgcn.inference.folder import check_target

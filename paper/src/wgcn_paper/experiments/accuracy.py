@@ -23,7 +23,7 @@ _MEANING = {
 }
 
 # The rows that are compared with all others.
-_REFERENCES = ("WGCN", "WGCN, linear", "WGCN, the paper's")
+_REFERENCES = ("WGCN, linear", "WGCN, published code, searched")
 
 
 def report(table: Table, runs: Sequence[Run], folder: Path) -> str:

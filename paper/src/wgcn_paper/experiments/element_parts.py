@@ -93,7 +93,8 @@ class Part:
         """Return the mean of the runs of a row; of costs the median, as their report does."""
         if self["table"] == "efficiency":
             return self._cost(row, dataset)
-        recipe = {"row": row, "set": dataset, "protocol": "corpus", **self._chosen("table", "protocol", "metric")}
+        [protocol, *_] = row_of(self["table"], row).protocols or ["corpus"]  # that of the published figures
+        recipe = {"row": row, "set": dataset, "protocol": protocol, **self._chosen("table", "protocol", "metric")}
         [value] = figures(recipe, self.sources)
         return value
 
