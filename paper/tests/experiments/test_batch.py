@@ -3,6 +3,8 @@
 import argparse
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 
 from wgcn_paper.datasets import Dataset, layout
-from wgcn_paper.experiments import batch
+from wgcn_paper.experiments import batch, reproduce, runner
 from wgcn_paper.experiments.batch import LOOP, main, selected_cells
 from wgcn_paper.experiments.cells import Run
 from wgcn_paper.experiments.table import load_table
@@ -86,6 +88,46 @@ def test_no_cell_is_begun_after_the_time(data: Path, tmp_path: Path, capsys: pyt
     assert main([*command, "--minutes", "-1"]) == 0
     assert "suggest: 0 of 50 cells" in capsys.readouterr().out
     assert not (tmp_path / "out").exists()
+
+
+def test_costs_are_always_measured_in_new_processes(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    @contextmanager
+    def record(jobs: int, *, fresh: bool = False) -> Iterator[runner.Workers]:
+        asked.append((jobs, fresh))
+        yield runner.Workers()
+
+    monkeypatch.setattr(runner, "workers", record)
+    monkeypatch.setattr(batch, "_possible", lambda cells: [])
+    for words in (["accuracy"], ["efficiency"], ["accuracy,efficiency"], ["accuracy", "--fresh"]):
+        assert main(["--out", str(tmp_path / "out"), "--jobs", "4", "--names", *words]) == 0
+    assert asked == [(4, False), (4, True), (4, True), (4, True)]
+
+
+def test_cells_that_share_preparations_are_in_one_process() -> None:
+    def groups(name: str) -> list[object]:
+        cells = selected_cells(name, chosen(["r8"], 3))
+        return [batch._group((name, cell)) for cell in cells if cell.variant == cells[0].variant]
+
+    assert len(groups("accuracy")) > len(set(groups("accuracy"))) == 2  # one per protocol
+    assert len(groups("explanations")) > len(set(groups("explanations"))) == 1
+    assert len(groups("suggest")) == len(set(groups("suggest"))) == 3
+
+
+def test_runs_are_saved_where_the_report_cannot_be_drawn(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'matplotlib'")
+
+    monkeypatch.setattr(reproduce, "write_report", missing)
+    words = ["--names", "accuracy", "--rows", "LinearSVC", "--datasets", "r8", "--protocols", "inductive"]
+    assert main([*words, "--out", str(tmp_path / "out"), "--data", str(data)]) == 0
+    assert "No report: No module named 'matplotlib'" in capsys.readouterr().out
+    assert len(saved(tmp_path / "out", "accuracy")) == 1
 
 
 def test_quick_runs_do_not_open_the_test_file(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

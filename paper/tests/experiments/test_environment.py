@@ -71,3 +71,20 @@ def test_threads_are_those_that_the_process_may_use(monkeypatch: pytest.MonkeyPa
     monkeypatch.delitem(module.sys.modules, "torch")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert environment()["threads"] == "1"
+
+
+@pytest.mark.usefixtures("checkout")
+def test_without_git_the_commit_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: str) -> str:
+        raise FileNotFoundError("git")
+
+    monkeypatch.setattr(module, "_git", missing)
+    assert "commit" not in environment()
+
+
+def test_a_gpu_is_part_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "A Card")
+    assert module._machine().endswith(", 1\u00d7 A Card")

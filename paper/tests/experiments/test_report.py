@@ -543,6 +543,43 @@ def test_whole_training_and_new_documents_are_those_of_their_own_rows(tmp_path: 
     assert found["Text-GCN", "1× A Card"] == [NOTHING, *["must train again"] * 4]
 
 
+def test_costs_are_medians_of_the_runs_and_fewer_than_the_table_has_are_counted(tmp_path: Path) -> None:
+    table = load_table("efficiency")
+    assert table.seeds == 3
+    times, memory = (12.0, 90.0, 15.0), (None, 500.0, 300.0)  # a process that others have used knows no GPU memory
+    cells = [cell for cell in all_cells(table) if cell.variant.startswith("WGCN; ") and cell.dataset in ("mr", "r8")]
+    runs = [
+        replace(made(cell), ms_per_epoch=times[cell.seed], memory=100.0 * (1 + cell.seed), gpu_memory=None)
+        for cell in cells
+        if cell.dataset == "r8" or cell.seed < 2
+    ]
+    on_gpu = [
+        replace(run, gpu_memory=memory[run.cell.seed]) if run.cell.variant.endswith("cuda") else run for run in runs
+    ]
+    epochs, _, _ = costs(on_gpu, tmp_path)
+    found = {tuple(line[:2]): line[2:] for line in epochs}
+    assert found["WGCN", "1× A Card"] == [NOTHING, "51.0 / 500 [2]", NOTHING, NOTHING, "15.0 / 400"]
+    assert found["WGCN", "16× A Processor"] == [NOTHING, "51.0 / 150 [2]", NOTHING, NOTHING, "15.0 / 200"]
+
+
+def test_memory_that_no_run_knows_is_a_gap(tmp_path: Path) -> None:
+    cells = [cell for cell in all_cells(load_table("efficiency")) if cell.variant == "WGCN; cpu"]
+    epochs, _, _ = costs([replace(made(cell), memory=None, gpu_memory=None) for cell in cells], tmp_path)
+    assert epochs[-1][2:] == [f"12.3 / {NOTHING}"] * 5
+
+
+def test_whole_trainings_and_new_documents_are_medians_too(tmp_path: Path) -> None:
+    [row] = [row for row in load_table("efficiency").rows if row.name == f"WGCN{WHOLE}"]
+    cell = Cell("r8", "corpus", row.method, {}, 0, f"{row.name}; cpu")
+    runs = [
+        replace(made(replace(cell, seed=seed)), fit_seconds=seconds, epochs=epochs, predict_one_ms=one)
+        for seed, (seconds, epochs, one) in enumerate([(3.0, 10, 1.0), (1.0, 15, None), (9.0, 11, 4.0)])
+    ]
+    _, whole, new = costs(runs, tmp_path)
+    assert whole[1][-1] == "3.0 (11)"
+    assert new[1][-1] == "2.50"
+
+
 @pytest.mark.parametrize("name", ["accuracy", "sensitivity", "labels"])
 def test_figures_are_png_and_svg_and_the_same_every_time(name: str, tmp_path: Path) -> None:
     table = load_table(name)

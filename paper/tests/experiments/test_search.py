@@ -185,3 +185,21 @@ def test_a_loss_that_is_not_finite_is_the_worst(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(search, "validate_cell", judge)
     [chosen] = run(tmp_path)["chosen"]
     assert chosen["chosen"] == {"C": 1e-6}
+
+
+def test_other_errors_end_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(cell: Cell, device: str) -> float:
+        raise InputError("The data set r8 is not on this machine.")
+
+    monkeypatch.setattr(search, "validate_cell", judge)
+    with pytest.raises(InputError, match="not on this machine"):
+        run(tmp_path)
+
+
+def test_trials_of_an_earlier_format_are_judged_anew(tmp_path: Path, judged: list[Cell]) -> None:
+    before = run(tmp_path)
+    path = tmp_path / "accuracy-search.json"
+    path.write_text(path.read_text().replace("wgcn-search-2", "wgcn-search-1"))
+    judged.clear()
+    assert run(tmp_path) == before
+    assert len(judged) == 12

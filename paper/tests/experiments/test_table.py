@@ -10,7 +10,7 @@ from wgcn_paper.datasets.groups import COARSE
 from wgcn_paper.experiments import published
 from wgcn_paper.experiments.efficiency import WHOLE
 from wgcn_paper.experiments.reproduce import TABLES, all_cells
-from wgcn_paper.experiments.table import Options, Row, Table, load_table, row_name, variant_name
+from wgcn_paper.experiments.table import Options, Row, Table, _searched, load_table, row_name, variant_name
 from wgcn_paper.methods.baseline import method_class
 from wgcn_paper.protocol import Protocol
 
@@ -180,6 +180,30 @@ def test_a_slow_row_has_fewer_seeds() -> None:
     assert fixed.seed == 0
 
 
+def test_a_row_may_have_seeds_though_its_method_has_none() -> None:
+    row = Row("linear", "wgcn-linear")
+    counts = [
+        len(replace(TABLE, rows=[replace(row, seeded=seeded)]).cells(Options(["r8"], ["corpus"])))
+        for seeded in (None, False, True)
+    ]
+    assert counts == [1, 1, 3]
+    assert [replace(row, seeded=seeded).has_seeds for seeded in (None, True)] == [False, True]
+    assert not replace(TABLE.rows[0], seeded=False).has_seeds
+
+
+def test_earlier_versions_are_those_of_the_row_or_else_of_the_table() -> None:
+    today = method_class("wgcn").version
+    rows = [*TABLE.rows, replace(TABLE.rows[0], name="old", version=today + 7)]
+    table = replace(TABLE, protocols=["corpus"], rows=rows, versions={"wgcn": today + 5})
+
+    def versions(table: Table) -> dict[str, set[int]]:
+        return {row.name: {c.version for c in table.cells() if c.variant == row.name} for row in table.rows}
+
+    linear = method_class("wgcn-linear").version
+    assert versions(table) == {"network": {today + 5}, "linear": {linear}, "old": {today + 7}}
+    assert versions(replace(table, versions={})) == {"network": {today}, "linear": {linear}, "old": {today + 7}}
+
+
 def test_every_value_is_varied_on_its_own() -> None:
     table = replace(TABLE, protocols=["corpus"], vary=[("hidden", [2, 3]), ("window", [5])], rows=TABLE.rows[:1])
     found = {(c.variant, c.settings["hidden"], c.settings["window"]) for c in table.cells() if c.dataset == "r8"}
@@ -258,6 +282,62 @@ def test_a_settings_file_of_ones_own(tmp_path: Path) -> None:
     row = Row("R", "linear-svc", {"ngrams": 2}, {"r8": {"ngrams": 3}}, {"C": [0.5, 1.0]}, ["corpus"])
     other = Row("S", "lstm", seeds={"r8": 1}, published="LSTM")
     assert table == Table("accuracy", "T", ["r8"], ["corpus"], 2, [row, other], [("C", [1.0, 2.0])], {"r8": 1})
+
+
+SEARCHED = """
+[[chosen]]
+row = "found"
+set = "r8"
+settings = { hidden = 8, window = 9 }
+[[chosen]]
+row = "found"
+set = "r8; order 2"
+settings = { hidden = 16 }
+[[chosen]]
+row = "own"
+set = "r8"
+settings = { hidden = 99 }
+"""
+
+
+def test_searched_rows_take_what_was_chosen_for_each_set_and_varied_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "settings/searched").mkdir(parents=True)
+    (tmp_path / "settings/mine.toml").write_text(
+        'title = "T"\ndatasets = ["r8", "mr"]\nprotocols = ["corpus"]\nversions = { wgcn = 7 }\n'
+        '[[vary]]\nsetting = "order"\nvalues = [1, 2]\n'
+        '[[row]]\nname = "found"\nmethod = "wgcn"\nsearched = true\nsettings = { hidden = 4, window = 5 }\n'
+        "set.r8 = { hidden = 5, min_count = 3 }\n"
+        '[[row]]\nname = "own"\nmethod = "wgcn"\nversion = 6\nseeded = false\nsettings = { hidden = 4 }\n'
+    )
+    monkeypatch.setattr(resources, "files", lambda package: tmp_path)
+
+    def found(row: str) -> dict[tuple[str, int], tuple[object, ...]]:
+        cells = load_table("mine").cells(Options(rows=[row], seeds=1))
+        settings = [cell.settings for cell in cells]
+        values = [tuple(each[name] for name in ("hidden", "window", "min_count")) for each in settings]
+        return {(cell.dataset, cell.settings["order"]): each for cell, each in zip(cells, values, strict=True)}
+
+    before = found("own"), found("found")
+    assert before[1]["r8", 1] == (5, 5, 3)  # there is no file of a search yet
+    (tmp_path / "settings/searched/mine.toml").write_text(SEARCHED)
+    assert found("found") == {**before[1], ("r8", 1): (8, 9, 3), ("r8", 2): (16, 9, 3)}
+    assert found("own") == before[0]  # it is not marked as searched
+    table = load_table("mine")
+    assert table.versions == {"wgcn": 7}
+    assert [(row.version, row.seeded) for row in table.rows] == [(None, None), (6, False)]
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if any(row.search for row in load_table(name).rows)])
+def test_what_was_chosen_is_of_rows_sets_and_ranges_of_the_table(name: str) -> None:
+    chosen = _searched(name)
+    rows = {row.name: row for row in load_table(name).rows}
+    for row, sets in chosen.items():
+        assert {row_name(place) for place in sets} <= set(load_table(name).datasets)
+        for values in sets.values():
+            assert set(values) == set(rows[row].search)
+            assert all(value in rows[row].search[setting] for setting, value in values.items())
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ NAMES = (
     "wgcn",
     "wgcn-linear",
     "wgcn-citations",
+    "linearised-wgcn",
+    "linearised-text-gcn",
     "cnn",
     "lstm",
     "graph-cnn",
