@@ -103,7 +103,7 @@ def test_costs_are_always_measured_in_new_processes(
     monkeypatch.setattr(runner, "workers", record)
     monkeypatch.setattr(batch, "_possible", lambda cells: [])
     for words in (["accuracy"], ["efficiency"], ["accuracy,efficiency"], ["accuracy", "--fresh"]):
-        assert main(["--out", str(tmp_path / "out"), "--jobs", "4", "--names", *words]) == 0
+        assert main(["--out", str(tmp_path / "out"), "--jobs", "4", "--device", "cpu", "--names", *words]) == 0
     assert asked == [(4, False), (4, True), (4, True), (4, True)]
 
 
@@ -139,6 +139,12 @@ def test_quick_runs_do_not_open_the_test_file(data: Path, tmp_path: Path, monkey
     assert main([*command, "--seeds", "1"]) == 0
     [run] = saved(tmp_path / "out", "suggest")
     assert (run["n_test"], run["settings"]["held_out"]) == (18, True)
+
+
+def test_costs_need_the_name_of_a_device(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--names", "efficiency", "--out", "nowhere"])
+    assert "costs are of one device" in capsys.readouterr().err
 
 
 def test_an_unknown_table_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,6 +126,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--quick", action="store_true", help="for the labelling loop: training documents only, a fifth of them to test"
     )
     options = parser.parse_args(arguments)
+    if "efficiency" in options.names and options.device == "auto":
+        parser.error("costs are of one device: name it, --device cpu or cuda")
     unknown = [name for name in options.names if name not in TABLES]
     if unknown:
         parser.error(f"there is no table {', '.join(unknown)}")

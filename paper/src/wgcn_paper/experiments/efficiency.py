@@ -25,12 +25,12 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
     """Return three tables, one row per method and device: an epoch, the whole training, a new document."""
     [protocol] = table.protocols
     costs: dict[tuple[str, str, str], Run] = {}
-    counts: dict[str, int] = {}
+    counts: dict[tuple[str, str, str, str, int], int] = {}
     for (found, variant, dataset), several in group(runs).items():
         if found == protocol:
             name, device = variant.rsplit("; ", 1)
             costs[name, device, dataset] = run = _middle(several)
-            counts[run.cell.key] = len(several)
+            counts[run.cell.place] = len(several)
     if not costs:
         return ""
     epochs = [row for row in table.rows if not row.name.endswith(WHOLE)]
@@ -42,7 +42,7 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
     reference = {(device, dataset): run for (name, device, dataset), run in costs.items() if name == _REFERENCE}
 
     def counted(run: Run) -> str:
-        return "" if counts[run.cell.key] >= table.seeds else f" [{counts[run.cell.key]}]"
+        return "" if counts[run.cell.place] >= table.seeds else f" [{counts[run.cell.place]}]"
 
     def epoch(run: Run) -> str:
         own = _epoch_cost(run)
@@ -99,7 +99,9 @@ def _middle(runs: Sequence[Run]) -> Run:
     epochs, seconds = of("epochs"), of("fit_seconds")
     assert seconds is not None
     measured = {name: of(name) for name in ("ms_per_epoch", "memory", "gpu_memory", "predict_one_ms")}
-    return replace(runs[0], epochs=None if epochs is None else round(epochs), fit_seconds=seconds, **measured)  # type: ignore[arg-type]
+    # Of one whose packages are not those of the lock file, if there is such, since the figure is marked then.
+    shown = max(runs, key=lambda run: is_off_lock([run]))
+    return replace(shown, epochs=None if epochs is None else round(epochs), fit_seconds=seconds, **measured)  # type: ignore[arg-type]
 
 
 def _machine(run: Run, device: str) -> str:
