@@ -14,12 +14,14 @@ __all__ = ["check"]
 
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the checkout.")] = Path(),
-    fix: Annotated[bool, typer.Option("--fix", help="Write the figures of the runs into the pages.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Write the figures of the runs into reports and pages.")] = False,
 ) -> None:
-    """Compare every figure in the text of README and docs with the committed runs. Needs no data sets."""
+    """Compare every figure of the reports, README and docs with the committed runs. Needs no data sets."""
+    from wgcn_paper.experiments.copies import check_copies
     from wgcn_paper.experiments.quotes import check_quotes
 
     outcome = check_quotes(folder, fix=fix)
+    check_copies(folder, outcome, fix=fix)
     for page in outcome.rewritten:
         say(f"Rewritten: {page}. Read the sentences again: words may no longer fit the figures.")
     for finding in outcome.findings:

@@ -87,7 +87,8 @@ def reproduce(
             shown = _bar(progress, each)
             if search:
                 path = run_search(table, wanted, output, pool, trials=trials, device=device, progress=shown)
-                say(f"Trials and chosen settings are in {path}. Copy the chosen ones into a settings file to use them.")
+                say(f"Every trial is in {path}. To use what was chosen, mark rows as searched, and copy")
+                say(f"{path.with_suffix('.toml')} to settings/searched/{each}.toml of the package.")
                 return
             try:
                 path = run(table, wanted, output, pool, device=where, progress=shown)
