@@ -382,3 +382,9 @@ hidden = 7
     path.write_text(path.read_text().replace('"WGCN"', '"WGNC"'))
     with pytest.raises(InputError, match=r"no row 'WGNC' in the table of accuracies for 'Short'"):
         load_table("mine", path)
+
+
+def test_a_set_that_a_row_leaves_out_is_left_out_also_without_seeds() -> None:
+    row = Row("svc", "linear-svc", seeds={"r8": 0})
+    table = replace(TABLE, protocols=["inductive", "few-label:5%"], rows=[row])
+    assert {cell.dataset for cell in table.cells()} == {"mr"}

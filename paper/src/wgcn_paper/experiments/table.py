@@ -159,7 +159,7 @@ class Table:
         n_seeds = min(options.seeds or 10**9, row.seeds.get(dataset, self.set_seeds.get(dataset, self.seeds)))
         drawn = Protocol.parse(protocol)
         if not row.has_seeds and not drawn.is_drawn:
-            n_seeds = 1  # nothing is drawn
+            n_seeds = min(n_seeds, 1)  # nothing is drawn
         settings, version = row.settings_for(dataset), row.version or self.versions.get(row.method)
         for variant, values in self.variants(row, dataset):
             for seed in range(n_seeds):
