@@ -33,9 +33,9 @@ def search_report(table: Table, folder: Path) -> str:
         return ""
     return (
         "\n### The search\n\n"
-        f"Validation accuracy in percent, {len(evaluations):,} trainings in all "
-        f"([every one]({table.name}-search.json)). All trials have one seed, the better ones three, the best three "
-        "those in square brackets; the worst and the best trial are by the seeds that they have.\n\n"
+        f"Validation accuracy in percent, {len(evaluations):,} trainings in all. All trials have one seed, the better "
+        "ones three, the best three those in square brackets; the worst and the best are by the seeds that they have.\n"
+        f"Every one is in [{table.name}-search.json]({table.name}-search.json).\n\n"
         + markdown_table(["row", "set", "trials", "worst to best", "the best three", "chosen"], rows)
     )
 
