@@ -53,7 +53,8 @@ def test_a_trial_is_the_mean_of_its_seeds_and_finalists_have_theirs_in_brackets(
     ]
     write(tmp_path, [choice("network", "r8", [0.93, 0.8, 0.7, 0.6], hidden=8, rate=0.1)], trials)
     text = search_report(TABLE, tmp_path)
-    assert "6 trainings in all ([every one](orders-search.json))" in text
+    assert "6 trainings in all." in text
+    assert "Every one is in [orders-search.json](orders-search.json)." in text
     [_, line] = lines(text)
     assert line[2:] == ["3", "70.0 to 93.0", "93.00 / 80.00 / 70.00 [6]", "hidden 8, rate 0.1"]
 
