@@ -360,8 +360,10 @@ def test_word_vectors_of_a_file_take_the_place_of_distilled_ones(
     code, _, _ = run("reproduce", "accuracy", "--settings", small, "--word-vectors", file, "-o", tmp_path / "out")
     assert code == 0
     text = (tmp_path / "out/accuracy.json").read_text()
+    document = json.loads(text)
     used = {
-        (each["dataset"], each["variant"]): each["settings"].get("word_vectors") for each in json.loads(text)["runs"]
+        (each["dataset"], each["variant"]): document["settings"][each["settings"]].get("word_vectors")
+        for each in document["runs"]
     }
     source = f"my.vec:{hashlib.sha256(file.read_bytes()).hexdigest()[:16]}"
     assert used == {("r8", "CNN"): source, ("mr", "CNN"): "", ("r8", "SVC"): None, ("mr", "SVC"): None}

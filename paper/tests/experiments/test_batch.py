@@ -44,8 +44,8 @@ def chosen(datasets: list[str], seeds: int, quick: bool = False) -> argparse.Nam
 
 
 def saved(folder: Path, name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((folder / f"{name}.json").read_bytes())["runs"]
-    return found
+    document = json.loads((folder / f"{name}.json").read_bytes())
+    return [{**run, "settings": document["settings"][run["settings"]]} for run in document["runs"]]
 
 
 def test_cells_are_those_of_the_tables_and_quick_ones_are_others() -> None:

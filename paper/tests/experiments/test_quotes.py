@@ -159,7 +159,7 @@ def test_figures_of_reports_and_benchmarks(sources: Sources, tmp_path: Path) -> 
         ({"row": "ours", "set": ["mr"], "minus": {"set": ["mr", "r8"]}}, "1 figures stand against 2"),
     ],
 )
-def test_what_cannot_be_computed_is_said(sources: Sources, recipe: dict[str, Any], message: str) -> None:
+def test_a_recipe_that_cannot_be_computed_is_an_error(sources: Sources, recipe: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         of(sources, **recipe)
 

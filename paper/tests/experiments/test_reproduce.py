@@ -308,7 +308,8 @@ def run_killed(tmp_path: Path, folder: Path) -> None:
 
 def saved(folder: Path) -> dict[str, dict[str, Any]]:
     """Return the runs that are saved."""
-    return {run["key"]: run for run in json.loads((folder / "accuracy.json").read_bytes())["runs"]}
+    document = json.loads((folder / "accuracy.json").read_bytes())
+    return {run["key"]: {**run, "settings": document["settings"][run["settings"]]} for run in document["runs"]}
 
 
 def outcome(folder: Path) -> dict[str, dict[str, Any]]:

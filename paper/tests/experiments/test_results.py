@@ -114,19 +114,21 @@ def test_same_runs_make_the_same_file(tmp_path: Path) -> None:
 
 
 def damaged() -> dict[str, bytes]:
-    whole = {"format": "wgcn-results-1", "table": "x", "environments": [{}], "runs": [made().as_json()]}
-    whole["runs"][0]["environment"] = 0  # type: ignore[index]
+    run = made().as_json()
+    lists = {"environments": [{}], "settings": [run["settings"]]}
+    whole = {"format": "wgcn-results-2", "table": "x", **lists, "runs": [{**run, "environment": 0, "settings": 0}]}
     text = json.dumps(whole)
     return {
         "cut": text[: len(text) // 2].encode(),
         "empty": b"",
         "bytes": b"\xff\xfe\x00",
         "list": b"[]",
-        "other format": text.replace("results-1", "results-9").encode(),
-        "no runs": b'{"format": "wgcn-results-1", "environments": []}',
+        "other format": text.replace("results-2", "results-9").encode(),
+        "no runs": b'{"format": "wgcn-results-2", "environments": [], "settings": []}',
         "runs of another kind": json.dumps({**whole, "runs": [1]}).encode(),
         "runs that are none": json.dumps({**whole, "runs": None}).encode(),
         "environment that is not there": text.replace('"environment": 0', '"environment": 5').encode(),
+        "settings that are not there": text.replace('"settings": 0', '"settings": 5').encode(),
         "changed seed": text.replace('"seed": 0', '"seed": 1').encode(),
         "key too many": text.replace('"seed": 0', '"seed": 0, "colour": 1').encode(),
         "deep": b"[" * 100_000,
@@ -202,3 +204,12 @@ def test_a_run_of_an_earlier_version_of_the_code_is_out_of_date(
 def test_a_table_can_show_runs_of_an_earlier_version() -> None:
     assert {cell.version for cell in load_table("ablation").cells() if cell.method == "wgcn-linear"} == {1}
     assert {cell.version for cell in load_table("labels").cells() if cell.method == "wgcn-linear"} == {2}
+
+
+def test_what_runs_have_in_common_is_written_once_and_a_float_stays_one(tmp_path: Path) -> None:
+    runs = [made(seed, C=value) for seed, value in enumerate((1, 1, 1.0))]
+    ResultFile(tmp_path, "accuracy").add(runs)
+    document = json.loads((tmp_path / "accuracy.json").read_bytes())
+    assert (len(document["environments"]), len(document["settings"])) == (1, 2)
+    found = ResultFile(tmp_path, "accuracy").runs([run.cell for run in runs])
+    assert [repr(run.cell.settings["C"]) for run in found] == ["1", "1", "1.0"]

@@ -164,29 +164,15 @@ def test_texts_that_have_little_to_say() -> None:
 
 
 @pytest.fixture(scope="module")
-def papers() -> Dataset:
-    """Two kinds of documents that cite their own kind; one cites itself, one nothing, one has no words."""
-    rng = np.random.default_rng(2)
-    labels = np.arange(60) % 2
-    features = (rng.random((60, 20)) < 0.15 + 0.2 * (np.arange(20) % 2 == labels[:, None])) * rng.integers(
-        1, 4, (60, 20)
-    )
-    links = (rng.random((60, 60)) < 0.1) & (labels[:, None] == labels)
-    graph = (links | links.T).astype(np.float32)
+def papers(papers: Dataset) -> Dataset:
+    """The documents that all share, but one alone cites itself, one nothing, and one has no words."""
+    assert papers.features is not None
+    assert papers.document_graph is not None
+    features, graph = papers.features.toarray(), papers.document_graph.toarray()
     np.fill_diagonal(graph, np.arange(60) == 1)
     graph[59] = graph[:, 59] = 0
     features[40] = 0
-    return Dataset(
-        "papers",
-        None,
-        csr_array(features.astype(np.float32)),
-        labels,
-        np.arange(20),
-        np.arange(30, 60),
-        csr_array(graph),
-        None,
-        np.arange(20, 30),
-    )
+    return replace(papers, features=csr_array(features), document_graph=csr_array(graph))
 
 
 def dense_parts(task: Task) -> tuple[Tensor, Tensor]:

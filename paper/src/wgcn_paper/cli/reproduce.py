@@ -79,7 +79,7 @@ def reproduce(
             table = _with_vectors(table, vectors)
         wanted = Options(_split(datasets, ","), _split(protocol, ","), _split(rows, ";"), seeds, _models(models))
         if name == "all":
-            wanted = _that_apply(wanted, table)
+            wanted = table.known(wanted)
         where = _device(device) if each == "efficiency" else device
         # Costs are measured one at a time, each in a new process.
         fresh = each == "efficiency"
@@ -116,22 +116,6 @@ def _models(given: str | None) -> list[str] | None:
         if name not in method_names():
             raise InputError(f"There is no method {name!r}. There are: {', '.join(method_names())}.")
     return names
-
-
-def _that_apply(options: Any, table: Any) -> Any:
-    """Return the options without names that a table does not have, for 'all'."""
-    from wgcn_paper.experiments.table import Options
-
-    def known(given: list[str] | None, has: Any) -> list[str] | None:
-        return None if given is None else [name for name in given if name in has]
-
-    return Options(
-        known(options.datasets, table.datasets),
-        known(options.protocols, table.protocols),
-        known(options.rows, [row.name for row in table.rows]),
-        options.seeds,
-        known(options.models, [row.method for row in table.rows]),
-    )
 
 
 def _with_vectors(table: Any, source: str) -> Any:

@@ -148,16 +148,7 @@ def _selection(table: Table, options: argparse.Namespace) -> Options:
     """Return what is selected of a table; names that it does not have are left out."""
     from wgcn_paper.experiments.table import Options
 
-    def known(given: Sequence[str] | None, has: Sequence[str]) -> list[str] | None:
-        return None if given is None else [name for name in given if name in has]
-
-    return Options(
-        known(options.datasets, table.datasets),
-        known(options.protocols, table.protocols),
-        known(options.rows, [row.name for row in table.rows]),
-        options.seeds,
-        known(options.models, [row.method for row in table.rows]),
-    )
+    return table.known(Options(options.datasets, options.protocols, options.rows, options.seeds, options.models))
 
 
 def selected_cells(name: str, options: argparse.Namespace) -> list[Cell]:

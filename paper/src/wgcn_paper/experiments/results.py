@@ -16,7 +16,9 @@ from wgcn_paper.methods.baseline import method_class
 
 __all__ = ["ResultFile", "write_if_changed"]
 
-_FORMAT = "wgcn-results-1"
+_FORMAT = "wgcn-results-2"
+# What many runs have in common stands once in a file; a run has its place in the list.
+_SHARED = {"environment": "environments", "settings": "settings"}
 
 
 class ResultFile:
@@ -68,21 +70,22 @@ class ResultFile:
         return [run for cell in cells if (run := self.find(cell)) is not None]
 
     def _save(self) -> None:
-        environments: list[dict[str, str]] = []
+        shared: dict[str, dict[str, int]] = {name: {} for name in _SHARED.values()}  # by their JSON: 1 is not 1.0
         runs = []
         for _, run in sorted(self._runs.items()):
-            if run.environment not in environments:
-                environments.append(run.environment)
             content = run.as_json()
-            content["environment"] = environments.index(run.environment)
-            runs.append(content)
+            for key, name in _SHARED.items():
+                content[key] = shared[name].setdefault(json.dumps(content[key]), len(shared[name]))
+            runs.append(json.dumps(content))
         # One run per line, so that differences between versions of the file can be read.
-        lines = ",\n".join(f"  {json.dumps(run)}" for run in runs)
-        text = (
-            f'{{"format": "{_FORMAT}", "table": {json.dumps(self.name)},\n'
-            f' "environments": {json.dumps(environments)},\n "runs": [\n{lines}\n]}}\n'
-        )
-        write_if_changed(self.path, text)
+        parts = ["".join(f' "{name}": [\n{_lines(entries)}\n],\n' for name, entries in shared.items())]
+        parts.append(f' "runs": [\n{_lines(runs)}\n]}}\n')
+        head = f'{{"format": "{_FORMAT}", "table": {json.dumps(self.name)},\n'
+        write_if_changed(self.path, head + "".join(parts))
+
+
+def _lines(entries: Iterable[str]) -> str:
+    return ",\n".join(f"  {entry}" for entry in entries)
 
 
 def write_if_changed(path: Path, text: str) -> None:
@@ -98,8 +101,7 @@ def _read(path: Path, needed: bool = True) -> list[Run]:
         document: Any = json.loads(path.read_bytes())
         if not isinstance(document, dict) or document.get("format") != _FORMAT:
             raise ValueError(f"its format is not {_FORMAT}")
-        environments = document["environments"]
-        runs = [{**run, "environment": environments[run["environment"]]} for run in document["runs"]]
+        runs = [{**run, **{key: document[name][run[key]] for key, name in _SHARED.items()}} for run in document["runs"]]
         return [_completed(Run.from_json(run)) for run in runs]
     except FileNotFoundError:
         return []

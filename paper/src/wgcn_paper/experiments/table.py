@@ -130,6 +130,20 @@ class Table:
     set_seeds: Mapping[str, int] = field(default_factory=dict)
     versions: Mapping[str, int] = field(default_factory=dict)
 
+    def known(self, options: Options) -> Options:
+        """Return options without the names that the table does not have."""
+
+        def among(given: Collection[str] | None, has: Sequence[str]) -> list[str] | None:
+            return None if given is None else [name for name in given if name in has]
+
+        return Options(
+            among(options.datasets, self.datasets),
+            among(options.protocols, self.protocols),
+            among(options.rows, [row.name for row in self.rows]),
+            options.seeds,
+            among(options.models, [row.method for row in self.rows]),
+        )
+
     def cells(self, options: Options | None = None) -> list[Cell]:
         """Return the selected cells, grouped by data set."""
         options = options or Options()
