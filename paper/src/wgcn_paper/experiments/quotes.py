@@ -203,7 +203,8 @@ def load_quotes(folder: Path) -> tuple[list[Quote], list[Exemption]]:
                 quotes.append(Quote(page, text, *made))
             exemptions += [Exemption(page, **entry) for entry in content.get("exempt", [])]
         except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-            raise InputError(f"{path.name} is no file of quotes: {error}.") from error
+            reason = f"it lacks {error}" if isinstance(error, KeyError) else error
+            raise InputError(f"{path.name} is no file of quotes: {reason}.") from error
     return quotes, exemptions
 
 
