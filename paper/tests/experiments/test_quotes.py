@@ -347,7 +347,7 @@ def test_exemptions_of_all_pages_and_quotes_of_no_page(tmp_path: Path, page: Cal
     ("text", "message"),
     [
         ("page = 1 2", "readme.toml is no file of quotes"),
-        ('[[quote]]\ntext = "a"\n', "no file of quotes: 'page'"),
+        ('[[quote]]\ntext = "a"\n', "no file of quotes: it lacks 'page'"),
         ('page = "a"\n[[quote]]\ntext = "a"\nfigure = []\n', "a quote has no figure"),
         ('page = "a"\n[[exempt]]\ntext = "a"\n', "reason"),
     ],
