@@ -1,5 +1,6 @@
 """Batches of texts as bytes, the way the compiled tokenisers read them. Needs numpy alone."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ __all__ = ["checked_texts", "in_batches", "lay_out"]
 
 # Large enough that merging a batch's words costs little beside finding them, small enough for the caches.
 BATCH_CHARACTERS = 1 << 22
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def checked_texts(texts: Iterable[str], name: str = "texts") -> Iterator[str]:
@@ -67,7 +69,7 @@ def lay_out(batch: list[str], tokenizer: Tokenizer) -> tuple[npt.NDArray[np.uint
         try:
             encoded.append(text.encode())
         except UnicodeEncodeError:
-            encoded.append(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode())
+            encoded.append(_SURROGATE.sub("\ufffd", text).encode())
             n_replaced += 1
     data = np.frombuffer(b"".join(encoded), np.uint8)
     if len(data) >= 2**31:
