@@ -9,12 +9,19 @@ from hypothesis import strategies as st
 
 from wgcn.text.encode import lay_out
 from wgcn.text.kernels import SECRET, LookUpTable, count_words, encode_new, number_keys
-from wgcn.text.tokenize import text_gcn, words
+from wgcn.text.tokenize import characters, text_gcn, words
 
-texts = st.lists(st.one_of(st.text(), st.text(alphabet="ntsved'NT (,!’`aÉß\u0301\u200d हिन"), st.just("Σίσυφος ΟΔΟΣ")))
+texts = st.lists(
+    st.one_of(
+        st.text(),
+        st.text(alphabet="ntsved'NT (,!’`aÉß\u0301\u200d हिन"),
+        st.text(alphabet="a'1é\u0301\u200d\u200c\ufe0f\u20e3👍❤👩🏽🇩🇪🏴\U000e0067\U000e007f #©中ก็\ufffd"),
+        st.just("Σίσυφος ΟΔΟΣ"),
+    )
+)
 
-
-RULES = {"words": words, "lines": text_gcn}
+# `words` is compiled; the others give their tokens one per line.
+RULES = {"words": words, "lines": text_gcn, "characters": characters}
 
 
 def tokens_of(documents: list[str], rule: str) -> list[list[str]]:
@@ -26,6 +33,9 @@ def tokens_of(documents: list[str], rule: str) -> list[list[str]]:
 @pytest.mark.parametrize("rule", RULES)
 @given(documents=texts)
 @example(documents=["it's", "", "isn't it", "a'"])
+@example(
+    documents=["a❤" * 9 + "a", "❤\u200d", "❤\u200d❤", "🇩", "🇪", "👍", "🏽", "好\ud83d", "\ude00好", "\ud83d\ude00"]
+)
 def test_compiled_tokens_equal_the_plain_ones(rule: str, documents: list[str]) -> None:
     assert tokens_of(documents, rule) == [RULES[rule](text) for text in documents]
 
@@ -49,7 +59,7 @@ def test_many_distinct_words_survive_the_growth_of_the_table() -> None:
 
 def test_every_character_is_classed_as_the_plain_tokeniser_does() -> None:
     points = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
-    documents = ["".join(f"a{c}b " for c in points[i : i + 4096]) for i in range(0, len(points), 4096)]
+    documents = ["".join(f"a{c}b {c} 👍{c} " for c in points[i : i + 4096]) for i in range(0, len(points), 4096)]
     assert tokens_of(documents, "words") == [words(text) for text in documents]
 
 

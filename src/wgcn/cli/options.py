@@ -20,8 +20,8 @@ LabelSeparator = Annotated[
     str | None, typer.Option(metavar="CHAR", help="Texts may have several labels, separated by this.")
 ]
 TokenizerName = Annotated[
-    Literal["words", "text_gcn"],
-    typer.Option(metavar="NAME", help="'words' for any language, 'text_gcn' as in earlier papers."),
+    Literal["words", "characters", "text_gcn"],
+    typer.Option(metavar="NAME", help="'words', 'characters' (Chinese, Thai, …) or 'text_gcn' (as in earlier papers)."),
 ]
 StopWords = Annotated[
     str | None, typer.Option(metavar="FILE", help="Words to ignore: a file with one per line, or 'english'.")

@@ -60,7 +60,8 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
 
     Parameters
     ----------
-    tokenizer : {"words", "text_gcn"} or callable, default="words"
+    tokenizer : {"words", "characters", "text_gcn"} or callable, default="words"
+        "characters" for languages that write no blanks between words, such as Chinese, Japanese and Thai.
     ngram_range : (int, int), default=(1, 2)
         Shortest and longest word n-gram. N-grams have no edges in the word graph, unless there are no single words.
     min_count : int or None, default=None
@@ -184,7 +185,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
                 with_graph=document_graph is None,
             )
             check_lengths(own.n, n_labels)
-            for notice in notices(own, *labels, own_tokenizer=callable(self.tokenizer)):
+            for notice in notices(own, *labels, own_tokenizer=self.tokenizer not in ("words", "text_gcn")):
                 warn(notice, WGCNWarning, stacklevel=2)
             started = time.perf_counter()
             classifier.fit(

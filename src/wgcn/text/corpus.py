@@ -76,7 +76,7 @@ class Corpus:
         ----------
         texts : iterable of str
             The documents; a generator is read once. `wgcn.text.read.read_texts` gives those of a file.
-        tokenizer : {"words", "text_gcn"} or callable
+        tokenizer : {"words", "characters", "text_gcn"} or callable
             "words" is compiled and uses all cores; others, from str to a list of str, run in this thread.
         ngram_range : (int, int)
             Shortest and longest word n-gram. N-grams are tokens of their own, each standing just after the shorter

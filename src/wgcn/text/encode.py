@@ -14,7 +14,6 @@ __all__ = ["checked_texts", "in_batches", "lay_out"]
 
 # Large enough that merging a batch's words costs little beside finding them, small enough for the caches.
 BATCH_CHARACTERS = 1 << 22
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def checked_texts(texts: Iterable[str], name: str = "texts") -> Iterator[str]:
@@ -69,7 +68,7 @@ def lay_out(batch: list[str], tokenizer: Tokenizer) -> tuple[npt.NDArray[np.uint
         try:
             encoded.append(text.encode())
         except UnicodeEncodeError:
-            encoded.append(_SURROGATE.sub("\ufffd", text).encode())
+            encoded.append(re.sub("[\ud800-\udfff]", "\ufffd", text).encode())
             n_replaced += 1
     data = np.frombuffer(b"".join(encoded), np.uint8)
     if len(data) >= 2**31:

@@ -18,11 +18,12 @@ import numpy.typing as npt
 
 from wgcn.cores import compiled
 from wgcn.text.ngrams import Ids, NgramTable, Offsets
-from wgcn.text.tokenize import word_marks
+from wgcn.text.tokenize import EMOJI_SUFFIXES, FLAG_LETTERS, emoji_bases, word_marks
 
 Bytes = npt.NDArray[np.uint8]
 
-_SEPARATOR, _START, _INSIDE, _APOSTROPHE = 0, 1, 2, 3
+# The part that a character has in words, 0 for none, and as further bits its part in emoji.
+_START, _INSIDE, _APOSTROPHE, _PART_IN_WORDS, _EMOJI, _FLAG, _SUFFIX = 1, 2, 3, 3, 4, 8, 16
 _PRIME = np.uint64(2**31 - 1)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 SECRET = np.uint64(2**19 + secrets.randbelow(2**31 - 2**20))
@@ -30,12 +31,14 @@ SECRET = np.uint64(2**19 + secrets.randbelow(2**31 - 2**20))
 
 @lru_cache(maxsize=1)
 def character_classes() -> npt.NDArray[np.uint8]:
-    """Class of every code point: may it begin a word, only stand inside one, or neither."""
+    """Class of every code point: may it begin a word, only stand inside one, or neither; and its part in emoji."""
     classes = np.zeros(0x110000, np.uint8)
     for run in re.finditer(r"\w+", np.arange(0x110000, dtype="<u4").tobytes().decode("utf-32-le", "replace")):
         classes[run.start() : run.end()] = _START
     classes[ord("'")] = _APOSTROPHE
     classes[[ord(c) for c in word_marks()]] = _INSIDE
+    for characters, part in ((emoji_bases(), _EMOJI), (FLAG_LETTERS, _FLAG), (EMOJI_SUFFIXES, _SUFFIX)):
+        classes[[ord(c) for c in characters]] |= part
     return classes
 
 
@@ -54,6 +57,26 @@ def _decode(data, at):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _emoji_end(data, at, end, classes):  # type: ignore[no-untyped-def]
+    """Return where the emoji that begins at a byte ends."""
+    code, width = _decode(data, at)
+    at += width
+    if classes[code] == _FLAG:
+        return at + width if at < end and classes[_decode(data, at)[0]] == _FLAG else at
+    while at < end:
+        code, width = _decode(data, at)
+        if code == 0x200D and at + width < end:  # it joins two emoji
+            following, size = _decode(data, at + width)
+            if classes[following] != _EMOJI:
+                break
+            width += size
+        elif not classes[code] & _SUFFIX:
+            break
+        at += width
+    return at
+
+
+@compiled
 def _scan_words(data, documents, classes):  # type: ignore[no-untyped-def]
     """Find the tokens of `words` in folded text: where each begins and ends, and the first token of each document."""
     begins = np.empty(len(data) // 2 + len(documents), np.int32)
@@ -67,7 +90,14 @@ def _scan_words(data, documents, classes):  # type: ignore[no-untyped-def]
             code, width = np.int64(data[at]), 1
             if code >= 0x80:
                 code, width = _decode(data, at)
-            kind = classes[code]
+                if classes[code] & (_EMOJI | _FLAG):
+                    ends[n] = at  # if there was a word before
+                    n += inside
+                    begins[n], inside = at, False
+                    at = ends[n] = _emoji_end(data, at, end, classes)
+                    n += 1
+                    continue
+            kind = classes[code] & _PART_IN_WORDS
             if kind == _START:
                 if not inside:
                     begins[n] = at

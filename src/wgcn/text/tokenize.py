@@ -1,40 +1,48 @@
 """Tokenisers: plain functions from a text to its list of tokens.
 
-`words` is the default and serves any language that writes words apart; `text_gcn` repeats the cleaning of Yao et al.
-(2019) that the paper's five text sets went through. Any other callable from str to a list of str can be used in their
-place. Each takes time linear in the text, whatever the text is.
+`words` is the default and serves languages that write words apart, `characters` those that do not; `text_gcn` repeats
+the cleaning of Yao et al. (2019) that the paper's five text sets went through. Any other callable from str to a list of
+str can be used in their place. Each takes time linear in the text, whatever the text is.
 
 These functions define what a token is. `wgcn.text.kernels` has a compiled twin of `words`, and tests hold them equal.
 """
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain, groupby
+from operator import add
 
 from wgcn.errors import InputError
 
-__all__ = ["TOKENIZERS", "Tokenizer", "resolve_tokenizer", "text_gcn", "words"]
+__all__ = ["TOKENIZERS", "Tokenizer", "characters", "resolve_tokenizer", "text_gcn", "words"]
 
 Tokenizer = Callable[[str], list[str]]
 
 # In Indic and Persian script these two stand inside words.
 _JOINERS = "\u200c\u200d"
+# Regional indicators: two are the flag of a country.
+FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+# What may follow an emoji and belongs to it: variation selectors, the keycap, skin tones, and tags (regional flags).
+EMOJI_SUFFIXES = "\ufe0e\ufe0f\u20e3" + "".join(map(chr, chain(range(0x1F3FB, 0x1F400), range(0xE0020, 0xE0080))))
 _ASCII_PLAIN_WORD = re.compile(r"[a-z0-9_]+")
 _ASCII_WORD = re.compile(r"[a-z0-9_]+(?:'[a-z0-9_]+)*")
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words: letters, digits and underscores, with apostrophes inside a word.
+    """Lower-case words: letters, digits and underscores, with apostrophes inside a word; and emoji, one token each.
 
     Combining marks belong to the letter they follow, so scripts that write vowels as marks stay whole. Text is not
     normalised otherwise: composed and decomposed accents are different words.
 
+    An emoji is a character of `emoji_bases` with the `EMOJI_SUFFIXES` that follow it, or several of these joined by
+    U+200D, or one or two `FLAG_LETTERS`. A digit with a keycap is a word, as all digits are; ``#`` and ``*`` are none.
+
     Examples
     --------
-    >>> words("Don't panic: naïve café №7, हिन्दी!")
-    ["don't", 'panic', 'naïve', 'café', '7', 'हिन्दी']
+    >>> words("Don't panic: naïve café №7, हिन्दी! 👍🏽👩‍💻")
+    ["don't", 'panic', 'naïve', 'café', '7', 'हिन्दी', '👍🏽', '👩\u200d💻']
     """
     text = fold(text)
     if not text.isascii():
@@ -57,13 +65,62 @@ def word_marks() -> str:
 
 
 @lru_cache(maxsize=1)
-def _unicode_word() -> re.Pattern[str]:
-    # As ranges: they are searched one after another, and the marks are thousands.
-    codes = enumerate(sorted(map(ord, word_marks())))
+def emoji_bases() -> str:
+    """Every character that can begin an emoji, apart from flags: the symbols (category So) of the blocks below.
+
+    Unassigned ones (Cn) are taken too: newer versions of Unicode put their emoji there. ★ and ✓ are emoji here.
+    """
+    blocks = (0x231A, 0x231C), (0x23E9, 0x2400), (0x2600, 0x27C0), (0x2B00, 0x2C00), (0x1F000, 0x1FB00)
+    symbols = (c for block in blocks for c in map(chr, range(*block)) if unicodedata.category(c) in ("So", "Cn"))
+    return "".join(c for c in symbols if c not in FLAG_LETTERS)
+
+
+def _as_class(characters: Iterable[str]) -> str:
+    """Write characters for a class of a regular expression: as ranges, since it is searched from its beginning."""
+    codes = enumerate(sorted(map(ord, characters)))
     runs = [[code for _, code in run] for _, run in groupby(codes, lambda pair: pair[1] - pair[0])]
-    marks = "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
-    piece = rf"\w[\w{marks}]*"
-    return re.compile(f"{piece}(?:'{piece})*")
+    return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
+
+
+@lru_cache(maxsize=1)
+def _unicode_word() -> re.Pattern[str]:
+    piece = rf"\w[\w{_as_class(word_marks())}]*"
+    emoji = f"[{_as_class(emoji_bases())}][{_as_class(EMOJI_SUFFIXES)}]*"
+    return re.compile(f"{piece}(?:'{piece})*|[{_as_class(FLAG_LETTERS)}]{{1,2}}|{emoji}(?:\u200d{emoji})*")
+
+
+@lru_cache(maxsize=1)
+def unspaced() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what finds runs of letters of scripts that do not separate words, and each letter with its marks."""
+    # Thai and Lao, Burmese, Khmer, kana, and their extensions.
+    blocks = (0x0E00, 0x0F00), (0x1000, 0x10A0), (0x1780, 0x1800), (0x3040, 0x3100), (0x31F0, 0x3200)
+    blocks += (0xA9E0, 0xAA00), (0xAA60, 0xAA80), (0xFF66, 0xFFA0), (0x1B000, 0x1B170)
+    found = (c for block in blocks for c in map(chr, range(*block)) if unicodedata.category(c)[0] == "L")
+    han = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    letters, marks = _as_class(found) + han, _as_class(word_marks())
+    return re.compile(f"([{letters}][{letters}{marks}]*)"), re.compile(f"[{letters}][{marks}]*")
+
+
+def characters(text: str) -> list[str]:
+    """Overlapping pairs of characters in Han and kana, Thai, Lao, Khmer and Burmese, and all else as `words` has it.
+
+    A character is a letter with the marks that follow it; one that stands alone is a token. Many pairs are words, so
+    the word graph says something, and two tokens that follow each other, as an n-gram, are three characters.
+
+    Examples
+    --------
+    >>> characters("我喜欢Python, ภาษาไทย 3 年!")
+    ['我喜', '喜欢', 'python', 'ภา', 'าษ', 'ษา', 'าไ', 'ไท', 'ทย', '3', '年']
+    """
+    run, unit = unspaced()
+    tokens = []
+    for place, piece in enumerate(run.split(fold(text))):
+        if place % 2:  # a run
+            units: Sequence[str] = piece if piece.isalpha() else unit.findall(piece)  # no mark is alphabetic
+            tokens += map(add, units, units[1:]) if len(units) > 1 else units
+        else:
+            tokens += words(piece)
+    return tokens
 
 
 _KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789(),!?'`")
@@ -90,7 +147,7 @@ def text_gcn(text: str) -> list[str]:
     return _TEXT_GCN_TOKEN.findall(text.lower())
 
 
-TOKENIZERS: dict[str, Tokenizer] = {"words": words, "text_gcn": text_gcn}
+TOKENIZERS: dict[str, Tokenizer] = {"words": words, "text_gcn": text_gcn, "characters": characters}
 
 
 def resolve_tokenizer(tokenizer: str | Tokenizer) -> Tokenizer:
