@@ -28,11 +28,14 @@ RANGES = [(1, 1), (1, 2), (1, 3), (2, 2), (2, 4), (3, 3), (1, 5), (4, 5)]
 # Whether there is compiled code, and from how many characters on a table is made without it.
 PATHS = {"compiled": (True, 0), "table": (False, -1), "plain": (False, 1 << 60)}
 
-words = st.sampled_from(["a", "b", "it's", "é", "हिन", "'s", "("])
+words = st.sampled_from(["a", "b", "it's", "é", "हिन", "'s", "(", "今天", "天気", "👍🏽"])
 entries = st.lists(st.lists(words, min_size=1, max_size=6).map(" ".join), unique=True, max_size=40)
 documents = st.lists(
     st.one_of(
-        st.text(alphabet="ab é'’s(,\n", max_size=30), st.lists(words, max_size=12).map(" ".join), st.text(max_size=10)
+        st.text(alphabet="ab é'’s(,\n", max_size=30),
+        st.text(alphabet="今天気a👍🏽\u200d。", max_size=12),
+        st.lists(words, max_size=12).map(" ".join),
+        st.text(max_size=10),
     )
 )
 
@@ -72,9 +75,10 @@ def assert_ids_are_those_of_the_tokens(model: TextModel, texts: list[str], path:
     assert (ids.dtype, offsets.dtype) == (np.int32, np.int64)
 
 
-@pytest.mark.parametrize("tokenizer", ["words", "text_gcn"])
+@pytest.mark.parametrize("tokenizer", ["words", "text_gcn", "characters"])
 @given(vocabulary=entries, ngram_range=st.sampled_from(RANGES), texts=documents)
 @example(vocabulary=["a b it's"], ngram_range=(1, 3), texts=["a b it's", "", "a", "b", "a zzz it's"])
+@example(vocabulary=["今天 天気", "👍🏽"], ngram_range=(1, 2), texts=["今天気👍🏽", "今天 天気"])
 @example(vocabulary=["a"], ngram_range=(1, 2), texts=[])
 @example(vocabulary=[], ngram_range=(1, 2), texts=["a b"])
 def test_every_path_gives_the_ids_of_the_joined_tokens(
@@ -102,7 +106,7 @@ def known_ids_and_sizes(model: TextModel, texts: list[str], path: str) -> list[t
 
 
 @given(
-    tokenizer=st.sampled_from(["words", "text_gcn", str.split]),
+    tokenizer=st.sampled_from(["words", "text_gcn", "characters", str.split]),
     vocabulary=entries,
     ngram_range=st.sampled_from([span for span in RANGES if span != (1, 1)]),
     stop_words=st.lists(st.one_of(words, st.just("never")), unique=True).map(tuple),

@@ -33,6 +33,18 @@ SEGMENTED = ["我 今天 去 商店 买 了 一些 水果", "这 部 电影 非�
 KOREAN = ["오늘 시장에 가서 과일과 채소를 샀다", "이 영화는 정말 재미있고 배우들이 좋다"]
 
 
+MIXED = ["Yesterday's meeting: 这部电影非常好看我很喜欢里面的演员", "Please note that 我今天去商店买了一些水果和蔬菜"]
+
+
+@pytest.mark.parametrize("texts", [CHINESE, THAI, MIXED, [*CHINESE, "four times as many letters in English texts"]])
+def test_scripts_without_blanks_need_another_tokenizer(texts: list[str]) -> None:
+    labels = ["a", "b", "a"][: len(texts)]
+    [notice] = said(texts, labels)
+    assert 'tokenizer="characters"' in notice
+    assert "--tokenizer characters" in notice
+    assert said(texts, labels, own_tokenizer=True) == []
+
+
 @pytest.mark.parametrize("texts", [CHINESE, THAI, ["a" * 60, "b" * 80]])
 def test_texts_without_blanks(texts: list[str]) -> None:
     [notice] = said(texts, ["a", "b"])
@@ -41,7 +53,15 @@ def test_texts_without_blanks(texts: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "texts", [SEGMENTED, KOREAN, ["see https://example.org/a/b/c?d=e here", "a talk of 東京 in 2024"]]
+    "texts",
+    [
+        SEGMENTED,
+        KOREAN,
+        ["see https://example.org/a/b/c?d=e here", "a talk of 東京 in 2024"],
+        ["a long English text that only quotes a proverb of a few words", "there is none: 这部电影非常好看我"],
+        ["👍🏽👍🏽 ❤️", "№ — … «»"],
+        ["", "123 456"],
+    ],
 )
 def test_texts_with_blanks(texts: list[str]) -> None:
     assert said(texts, ["a", "b"]) == []
@@ -114,6 +134,10 @@ def test_a_fit_warns_once_and_goes_on() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         WGCNTextClassifier(tokenizer=list).fit(CHINESE, ["a", "b"])
+        WGCNTextClassifier(tokenizer="characters").fit(CHINESE, ["a", "b"])
+    with pytest.warns(WGCNWarning, match="characters") as caught:
+        WGCNTextClassifier().fit(CHINESE, ["a", "b"])
+    assert len(caught) == 1
 
 
 @pytest.mark.skipif("WGCN_DATA" not in os.environ, reason="WGCN_DATA, the folder of the benchmark sets, is not set")

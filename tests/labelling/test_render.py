@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from wgcn import TextModel, WGCNTextClassifier
-from wgcn.labelling.render import as_html, as_text, find_tokens, harmless
-from wgcn.text.tokenize import fold, text_gcn, words
+from wgcn.labelling.render import _pieces, as_html, as_text, find_tokens, harmless
+from wgcn.text.tokenize import characters, fold, text_gcn, words
 
 TEXTS = ["red wine", "white wine", "red and white wine", "fast car", "slow car", "a fast red car"]
 HOSTILE = "red \x1b[31mwine\x07 <script>alert('car')</script> \"&quot; \u202efast\u202c\r\n\x9b2J \ud800 'onclick='x"
@@ -50,6 +50,30 @@ def test_tokens_of_other_functions_are_found_or_not() -> None:
     assert spans is not None
     assert [text[begin:end] for begin, end in spans] == ["It", "is", "n't", "GOOD", "!"]
     assert find_tokens("running", ["ran"]) is None
+
+
+@given(st.text("今天気ก็a' ,👍", max_size=20))
+@example("今天天天天気 天天気今")
+def test_pairs_of_characters_overlap(text: str) -> None:
+    tokens = characters(text)
+    spans = find_tokens(text, tokens)
+    assert spans is not None
+    assert [text[begin:end] for begin, end in spans] == tokens
+    covered = {place for begin, end in spans for place in range(begin, end)}
+    assert "".join(c for i, c in enumerate(text) if i not in covered).strip("' ,\u0e47") == ""
+
+
+def test_where_pairs_overlap_a_character_has_its_share_of_both() -> None:
+    texts = ["白葡萄酒", "红葡萄酒和奶酪", "快车在路上", "慢车在桥上"]
+    model = WGCNTextClassifier(tokenizer="characters", n_jobs=1).fit(texts, ["drink", "drink", "drive", "drive"])
+    why = model.explain(["一杯葡萄酒! ok"])[0]
+    assert why.label == "drink"
+    assert as_text(why).splitlines()[0] == "一杯葡萄酒! ok"
+    pieces = list(_pieces(why, 0))
+    assert [piece for piece, _ in pieces] == ["一", "杯", "葡", "萄", "酒", "! ", "ok"]
+    shares = why.shares("drink").tolist()  # of 一杯, 杯葡, 葡萄, 萄酒, ok
+    np.testing.assert_allclose(pieces[3][1], (shares[2] + shares[3]) / 2)
+    np.testing.assert_allclose(sum(share for _, share in pieces), sum(shares))
 
 
 def test_plain_text_has_the_words_their_parts_and_the_sums(model: TextModel) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wgcn.text.tokenize import unspaced
+
 __all__ = ["Observed", "notices", "shared_texts"]
 
 _SAMPLE = 128  # texts, at most twice as many
@@ -21,14 +23,12 @@ _CHARACTERS = 1000  # of a sampled text
 _MANY_EMPTY, _LEAST_EMPTY = 0.1, 5  # share and number of empty texts that are worth a warning
 _MANY_IN_CONFLICT = 0.01  # share of labelled texts that have copies with another label
 _USUAL_CLASS = 10  # texts that the median class has before a class of one is odd
-_LONG_RUN = 8  # mean characters between blanks of scripts that write none: words, if separated, are shorter
+_MANY_UNSPACED = 0.2  # share of letters of scripts that do not separate words
+_LONG_RUN = 8  # mean characters between blanks where there are such letters: words, if separated, are shorter
 _LONG_TOKEN = 40  # mean characters between blanks in any script
 _SWAPPED_LEAST = 20  # labelled texts to recognise swapped columns by
 _NAMED = 3  # examples in a sentence
-# Thai, Lao, Burmese, Khmer, Kana, Han with their extensions
-_NO_BLANKS = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 class Observed:
@@ -63,7 +63,7 @@ def notices(
     """Return what is odd about texts that have been read, and about their labels.
 
     classes : (classes,); labelled : (texts,); targets : (labelled texts, classes), 1 where a text has a class.
-    With a tokeniser of the user's own, nothing is said about word boundaries.
+    With a tokeniser of the user's own, or one that needs no blanks, nothing is said about word boundaries.
     """
     codes = None if multilabel or not len(targets) else targets.argmax(axis=1)  # with seeds, there may be no label
     found = [
@@ -91,18 +91,24 @@ def shared_texts(train: Iterable[str], test: Iterable[str]) -> str | None:
 
 def _no_word_boundaries(sample: list[str]) -> str | None:
     joined = " ".join(sample)
-    tokens = joined.split()
-    if not tokens:
+    pieces = joined.split()
+    if not joined.isascii():
+        run, unit = unspaced()
+        share = len(unit.findall(joined)) / max(len(_LETTER.findall(joined)), 1)
+        lengths = [len(piece) for piece in pieces if run.search(piece)] if share >= _MANY_UNSPACED else []
+        if lengths and sum(lengths) > _LONG_RUN * len(lengths):
+            return (
+                f"{share:.0%} of the letters are of scripts without blanks between words (such as Chinese or Thai): "
+                'whole phrases count as one word. Give tokenizer="characters" (on the command line, --tokenizer '
+                "characters), a tokenizer that finds the words, or texts with blanks between them."
+            )
+    length = sum(map(len, pieces)) / max(len(pieces), 1)
+    if length <= _LONG_TOKEN:
         return None
-    n_characters = sum(map(len, tokens))
-    length, share = n_characters / len(tokens), len(_NO_BLANKS.findall(joined)) / n_characters
-    if share > 0.3 and length > _LONG_RUN:
-        what = f"{share:.0%} of the characters are of scripts without blanks between words (such as Chinese or Thai)"
-    elif length > _LONG_TOKEN:
-        what = f"There are {length:.0f} characters between blanks on average"
-    else:
-        return None
-    return f"{what}: whole phrases count as one word. Give a tokenizer that finds the words, or put blanks between."
+    return (
+        f"There are {length:.0f} characters between blanks on average: whole phrases count as one word. Give a "
+        "tokenizer that finds the words, or put blanks between."
+    )
 
 
 def _empty_texts(n_empty: int, n_texts: int) -> str | None:

@@ -7,13 +7,16 @@ none is markup. A page holds no script and asks for nothing from elsewhere.
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wgcn.labelling.explain import Explanation
+from wgcn.text.tokenize import unspaced
 
 __all__ = ["as_html", "as_text", "find_tokens", "harmless"]
 
@@ -59,16 +62,23 @@ def _written(character: str) -> str:
 
 
 def find_tokens(text: str, tokens: Sequence[str]) -> list[tuple[int, int]] | None:
-    """Return where each token begins and ends in a text, or None if one is not there: a tokeniser may change words."""
+    """Return where each token begins and ends in a text, or None if one is not there: a tokeniser may change words.
+
+    Tokens follow each other, but those of `wgcn.text.tokenize.characters` overlap.
+    """
     folded, places = text.lower(), range(len(text) + 1)
     if len(folded) != len(text):  # some letters become two
         pieces = [character.lower() for character in text]
         folded = "".join(pieces)
         places = [place for place, piece in enumerate(pieces) for _ in piece] + [len(text)]  # type: ignore[assignment]
     folded = folded.replace("\u2019", "'")
-    found, end = [], 0
+    found, begin, end, unit = [], 0, 0, unspaced()[1]
     for token in tokens:
-        begin = folded.find(token, end)
+        first = unit.match(folded, begin, end)  # of the token before
+        if first and end < first.end() + len(token) and folded.startswith(token, first.end()):
+            begin = first.end()
+        else:
+            begin = folded.find(token, end)
         if begin < 0:
             return None
         end = begin + len(token)
@@ -83,11 +93,12 @@ def _pieces(explanation: Explanation, place: int) -> Iterator[tuple[str, float]]
         for token, share in zip(explanation.tokens, shares, strict=True):
             yield from ((token, float(share)), (" ", 0.0))
         return
-    end = 0
-    for (begin, last), share in zip(spans, shares, strict=True):
-        yield from ((explanation.text[end:begin], 0.0), (explanation.text[begin:last], float(share)))
-        end = last
-    yield explanation.text[end:], 0.0
+    cuts = sorted({0, len(explanation.text), *chain.from_iterable(spans)})
+    parts = dict.fromkeys(cuts, 0.0)  # of the piece that begins there; where tokens overlap, it is of both
+    for (begin, end), share in zip(spans, shares, strict=True):
+        for here, there in pairwise(cuts[bisect_left(cuts, begin) : bisect_left(cuts, end) + 1]):
+            parts[here] += float(share) * (there - here) / (end - begin)
+    yield from ((explanation.text[here:there], parts[here]) for here, there in pairwise(cuts))
 
 
 def _shaded(explanation: Explanation, place: int) -> Iterator[tuple[str, float, int]]:
