@@ -66,9 +66,10 @@ def word_marks() -> str:
 
 @lru_cache(maxsize=1)
 def emoji_bases() -> str:
-    """Every character that can begin an emoji, apart from flags: the symbols (category So) of the blocks below.
+    """Every character that can begin an emoji, apart from flags.
 
-    Unassigned ones (Cn) are taken too: newer versions of Unicode put their emoji there. ★ and ✓ are emoji here.
+    These are the symbols (category So) of U+231A-231B, U+23E9-23FF, U+2600-27BF, U+2B00-2BFF and U+1F000-1FAFF, ★ and ✓
+    among them, and what is not assigned there (Cn): newer versions of Unicode put their emoji there.
     """
     blocks = (0x231A, 0x231C), (0x23E9, 0x2400), (0x2600, 0x27C0), (0x2B00, 0x2C00), (0x1F000, 0x1FB00)
     symbols = (c for block in blocks for c in map(chr, range(*block)) if unicodedata.category(c) in ("So", "Cn"))
@@ -92,9 +93,8 @@ def _unicode_word() -> re.Pattern[str]:
 @lru_cache(maxsize=1)
 def unspaced() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return what finds runs of letters of scripts that do not separate words, and each letter with its marks."""
-    # Thai and Lao, Burmese, Khmer, kana, and their extensions.
-    blocks = (0x0E00, 0x0F00), (0x1000, 0x10A0), (0x1780, 0x1800), (0x3040, 0x3100), (0x31F0, 0x3200)
-    blocks += (0xA9E0, 0xAA00), (0xAA60, 0xAA80), (0xFF66, 0xFFA0), (0x1B000, 0x1B170)
+    south_east_asia = (0x0E00, 0x0F00), (0x1000, 0x10A0), (0x1780, 0x1800), (0xA9E0, 0xAA00), (0xAA60, 0xAA80)
+    blocks = *south_east_asia, (0x3040, 0x3100), (0x31F0, 0x3200), (0xFF66, 0xFFA0), (0x1B000, 0x1B170)  # and kana
     found = (c for block in blocks for c in map(chr, range(*block)) if unicodedata.category(c)[0] == "L")
     han = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
     letters, marks = _as_class(found) + han, _as_class(word_marks())
@@ -112,8 +112,8 @@ def characters(text: str) -> list[str]:
     >>> characters("我喜欢Python, ภาษาไทย 3 年!")
     ['我喜', '喜欢', 'python', 'ภา', 'าษ', 'ษา', 'าไ', 'ไท', 'ทย', '3', '年']
     """
+    tokens: list[str] = []
     run, unit = unspaced()
-    tokens = []
     for place, piece in enumerate(run.split(fold(text))):
         if place % 2:  # a run
             units: Sequence[str] = piece if piece.isalpha() else unit.findall(piece)  # no mark is alphabetic
