@@ -33,6 +33,7 @@ NAMES = (
     "self-training-svc",
     "logistic",
     "fasttext",
+    "fasttext-autotune",
     "wide-mlp",
     "static-embedding",
     "sentence-embedding",

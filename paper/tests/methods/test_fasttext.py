@@ -1,6 +1,5 @@
 """fastText: its model is the one that its paper describes, and no text can pass for a label."""
 
-import signal
 from dataclasses import replace
 from typing import Any
 
@@ -76,7 +75,7 @@ VALUES = {"min_count": 7, "ngrams": 3, "buckets": 60, "hidden": 6, "learning_rat
 
 
 def test_every_setting_is_used() -> None:
-    assert set(FastTextMethod.defaults) == {*VALUES, "tokenizer", "validation_fraction", "autotune"}
+    assert set(FastTextMethod.defaults) == {*VALUES, "tokenizer", "validation_fraction"}
     digests = [digest(), *(digest(**{name: value}) for name, value in VALUES.items())]
     digests.append(digest(replace(TASK, texts=("it's wine", *TEXTS[1:])), tokenizer="words"))
     digests.append(digest(replace(TASK, texts=("it's wine", *TEXTS[1:]))))
@@ -87,28 +86,6 @@ def test_what_is_held_out_is_trained_on_in_the_end() -> None:
     fit = FastTextMethod(SMALL).fit(TASK)
     assert fit.validation_accuracy is None
     assert fit.digest == digest(validation_fraction=0.5)
-
-
-def test_the_search_chooses_on_held_out_documents_and_the_last_training_uses_all(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    # Settings as given learn nothing: the rate is too low. The search begins with fastText's own.
-    texts = tuple(f"{text} {text.split()[-1]} w{i}" for i, text in enumerate(TEXTS))
-    poor = SMALL | {"learning_rate": 1e-6, "epochs": 1, "validation_fraction": 0.25}
-    method = FastTextMethod(poor | {"autotune": 2})
-    before = signal.getsignal(signal.SIGINT)
-    fit = method.fit(replace(TASK, texts=texts))
-    assert fit.validation_accuracy == 1.0
-    assert fit.epochs == method._model.epoch
-    assert (method._model.dim, method._model.lr > 1e-3) == (5, True)
-    assert {f"w{i}" for i in range(24)} <= set(method._model.get_words())
-    assert method.predict(Query(("a red wine", "the car"), None, None)).tolist() == ["drink", "drive"]
-    assert signal.getsignal(signal.SIGINT) is before
-    assert capfd.readouterr() == ("", "")
-
-
-def test_without_held_out_documents_nothing_is_searched() -> None:
-    assert digest(autotune=2) == digest()
 
 
 def test_documents_for_validation_never_train() -> None:

@@ -54,6 +54,7 @@ _METHODS: dict[str, tuple[str, str]] = {
     "self-training-svc": ("wgcn_paper.methods.self_training_svc", "SelfTrainingSVCMethod"),
     "logistic": ("wgcn_paper.methods.logistic", "LogisticMethod"),
     "fasttext": ("wgcn_paper.methods.fasttext", "FastTextMethod"),
+    "fasttext-autotune": ("wgcn_paper.methods.fasttext_autotune", "FastTextAutotuneMethod"),
     "wide-mlp": ("wgcn_paper.methods.wide_mlp", "WideMLPMethod"),
     "static-embedding": ("wgcn_paper.methods.static_embedding", "StaticEmbeddingMethod"),
     "sentence-embedding": ("wgcn_paper.methods.sentence_embedding", "SentenceEmbeddingMethod"),

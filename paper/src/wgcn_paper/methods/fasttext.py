@@ -13,22 +13,13 @@ This is the authors' own implementation. We differ in two points: it runs in one
 result each time; and there are 2 million rows for n-grams, as is its default, rather than the paper's 10 million, which
 were for data sets of millions of documents. A first training without the validation documents gives
 the accuracy on them; a second one uses them too.
-
-With `autotune` seconds, fastText's own search chooses rate, epochs, the lengths of n-grams of words and of characters,
-and the number of rows, by the F1 on the validation documents; a last training with these uses the validation documents
-too. The hidden units stay as given, because the search would ask for tables of up to 40 GB. How many settings it can
-try depends on the speed of the machine, so that, other than without it, the same seed does not always give the same
-model; and the accuracy on the validation documents is that of the best of many.
 """
 
 from __future__ import annotations
 
-import os
-import signal
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -41,14 +32,11 @@ from wgcn_paper.methods.baseline import Baseline, Fit, array_digest, hold_out, i
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["FastTextMethod"]
+__all__ = ["FastTextMethod", "write_documents"]
 
 # Prefix of a label in the file that fastText reads. No tokeniser gives a word with it, with white space or with "<",
 # which marks the end of a document; so no text can be taken for a label or for two documents.
 _LABEL = "#"
-
-# What the search chooses, by fastText's names.
-_TUNED = ("lr", "epoch", "wordNgrams", "minn", "maxn", "bucket")
 
 
 class FastTextMethod(Baseline):
@@ -65,7 +53,6 @@ class FastTextMethod(Baseline):
         "learning_rate": 0.5,
         "epochs": 5,
         "validation_fraction": 0.1,
-        "autotune": 0,
     }
 
     def fit(self, task: Task) -> Fit:
@@ -79,10 +66,8 @@ class FastTextMethod(Baseline):
         rows = ~held_out  # validation labels never train
         if not len(task.validation):
             held_out = hold_out(codes, self.settings["validation_fraction"], self.seed)
-        accuracy, values = None, self._values()
+        accuracy, values = None, self._values(lines, codes, held_out)
         if held_out.any():
-            if self.settings["autotune"]:
-                values = self._search(lines, codes, held_out)
             seconds = self._train(lines, codes, ~held_out, values)
             accuracy = float(np.mean(self._guess([lines[i] for i in np.flatnonzero(held_out)]) == codes[held_out]))
         if accuracy is None or not np.array_equal(rows, ~held_out):
@@ -100,8 +85,10 @@ class FastTextMethod(Baseline):
         tokenize = resolve_tokenizer(self.settings["tokenizer"])
         return [" ".join(tokenize(text)) for text in texts]
 
-    def _values(self) -> dict[str, Any]:
-        """Return the settings by fastText's names."""
+    def _values(
+        self, lines: list[str], codes: npt.NDArray[np.int64], held_out: npt.NDArray[np.bool_]
+    ) -> Mapping[str, Any]:
+        """Return the hyper-parameters by fastText's names: here those that are given."""
         return {
             "lr": self.settings["learning_rate"],
             "epoch": self.settings["epochs"],
@@ -109,23 +96,12 @@ class FastTextMethod(Baseline):
             "bucket": self.settings["buckets"],
         }
 
-    def _search(
-        self, lines: list[str], codes: npt.NDArray[np.int64], held_out: npt.NDArray[np.bool_]
-    ) -> dict[str, Any]:
-        """Return the values that fastText's search chooses on the held-out documents."""
-        with tempfile.TemporaryDirectory() as folder, _quiet_and_interruptible():
-            file = Path(folder, "held-out.txt")
-            _write(file, lines, codes, held_out)
-            values = {"autotuneValidationFile": str(file), "autotuneDuration": self.settings["autotune"]}
-            self._train(lines, codes, ~held_out, values)
-        return {name: getattr(self._model, name) for name in _TUNED}
-
     def _train(
         self,
         lines: list[str],
         codes: npt.NDArray[np.int64],
         rows: npt.NDArray[np.bool_],
-        values: dict[str, Any],
+        values: Mapping[str, Any],
     ) -> float:
         """Train the model, and return the time in seconds."""
         import fasttext
@@ -133,18 +109,20 @@ class FastTextMethod(Baseline):
         started = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "train.txt")
-            _write(file, lines, codes, rows)
-            self._model = fasttext.train_supervised(
-                str(file),
-                label=_LABEL,
-                dim=self.settings["hidden"],
-                minCount=self.settings["min_count"],
-                seed=self.seed + 1,  # its random numbers are the same for 0 and 1
-                thread=1,
-                verbose=0,
-                **values,
-            )
+            write_documents(file, lines, codes, rows)
+            self._model = fasttext.train_supervised(str(file), **self._fixed(), **values)
         return time.perf_counter() - started
+
+    def _fixed(self) -> dict[str, Any]:
+        """Return what no search chooses, by fastText's names."""
+        return {
+            "label": _LABEL,
+            "dim": self.settings["hidden"],
+            "minCount": self.settings["min_count"],
+            "seed": self.seed + 1,  # its random numbers are the same for 0 and 1
+            "thread": 1,
+            "verbose": 0,
+        }
 
     def _guess(self, lines: list[str]) -> npt.NDArray[np.int64]:
         # The package's own `predict` breaks with numpy 2 on a single text, and only wraps this function.
@@ -152,24 +130,7 @@ class FastTextMethod(Baseline):
         return np.array([int(found[0].removeprefix(_LABEL)) for found in labels], np.int64)
 
 
-def _write(file: Path, lines: list[str], codes: npt.NDArray[np.int64], rows: npt.NDArray[np.bool_]) -> None:
+def write_documents(file: Path, lines: list[str], codes: npt.NDArray[np.int64], rows: npt.NDArray[np.bool_]) -> None:
     """Write documents as fastText reads them."""
     with file.open("w", encoding="utf-8", newline="\n") as out:
         out.writelines(f"{_LABEL}{codes[i]} {lines[i]}\n" for i in np.flatnonzero(rows))
-
-
-@contextmanager
-def _quiet_and_interruptible() -> Iterator[None]:
-    """Drop what the search prints whatever it is told, and take back the handler of interrupts, which it keeps."""
-    handler = signal.getsignal(signal.SIGINT)
-    kept = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
-        with suppress(ValueError):  # not in the main thread
-            signal.signal(signal.SIGINT, handler)
