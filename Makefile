@@ -43,7 +43,7 @@ bench: $(READY)  ## Measure speed and memory on this machine (an hour or more; s
 
 lock: pyproject.toml  ## Resolve the newest versions that fit pyproject.toml into requirements.lock
 	@rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
-	@.venv-lock/bin/python -m pip install --quiet torch==2.13.0 --editable '.[dev]' --editable 'paper[fasttext]'
+	@.venv-lock/bin/python -m pip install --quiet torch==2.13.0 --editable '.[dev]' --editable 'paper[fasttext,static]'
 	@{ grep '^#' requirements.lock; .venv-lock/bin/python -m pip freeze --exclude-editable | sed 's/^torch==\([0-9.]*\).*/torch==\1/'; } > requirements.lock.new
 	@mv requirements.lock.new requirements.lock && rm -rf .venv-lock
 

@@ -22,6 +22,7 @@ from wgcn_paper.methods import (
     document_word_graph,
     embedder,
     graph_cnn,
+    linear_svc_characters,
     linearised_wgcn,
     sequences,
     text_level_gnn,
@@ -77,11 +78,17 @@ CASES = {
     "linear-svc": Case("linear-svc", {}),
     "linear-svc, C chosen": Case("linear-svc", {"C": 0.0}),
     "linear-svc, n-grams and C chosen": Case("linear-svc", {"ngrams": 0, "C": 0.0}),
+    "linear-svc-characters": Case("linear-svc-characters", {"ngrams": 0, "longest": 3}),
+    "self-training-svc": Case("self-training-svc", {"rounds": 2}),
     "logistic": Case("logistic", {"C": 1.0}),
     "logistic, n-grams and C chosen": Case("logistic", {"ngrams": 0, "C": 0.0}),
     "fasttext": Case("fasttext", {"buckets": 100, "hidden": 4, "validation_fraction": 0.0}, labelled_only=True),
+    # Without held-out documents nothing is searched: how much a search can try depends on the clock.
+    "fasttext-autotune": Case("fasttext-autotune", {"hidden": 4, "validation_fraction": 0.0}, labelled_only=True),
     "wide-mlp": Case("wide-mlp", {"hidden": 4, "max_epochs": 2}),
     "sentence-embedding": Case("sentence-embedding", {"C": 1.0}, labelled_only=True, encoder=True),
+    "static-embedding": Case("static-embedding", {"C": 1.0}, labelled_only=True),
+    "setfit": Case("setfit", {"iterations": 1}, labelled_only=True, encoder=True),
     "embedding": Case("embedding", {"n_components": 10}),
     "embedding, nearest": Case("embedding", {"n_components": 10, "representation": "svd", "head": "nearest"}),
 }
@@ -93,6 +100,7 @@ KEPT = (
     embedder._kept,
     wgcn._prepared,
     wgcn_citations._graphs,
+    linear_svc_characters._kept,
     linearised_wgcn._graphs,
     sequences._prepared,
     text_level_gnn._pairs,
@@ -489,6 +497,7 @@ def fitted(request: pytest.FixtureRequest, vectors: str, monkeypatch: pytest.Mon
     case = CASES[request.param]
     monkeypatch.setattr(wgcn, "Tuning", lambda seconds: Tuning(seconds, trials=N_TRIALS))
     if case.encoder:
+        request.getfixturevalue("tiny_encoder")
         for module in ("wgcn_paper.vectors.encoder", "wgcn_paper.methods.sentence_embedding"):
             monkeypatch.setattr(f"{module}.encode_cached", encode)
     settings = {**case.settings, **({"word_vectors": vectors} if case.vectors else {})}

@@ -11,8 +11,8 @@ __all__ = ["MissingPackageError", "packages_for"]
 
 # Where a module comes with a package of another name.
 _PACKAGES = {"sklearn": "scikit-learn", "fasttext": "fasttext-wheel"}
-# Packages of an extra: what the labelling loop is compared with, and fastText.
-_EXTRAS = {"cleanlab": "[loop]", "small-text": "[loop]", "fasttext-wheel": "[fasttext]"}
+# Packages of an extra: what the labelling loop is compared with, fastText, and static embeddings.
+_EXTRAS = {"cleanlab": "[loop]", "small-text": "[loop]", "fasttext-wheel": "[fasttext]", "wordllama": "[static]"}
 
 
 class MissingPackageError(WGCNError, ImportError):

@@ -48,7 +48,7 @@ def test_settings_files_load_and_their_cells_can_be_made(name: str) -> None:
         assert str(Protocol.parse(protocol)) == protocol
     names = [row.name for row in table.rows]
     assert len(set(names)) == len(names)
-    cells = table.cells()
+    cells = table.cells(Options(rows=names))  # those that are planned too
     assert bool(cells) == (name not in ("datasets", "elements"))
     assert len({cell.place for cell in cells}) == len(cells)
     for row in table.rows:
@@ -75,7 +75,8 @@ def test_everything_that_a_search_tries_is_a_setting(name: str) -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_settings_have_the_types_of_their_defaults(name: str) -> None:
-    for cell in load_table(name).cells():
+    table = load_table(name)
+    for cell in table.cells(Options(rows=[row.name for row in table.rows])):
         for setting, value in cell.settings.items():
             several = setting in ("window", "citation_order") and isinstance(value, list)
             for each in value if several else [value]:
@@ -220,6 +221,14 @@ def test_options_narrow() -> None:
     assert TABLE.cells(Options()) == TABLE.cells()
     assert TABLE.cells(Options(seeds=99)) == TABLE.cells()
     assert TABLE.cells(Options(datasets=[])) == []
+
+
+def test_a_planned_row_is_run_only_if_it_is_selected() -> None:
+    table = replace(TABLE, rows=[TABLE.rows[0], replace(TABLE.rows[1], planned=True)])
+    assert {cell.variant for cell in table.cells()} == {"network"}
+    for options in (Options(rows=["linear"]), Options(models=["wgcn-linear"])):
+        assert {cell.variant for cell in table.cells(options)} == {"linear"}
+    assert all_cells(table) == table.cells()
 
 
 def test_models_narrow_to_the_rows_of_methods() -> None:

@@ -29,10 +29,15 @@ NAMES = (
     "gin",
     "sgc",
     "linear-svc",
+    "linear-svc-characters",
+    "self-training-svc",
     "logistic",
     "fasttext",
+    "fasttext-autotune",
     "wide-mlp",
+    "static-embedding",
     "sentence-embedding",
+    "setfit",
     "embedding",
 )
 
@@ -127,6 +132,7 @@ def test_a_registered_method_runs_as_a_cell(monkeypatch: pytest.MonkeyPatch) -> 
     ("name", "package", "source"),
     [
         ("fasttext", "fasttext-wheel", "'./paper[fasttext]'"),
+        ("static-embedding", "wordllama", "'./paper[static]'"),
         ("gcn", "torch-geometric", "./paper"),
         ("graph-cnn", "torch-geometric", "./paper"),
     ],

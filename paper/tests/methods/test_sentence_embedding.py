@@ -76,7 +76,7 @@ def test_c_is_chosen_by_cross_validation() -> None:
     parts = enough_folds(labels)
     assert sorted(np.concatenate(parts).tolist()) == list(range(60))
     rights = []
-    for c in sentence_embedding._CHOICES:
+    for c in SentenceEmbeddingMethod.choices:
         right = 0
         for part in parts:
             rest = np.setdiff1d(np.arange(60), part)
@@ -84,8 +84,8 @@ def test_c_is_chosen_by_cross_validation() -> None:
             right += int(np.sum(model.predict(vectors[part]) == labels[part]))
         rights.append(right)
     best = int(np.argmax(rights))
-    expected = (sentence_embedding._CHOICES[best], rights[best] / 60)
-    regression, choices = sentence_embedding._regression, sentence_embedding._CHOICES
+    expected = (SentenceEmbeddingMethod.choices[best], rights[best] / 60)
+    regression, choices = sentence_embedding._regression, SentenceEmbeddingMethod.choices
     assert choose_c(regression, choices, vectors, labels, parts, otherwise=10.0) == expected
 
 
@@ -93,7 +93,7 @@ def test_every_setting_is_used() -> None:
     assert set(SentenceEmbeddingMethod.defaults) == {"C"}
     assert len({digest(C=c) for c in (0.1, 1.0, 10.0)}) == 3
     method = fitted()
-    assert method._model.C in sentence_embedding._CHOICES
+    assert method._model.C in SentenceEmbeddingMethod.choices
     assert digest() == digest(C=method._model.C)
     fits = [SentenceEmbeddingMethod({"C": c}, device="cpu").fit(TASK) for c in (0.0, 1.0)]
     assert fits[0].validation_accuracy is not None

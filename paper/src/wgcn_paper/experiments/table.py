@@ -3,9 +3,10 @@
 A settings file is TOML: the data sets, protocols and seeds of the table, and one row per method with its settings,
 settings of single data sets, and ranges for a search. A row that is ``searched`` takes what the search has chosen for
 each data set from ``settings/searched``. ``like`` takes these from the row of that name in the table of
-accuracies. ``retired`` marks a row that is shown from its committed runs but never run again. ``vary`` runs every row
-with several values of one setting. ``versions`` names methods that are shown from the runs of an earlier version of
-their code. The files are in ``settings``, one per table.
+accuracies. ``retired`` marks a row that is shown from its committed runs but never run again, ``planned`` one that has
+no runs yet and is run only if it is selected by name. ``vary`` runs every row with several values of one setting.
+``versions`` names methods that are shown from the runs of an earlier version of their code. The files are in
+``settings``, one per table.
 """
 
 from __future__ import annotations
@@ -71,6 +72,9 @@ class Row:
     retired : bool
         Whether the library no longer has a hyper-parameter that the row sets. The row is shown from its committed runs
         and never run again.
+    planned : bool
+        Whether the row has no committed runs yet. It is then run only if its name or method is selected; whoever
+        commits its runs removes the mark.
     version : int, optional
         The earlier version of the method's code whose runs are shown; they cannot be run again.
     seeded : bool, optional
@@ -92,6 +96,7 @@ class Row:
     gpu_only: Sequence[str] = ()
     seeded: bool | None = None
     version: int | None = None
+    planned: bool = False
 
     @property
     def has_seeds(self) -> bool:
@@ -160,6 +165,7 @@ class Table:
             for row in self.rows
             if options.rows is None or row.name in options.rows
             if options.models is None or row.method in options.models
+            if not row.planned or options.rows is not None or options.models is not None
             for cell in self._row_cells(row, dataset, protocol, options)
         ]
 
@@ -257,6 +263,7 @@ def _row(entry: Mapping[str, Any], searched: Mapping[str, Mapping[str, Mapping[s
         entry.get("gpu_only", ()),
         entry.get("seeded"),
         entry.get("version"),
+        entry.get("planned", False),
     )
     if "like" not in entry:
         return own

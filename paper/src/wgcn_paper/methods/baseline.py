@@ -50,10 +50,15 @@ _METHODS: dict[str, tuple[str, str]] = {
     "gin": ("wgcn_paper.methods.gin", "GINMethod"),
     "sgc": ("wgcn_paper.methods.sgc", "SGCMethod"),
     "linear-svc": ("wgcn_paper.methods.linear_svc", "LinearSVCMethod"),
+    "linear-svc-characters": ("wgcn_paper.methods.linear_svc_characters", "LinearSVCCharactersMethod"),
+    "self-training-svc": ("wgcn_paper.methods.self_training_svc", "SelfTrainingSVCMethod"),
     "logistic": ("wgcn_paper.methods.logistic", "LogisticMethod"),
     "fasttext": ("wgcn_paper.methods.fasttext", "FastTextMethod"),
+    "fasttext-autotune": ("wgcn_paper.methods.fasttext_autotune", "FastTextAutotuneMethod"),
     "wide-mlp": ("wgcn_paper.methods.wide_mlp", "WideMLPMethod"),
+    "static-embedding": ("wgcn_paper.methods.static_embedding", "StaticEmbeddingMethod"),
     "sentence-embedding": ("wgcn_paper.methods.sentence_embedding", "SentenceEmbeddingMethod"),
+    "setfit": ("wgcn_paper.methods.setfit", "SetFitMethod"),
     "embedding": ("wgcn_paper.methods.embedder", "EmbeddingMethod"),
 }
 

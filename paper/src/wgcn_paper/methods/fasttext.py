@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -32,7 +32,7 @@ from wgcn_paper.methods.baseline import Baseline, Fit, array_digest, hold_out, i
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["FastTextMethod"]
+__all__ = ["FastTextMethod", "write_documents"]
 
 # Prefix of a label in the file that fastText reads. No tokeniser gives a word with it, with white space or with "<",
 # which marks the end of a document; so no text can be taken for a label or for two documents.
@@ -66,13 +66,13 @@ class FastTextMethod(Baseline):
         rows = ~held_out  # validation labels never train
         if not len(task.validation):
             held_out = hold_out(codes, self.settings["validation_fraction"], self.seed)
-        accuracy = None
+        accuracy, values = None, self._values(lines, codes, held_out)
         if held_out.any():
-            seconds = self._train(lines, codes, ~held_out)
+            seconds = self._train(lines, codes, ~held_out, values)
             accuracy = float(np.mean(self._guess([lines[i] for i in np.flatnonzero(held_out)]) == codes[held_out]))
         if accuracy is None or not np.array_equal(rows, ~held_out):
-            seconds = self._train(lines, codes, rows)
-        model, epochs = self._model, self.settings["epochs"]
+            seconds = self._train(lines, codes, rows, values)
+        model, epochs = self._model, values["epoch"]
         digest = array_digest(model.get_words(), model.get_input_matrix(), model.get_output_matrix())
         return Fit(epochs, accuracy, seconds / epochs, digest)
 
@@ -85,31 +85,52 @@ class FastTextMethod(Baseline):
         tokenize = resolve_tokenizer(self.settings["tokenizer"])
         return [" ".join(tokenize(text)) for text in texts]
 
-    def _train(self, lines: list[str], codes: npt.NDArray[np.int64], rows: npt.NDArray[np.bool_]) -> float:
+    def _values(
+        self, lines: list[str], codes: npt.NDArray[np.int64], held_out: npt.NDArray[np.bool_]
+    ) -> Mapping[str, Any]:
+        """Return the hyper-parameters by fastText's names: here those that are given."""
+        return {
+            "lr": self.settings["learning_rate"],
+            "epoch": self.settings["epochs"],
+            "wordNgrams": self.settings["ngrams"],
+            "bucket": self.settings["buckets"],
+        }
+
+    def _train(
+        self,
+        lines: list[str],
+        codes: npt.NDArray[np.int64],
+        rows: npt.NDArray[np.bool_],
+        values: Mapping[str, Any],
+    ) -> float:
         """Train the model, and return the time in seconds."""
         import fasttext
 
         started = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "train.txt")
-            with file.open("w", encoding="utf-8", newline="\n") as out:
-                out.writelines(f"{_LABEL}{codes[i]} {lines[i]}\n" for i in np.flatnonzero(rows))
-            self._model = fasttext.train_supervised(
-                str(file),
-                label=_LABEL,
-                lr=self.settings["learning_rate"],
-                dim=self.settings["hidden"],
-                epoch=self.settings["epochs"],
-                wordNgrams=self.settings["ngrams"],
-                bucket=self.settings["buckets"],
-                minCount=self.settings["min_count"],
-                seed=self.seed + 1,  # its random numbers are the same for 0 and 1
-                thread=1,
-                verbose=0,
-            )
+            write_documents(file, lines, codes, rows)
+            self._model = fasttext.train_supervised(str(file), **self._fixed(), **values)
         return time.perf_counter() - started
+
+    def _fixed(self) -> dict[str, Any]:
+        """Return what no search chooses, by fastText's names."""
+        return {
+            "label": _LABEL,
+            "dim": self.settings["hidden"],
+            "minCount": self.settings["min_count"],
+            "seed": self.seed + 1,  # its random numbers are the same for 0 and 1
+            "thread": 1,
+            "verbose": 0,
+        }
 
     def _guess(self, lines: list[str]) -> npt.NDArray[np.int64]:
         # The package's own `predict` breaks with numpy 2 on a single text, and only wraps this function.
         labels, _ = self._model.f.multilinePredict([line + "\n" for line in lines], 1, 0.0, "strict")
         return np.array([int(found[0].removeprefix(_LABEL)) for found in labels], np.int64)
+
+
+def write_documents(file: Path, lines: list[str], codes: npt.NDArray[np.int64], rows: npt.NDArray[np.bool_]) -> None:
+    """Write documents as fastText reads them."""
+    with file.open("w", encoding="utf-8", newline="\n") as out:
+        out.writelines(f"{_LABEL}{codes[i]} {lines[i]}\n" for i in np.flatnonzero(rows))

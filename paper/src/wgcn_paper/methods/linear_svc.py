@@ -34,7 +34,7 @@ class _Choice(NamedTuple):
     """An n-gram range with its vectoriser and the C that is best for it."""
 
     ngrams: int
-    vectorizer: TfidfVectorizer
+    vectorizer: Any
     terms: csr_matrix  # one row per labelled document
     c: float
     accuracy: float | None
@@ -87,20 +87,26 @@ class LinearBaseline(Baseline):
         parts: Sequence[npt.NDArray[np.int64]],
     ) -> _Choice:
         """Return the n-gram range and C that are given, or the best on the held-out parts."""
-        assert task.texts is not None
         ngrams, c = self.settings["ngrams"], self.settings["C"]
         best: _Choice | None = None
         for longest in (ngrams,) if ngrams else (1, 2) if parts else (1,):
-            vectorizer = TfidfVectorizer(
-                sublinear_tf=self.settings["sublinear"], ngram_range=(1, longest), dtype=np.float32
-            )
-            terms = vectorizer.fit_transform(task.texts)[labelled]
+            vectorizer, rows = self._vectorize(task, longest)
+            terms = rows[labelled]
             choices = (c,) if c else [c for c in self.choices if best is None or c >= best.c]
             found, accuracy = choose_c(self._classifier, choices, terms, labels, parts, otherwise=c or 1.0)
             if best is None or (accuracy or 0) > (best.accuracy or 0):
                 best = _Choice(longest, vectorizer, terms, found, accuracy)
         assert best is not None
         return best
+
+    def _vectorize(self, task: Task, longest: int) -> tuple[Any, csr_matrix]:
+        """Return a fitted vectoriser with n-grams of up to `longest` words, and the rows of all documents."""
+        assert task.texts is not None
+        vectorizer = TfidfVectorizer(
+            sublinear_tf=self.settings["sublinear"], ngram_range=(1, longest), dtype=np.float32
+        )
+        rows = vectorizer.fit_transform(task.texts)
+        return vectorizer, rows
 
     def predict(self, query: Query) -> npt.NDArray[Any]:
         """Return one label per text."""

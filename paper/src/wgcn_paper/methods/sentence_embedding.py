@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SentenceEmbeddingMethod"]
 
-_CHOICES = (0.1, 1.0, 10.0, 100.0)
 _WITHOUT_CHOICE = 10.0
 
 
@@ -43,6 +42,7 @@ class SentenceEmbeddingMethod(Baseline):
     name = "sentence-embedding"
     seeded = False
     defaults: ClassVar = {"C": 0.0}
+    choices: ClassVar[tuple[float, ...]] = (0.1, 1.0, 10.0, 100.0)
 
     def fit(self, task: Task) -> Fit:
         """Fit on the labelled documents; validation documents only choose C."""
@@ -55,7 +55,7 @@ class SentenceEmbeddingMethod(Baseline):
         c, accuracy = self.settings["C"], None
         if not c:
             parts = [np.flatnonzero(set_apart)] if set_apart.any() else enough_folds(labels)
-            c, accuracy = choose_c(_regression, _CHOICES, vectors, labels, parts, otherwise=_WITHOUT_CHOICE)
+            c, accuracy = choose_c(_regression, self.choices, vectors, labels, parts, otherwise=_WITHOUT_CHOICE)
         self._model = _regression(c).fit(vectors[~set_apart], labels[~set_apart])
         return Fit(validation_accuracy=accuracy, digest=array_digest(self._model.coef_, self._model.intercept_))
 

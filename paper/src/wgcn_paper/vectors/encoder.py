@@ -32,7 +32,16 @@ from wgcn_paper.vectors.word_vectors import file_digest
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-__all__ = ["SIZE", "check_encoder", "encode", "encode_cached", "load_encoder"]
+__all__ = [
+    "SIZE",
+    "check_encoder",
+    "encode",
+    "encode_cached",
+    "encode_with",
+    "encoder_folder",
+    "load_encoder",
+    "without_surrogates",
+]
 
 SIZE = 384
 VARIABLE = "WGCN_ENCODER"
@@ -56,7 +65,7 @@ def load_encoder(device: str = "auto") -> SentenceTransformer:
     InputError
         If the device does not exist, or the folder that ``WGCN_ENCODER`` names has no such encoder.
     """
-    folder = _folder()
+    folder = encoder_folder()
     with packages_for("The sentence encoder"):
         from sentence_transformers import SentenceTransformer  # noqa: F401
 
@@ -78,25 +87,30 @@ def encode(texts: Sequence[str], device: str = "auto") -> npt.NDArray[np.float32
     -------
     float32 array of shape (n_texts, 384)
     """
-    vectors = np.empty((len(texts), SIZE), np.float32)
     if not len(texts):
-        return vectors
-    clean = [_clean(text) for text in texts]
-    # Texts of similar length share a batch, to save padding; the order depends on the texts alone.
-    order = sorted(range(len(clean)), key=lambda i: (-len(clean[i]), clean[i]))
+        return np.empty((0, SIZE), np.float32)
     model = load_encoder(device)
     try:
-        for begin in range(0, len(order), _BATCH):
-            places = order[begin : begin + _BATCH]
-            vectors[places] = model.encode(
-                [clean[i] for i in places],
-                batch_size=_BATCH,
-                show_progress_bar=False,
-                convert_to_numpy=True,
-                normalize_embeddings=True,
-            )
+        return encode_with(model, texts)
     finally:
         model.to("cpu")  # the model stays loaded, but not in the memory of the GPU
+
+
+def encode_with(model: SentenceTransformer, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    """Return the vectors of texts by this model, on the device where it is; see `encode`."""
+    vectors = np.empty((len(texts), SIZE), np.float32)
+    clean = [without_surrogates(text) for text in texts]
+    # Texts of similar length share a batch, to save padding; the order depends on the texts alone.
+    order = sorted(range(len(clean)), key=lambda i: (-len(clean[i]), clean[i]))
+    for begin in range(0, len(order), _BATCH):
+        places = order[begin : begin + _BATCH]
+        vectors[places] = model.encode(
+            [clean[i] for i in places],
+            batch_size=_BATCH,
+            show_progress_bar=False,
+            convert_to_numpy=True,
+            normalize_embeddings=True,
+        )
     return vectors
 
 
@@ -116,7 +130,7 @@ def encode_cached(texts: Sequence[str], kind: str, device: str = "auto") -> npt.
     float32 array of shape (n_texts, 384)
         The same for the same text, with or without the cache.
     """
-    folder = _folder()
+    folder = encoder_folder()
     path = _cache_path(kind, _fingerprint(folder, _stamp(folder)))
     keys = [_key(text) for text in texts]
     kept = _read(path)
@@ -142,13 +156,13 @@ def encode_cached(texts: Sequence[str], kind: str, device: str = "auto") -> npt.
     return np.array([kept[key] for key in keys], np.float32).reshape(len(keys), SIZE)
 
 
-def _clean(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """Replace lone surrogates, which the tokeniser of the encoder rejects."""
     return text.encode(errors="replace").decode()
 
 
 def _key(text: str) -> bytes:
-    return hashlib.sha256(_clean(text).encode()).digest()
+    return hashlib.sha256(without_surrogates(text).encode()).digest()
 
 
 # The model
@@ -156,11 +170,11 @@ def _key(text: str) -> bytes:
 
 def check_encoder() -> None:
     """Raise an error if the weights are missing."""
-    _folder()
+    encoder_folder()
 
 
-def _folder() -> Path:
-    """Return the folder of the weights."""
+def encoder_folder() -> Path:
+    """Return the folder of the weights: that of ``WGCN_ENCODER`` if set, else that of the package."""
     given = os.environ.get(VARIABLE)
     if given:
         folder = Path(given).expanduser()
