@@ -95,7 +95,7 @@ def test_predict_reads_a_pipe_and_answers_a_label_a_line(model: Path) -> None:
 
 def test_options_left_out_have_the_defaults_of_the_estimator(model: Path) -> None:
     expected, settings = WGCNTextClassifier().get_params(), TextModel.load(model).settings
-    for name in ("tokenizer", "min_count", "stop_words", "window", "alpha", "naive_bayes", "C", "class_weight"):
+    for name in ("tokenizer", "min_count", "stop_words", "window", "alpha", "subwords", "C", "class_weight"):
         assert settings[name] == expected[name]
     assert settings["ngram_range"] == str(expected["ngram_range"])
 
@@ -333,19 +333,21 @@ def test_ngrams_count_in_the_network(run: Run, train: Path) -> None:
     assert model.vocabulary.are_ngrams.sum() == 4
 
 
-def test_fit_chooses_settings(run: Run, train: Path) -> None:
-    code, out, err = run("fit", train, "--model", train.parent / "m", "--tune")
+def test_fit_chooses_settings(run: Run, train: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "settings chosen" not in run("fit", train, "--model", train.parent / "m")[1]  # too few labels
+    monkeypatch.setattr("wgcn.linear.training._MIN_TO_TUNE", 4)
+    assert "settings chosen" not in run("fit", train, "--model", train.parent / "m", "--no-tune")[1]
+    code, out, err = run("fit", train, "--model", train.parent / "m")
     assert code == 0
     lines = err.splitlines()
     assert lines[0].startswith("Read ")
     assert lines[-1].startswith("The model is in ")
     assert all(" s  " in line for line in lines[1:-1])  # one line per stage
-    chosen = "C 0.5, alpha 0.5, naive_bayes 0.5: 100.00% in cross-validation, with the initial values 100.00%"
+    assert any("Choosing settings: 3 fits" in line for line in lines)
+    chosen = "C 0.5, naive_bayes 0.5: 100.00% in cross-validation, with the initial values 100.00%"
     assert chosen in out
     model = TextModel.load(train.parent / "m")
-    assert (
-        "| settings chosen | C 0.5, alpha 0.5, naive_bayes 0.5: 100.00%" in (train.parent / "m/README.md").read_text()
-    )
+    assert "| settings chosen | C 0.5, naive_bayes 0.5: 100.00%" in (train.parent / "m/README.md").read_text()
     assert model.predict(TEXTS).tolist() == LABELS
 
 
@@ -356,7 +358,8 @@ def test_ctrl_c_while_settings_are_chosen_leaves_nothing(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("wgcn.cli.fit._show_trial", interrupt)
+    monkeypatch.setattr("wgcn.linear.training._MIN_TO_TUNE", 4)
+    monkeypatch.setattr("wgcn.linear.training.tune", interrupt)
     assert run("fit", train, "--model", train.parent / "m", "--tune")[:2] == (130, "")
     assert [entry.name for entry in train.parent.iterdir()] == ["train.csv"]
 

@@ -127,6 +127,6 @@ def test_what_cannot_be_used_is_said(y: object, seeds: object, message: str) -> 
         WGCNTextClassifier(n_jobs=1).fit(TEXTS, y, seeds=seeds)
 
 
-def test_tune_needs_labels() -> None:
-    with pytest.raises(InputError, match="tune"):
-        WGCNTextClassifier(tune=True).fit(TEXTS, seeds=SEEDS)
+def test_without_labels_no_settings_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wgcn.linear.training._MIN_TO_TUNE", 0)
+    assert WGCNTextClassifier(tune=True).fit(TEXTS, seeds=SEEDS).tuned_ is None

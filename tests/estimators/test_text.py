@@ -1,6 +1,7 @@
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -53,7 +54,9 @@ def test_text_matrix_and_loaded_model_give_identical_probabilities(
     expected = fitted.predict_proba(texts)
     corpus = Corpus.from_texts(texts, vocabulary=fitted.model_.vocabulary, ngram_range=fitted.ngram_range)
     matrix = document_terms(corpus, fitted.model_.weighting)
-    assert np.array_equal(fitted.classifier_.predict_proba(matrix), expected)
+    without = replace(fitted.model_, spelling=None)  # a matrix has no words that training did not see
+    assert np.array_equal(fitted.classifier_.predict_proba(matrix), without.predict_proba(texts))
+    assert not np.array_equal(without.predict_proba(texts), expected)
     fitted.save(tmp_path / "model")
     assert np.array_equal(TextModel.load(tmp_path / "model").predict_proba(texts), expected)
     # One at a time as well as all at once.
@@ -65,7 +68,7 @@ def test_plain_and_compiled_look_up_give_identical_probabilities(fitted: WGCNTex
     assert model.ngram_range == (1, 2)
     compiled = fitted.predict_proba(split[2])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wgcn.inference.terms._is_compiled", lambda: False)
+        patch.setattr("wgcn.inference.sums.is_compiled", lambda: False)
         for worth_a_table in (-1, 1 << 60):
             patch.setattr("wgcn.inference.terms._WORTH_A_TABLE", worth_a_table)
             assert np.array_equal(replace(model).predict_proba(split[2]), compiled)
@@ -75,7 +78,7 @@ def test_plain_and_compiled_look_up_of_single_words_give_identical_probabilities
     fitted = WGCNTextClassifier(min_count=3, ngram_range=(1, 1)).fit(split[0][::4], split[1][::4])
     compiled = fitted.predict_proba(split[2])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wgcn.inference.terms._is_compiled", lambda: False)
+        patch.setattr("wgcn.inference.sums.is_compiled", lambda: False)
         assert np.array_equal(replace(fitted.model_).predict_proba(split[2]), compiled)
 
 
@@ -95,11 +98,14 @@ def test_texts_and_matrix_with_citations_give_identical_results(
     corpora = (Corpus.from_texts(texts, **words) for texts in (split[2], split[0]))
     new, known = (document_terms(corpus, fitted.model_.weighting) for corpus in corpora)
     alone = np.diff(links.indptr) == 0
+    without = copy(fitted)
+    without.model_ = replace(fitted.model_, spelling=None)  # a matrix has no words that training did not see
     for name in WITH_CITATIONS:
-        method = getattr(fitted, name)
-        attached = method(split[2], document_graph=links, documents=split[0], hops=2)
+        given = {"document_graph": links, "documents": split[0], "hops": 2}
+        attached, plain = getattr(without, name)(split[2], **given), getattr(without, name)(split[2])
         assert np.array_equal(attached, getattr(fitted.classifier_, name)(attach_citations(new, links, known, hops=2)))
-        plain = method(split[2])
+        assert np.array_equal(attached[alone], plain[alone])
+        attached, plain = getattr(fitted, name)(split[2], **given), getattr(fitted, name)(split[2])
         assert np.array_equal(attached[alone], plain[alone])
         assert not np.array_equal(attached, plain)
 
@@ -443,7 +449,8 @@ def never_read() -> Iterator[str]:
         ({"stop_words": 3}, "stop_words"),
         ({"window": 1}, "window"),
         ({"alpha": -1}, "alpha"),
-        ({"naive_bayes": 2}, "naive_bayes"),
+        ({"subwords": -1}, "subwords must be at least 0, got -1"),
+        ({"subwords": "many"}, "subwords must be a number, got 'many'"),
         ({"C": 0}, "C must be above 0"),
         ({"C": "much"}, "C must be a number, got 'much'"),
         ({"class_weight": "fair"}, "class_weight"),
@@ -488,6 +495,8 @@ def test_fit_is_a_preparation_and_a_fit_of_the_matrix() -> None:
         prepared = Preparation().prepare([*TEXTS, *more], with_graph=graph is None)
         terms = prepared.document_terms
         words = prepared.word_graph if graph is None else prepared.citation_graph(graph)
-        apart = WGCNClassifier().fit(terms[:4], LABELS, word_graph=words, unlabeled=terms[4:])
+        apart = WGCNClassifier().fit(
+            terms[:4], LABELS, word_graph=words, unlabeled=terms[4:], subwords=prepared.subword_matrix()
+        )
         assert apart.word_embeddings_.tobytes() == whole.word_embeddings_.tobytes()
         assert prepared.text_model(apart, {}).vocabulary == whole.model_.vocabulary

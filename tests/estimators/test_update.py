@@ -16,7 +16,6 @@ from wgcn import WGCNTextClassifier
 from wgcn.errors import InputError
 from wgcn.estimators.preparation import Preparation
 from wgcn.labelling import additions
-from wgcn.labelling.tuning import Tuning
 from wgcn.linear import teacher, training
 from wgcn.text import tokens
 
@@ -258,8 +257,10 @@ def test_too_few_held_out_scores_are_found_anew() -> None:
 
 def test_what_tune_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     texts, labels = corpus(80)
-    model = WGCNTextClassifier(tune=Tuning(trials=2)).fit(texts[:70], labels[:70])
+    monkeypatch.setattr(training, "_MIN_TO_TUNE", 50)
+    model = WGCNTextClassifier().fit(texts[:70], labels[:70])
     tuned = model.tuned_
+    assert tuned is not None
     monkeypatch.setattr(training, "tune", None)
     assert model.update(texts[70:], labels[70:]).tuned_ is tuned
 

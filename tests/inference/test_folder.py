@@ -121,7 +121,7 @@ def test_a_swapped_vocabulary_is_noticed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 2}, "format version 2, but this wgcn reads 1"),
+        ({"version": 3}, "format version 3, but this wgcn reads 2"),
         ({"version": True}, "wrong type"),
         ({"version": "1"}, "format version '1', but"),
         ({"format": "wgcn-model"}, "holds 'wgcn-model'"),
@@ -367,7 +367,7 @@ def test_a_folder_of_another_kind_is_not_replaced(folder: Path) -> None:
 
 
 def test_a_folder_of_a_newer_version_is_not_replaced(folder: Path) -> None:
-    rewrite_config(folder, version=2)
+    rewrite_config(folder, version=3)
     with pytest.raises(InputError, match="newer wgcn"):
         save(folder)
 

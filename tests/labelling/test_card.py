@@ -28,12 +28,12 @@ def test_model_card_shows_only_what_there_is() -> None:
     assert "| accuracy on held-out training documents | not measured: with fewer than 100 labels" in card
     for name in ("settings chosen", "more texts", "words added", "a document may have several"):
         assert name not in card
-    accuracies = {"accuracy": 0.75, "default_accuracy": 0.5, "n_trials": 3}
+    accuracies = {"accuracy": 0.75, "default_accuracy": 0.5, "n_held_out": 600, "n_fits": 7}
     model.report.update(n_background=1234, tuned={"settings": {"C": 0.25}, **accuracies})
     model.report.update(held_out_accuracy=0.5, n_held_out=2)
     card = model_card(model)
     assert "| more texts, for vocabulary and word graph alone | 1,234 |" in card
-    assert "| settings chosen | C 0.25: 75.00% in cross-validation, with the initial values 50.00%, 3 trials |" in card
+    assert "| settings chosen | C 0.25: 75.00% in cross-validation, with the initial values 50.00% |" in card
     assert "| accuracy on held-out training documents | 50.00% (95% interval 9.5 to 90.5, 2 documents) |" in card
 
 

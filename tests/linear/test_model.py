@@ -1,5 +1,6 @@
 """The linear model against a dense reference in double precision."""
 
+import warnings
 from random import Random
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from wgcn.errors import InputError
 from wgcn.linear import kernels
-from wgcn.linear.model import LinearSettings, fit_linear, graph_scale, naive_bayes_scales
+from wgcn.linear.model import Blocks, LinearSettings, Scales, block_scales, fit_linear, naive_bayes_scales
 from wgcn.linear.teacher import Taught
 
 
@@ -33,19 +34,30 @@ def teacher_of(v: int, c: int, seed: int = 2) -> Taught:
 
 def scales_by_the_definition(x: np.ndarray, targets: np.ndarray, weight: np.ndarray, share: float) -> np.ndarray:
     """Return R word by word: a word counts once a document, and two documents of all words are shared out."""
-    contrast = np.zeros((x.shape[1], targets.shape[1]))
+    return scales_of_counts((x != 0).astype(float), targets, weight, share)
+
+
+def subword_scales_by_the_definition(
+    x: np.ndarray, subwords: np.ndarray, targets: np.ndarray, weight: np.ndarray, share: float
+) -> np.ndarray:
+    """Return R_s: a subword counts once per word of a document that has it."""
+    return scales_of_counts((x != 0).astype(float) @ (subwords != 0), targets, weight, share)
+
+
+def scales_of_counts(n: np.ndarray, targets: np.ndarray, weight: np.ndarray, share: float) -> np.ndarray:
+    contrast = np.zeros((n.shape[1], targets.shape[1]))
     for column in range(targets.shape[1]):
         sides = []
         for label in (1, 0):
             counts = [
-                sum(weight[i] for i in range(len(x)) if targets[i, column] == label and x[i, word] != 0)
-                for word in range(x.shape[1])
+                sum(weight[i] * n[i, word] for i in range(len(n)) if targets[i, column] == label)
+                for word in range(n.shape[1])
             ]
             sides.append(np.array(counts, float))
         total = sides[0].sum() + sides[1].sum()
         if sides[0].sum() == 0 or sides[1].sum() == 0:
             continue
-        for word in range(x.shape[1]):
+        for word in range(n.shape[1]):
             logs = [np.log((side[word] + 2 * side.sum() / total) / side.sum()) for side in sides]
             contrast[word, column] = abs(logs[0] - logs[1])
     mean = np.sqrt(np.mean(contrast**2))
@@ -55,41 +67,104 @@ def scales_by_the_definition(x: np.ndarray, targets: np.ndarray, weight: np.ndar
 
 
 def dense_objective(flat, x, spread, scales, given, targets, c, weight):  # type: ignore[no-untyped-def]
-    w, b = flat[:-targets.shape[1]].reshape(x.shape[1], -1), flat[-targets.shape[1]:]  # fmt: skip
+    w, b = flat[:-targets.shape[1]].reshape(spread.shape[1], -1), flat[-targets.shape[1]:]  # fmt: skip
     scores = x @ spread @ (scales * w) + given + b
     each = np.maximum(0, 1 - (2 * targets - 1) * scores) ** 2
     return c * np.sum(weight[:, None] * each) + 0.5 * np.sum(w**2)
 
 
+def subwords_of(v: int, n: int = 6, seed: int = 3) -> csr_array:
+    rng = np.random.default_rng(seed)
+    dense = np.where(rng.random((v, n)) < 0.4, rng.random((v, n)) + 0.5, 0)
+    dense[1] = 0  # a word without subwords
+    return csr_array(dense)
+
+
 @pytest.mark.parametrize(("naive_bayes", "with_teacher"), [(0.0, False), (0.5, True)])
 @pytest.mark.parametrize("columns", [1, 3])
-@pytest.mark.parametrize("alpha", [0.0, 0.7])
+@pytest.mark.parametrize(("alpha", "beta"), [(0.0, 0.0), (0.7, 0.0), (0.0, 1.5), (0.7, 1.5)])
 def test_the_fit_is_the_minimum_of_the_dense_objective(
-    columns: int, alpha: float, naive_bayes: float, with_teacher: bool
+    columns: int, alpha: float, beta: float, naive_bayes: float, with_teacher: bool
 ) -> None:
     x, a, targets = problem(v=8, c=max(columns, 2))
+    s = subwords_of(8)
     targets = targets[:, :1] if columns == 1 else targets
     weight = np.random.default_rng(1).random(len(targets)) + 0.5
     taught = teacher_of(8, columns) if with_teacher else None
-    settings = LinearSettings(alpha=alpha, naive_bayes=naive_bayes, C=2.0, max_iter=2000, tol=1e-14)
-    fitted = fit_linear(x, targets, a, settings, sample_weight=weight, taught=taught)
-    spread = np.eye(8) + alpha * graph_scale(x, a, weight) * a.toarray()
-    scales = scales_by_the_definition(x.toarray(), targets, weight, naive_bayes)
+    settings = LinearSettings(alpha=alpha, subwords=beta, naive_bayes=naive_bayes, C=2.0, max_iter=2000, tol=1e-14)
+    fitted = fit_linear(x, targets, Blocks(a, s), settings, sample_weight=weight, taught=taught)
+    scale = block_scales(x, Blocks(a, s), weight)
+    # The words as they are, with the graph, and the subwords beside them: one plain linear model of a wider matrix.
+    spread = np.hstack([np.eye(8) + alpha * scale.graph * a.toarray(), beta * scale.subwords * s.toarray()])
+    scales = np.vstack(
+        [
+            scales_by_the_definition(x.toarray(), targets, weight, naive_bayes),
+            subword_scales_by_the_definition(x.toarray(), s.toarray(), targets, weight, naive_bayes),
+        ]
+    )
     table, given = (taught.word_scores, x @ taught.word_scores + taught.bias) if taught is not None else (0, 0)
     arguments = (x.toarray(), spread, scales, given, targets, 2.0, weight)
-    word_weights = scales * (spread @ x.T @ fitted.dual)
-    found = np.concatenate([word_weights.ravel(), fitted.bias - (0 if taught is None else taught.bias)])
+    weights = scales * (spread.T @ x.T @ fitted.dual)
+    found = np.concatenate([weights.ravel(), fitted.bias - (0 if taught is None else taught.bias)])
     best = minimize(dense_objective, np.zeros(len(found)), args=arguments, method="BFGS", options={"gtol": 1e-6})
     assert dense_objective(found, *arguments) == pytest.approx(best.fun, rel=1e-6)
-    np.testing.assert_allclose(fitted.word_embeddings, spread @ (scales * word_weights) + table, atol=1e-8)
-    expected = x @ spread @ (scales * best.x[:-columns].reshape(8, -1)) + given + best.x[-columns:]
+    np.testing.assert_allclose(fitted.word_embeddings, spread @ (scales * weights) + table, atol=1e-8)
+    assert (fitted.subword_rows is None) == (beta == 0)
+    if fitted.subword_rows is not None:
+        learnt = beta * scale.subwords * (scales * weights)[8:]
+        np.testing.assert_allclose(fitted.subword_rows, learnt, atol=1e-8)
+    expected = x @ spread @ (scales * best.x[:-columns].reshape(14, -1)) + given + best.x[-columns:]
     np.testing.assert_allclose(x @ fitted.word_embeddings + fitted.bias, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("n", [9, 200])
+@pytest.mark.parametrize("columns", [1, 3])
+def test_subwords_are_more_columns_of_a_plain_model(n: int, columns: int) -> None:
+    x, a, targets = problem(n, 12, max(columns, 2))
+    targets, s = targets[:, :columns], subwords_of(12)
+    settings = LinearSettings(alpha=0.7, subwords=1.2, naive_bayes=0, max_iter=5000, tol=1e-12)
+    fitted = fit_linear(x, targets, Blocks(a, s), settings, scales=Scales(0.3, 0.4))
+    wider = csr_array(np.hstack([x @ (np.eye(12) + 0.7 * 0.3 * a.toarray()), 1.2 * 0.4 * (x @ s).toarray()]))
+    plain = fit_linear(wider, targets, Blocks(), settings)
+    scores = wider @ plain.word_embeddings + plain.bias
+    np.testing.assert_allclose(x @ fitted.word_embeddings + fitted.bias, scores, atol=1e-4)
+    assert fitted.subword_rows is not None
+    np.testing.assert_allclose(fitted.subword_rows, 1.2 * 0.4 * plain.word_embeddings[12:], atol=1e-4)
+    assert fitted.factor == pytest.approx(0.7 * 0.3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("naive_bayes", [0.0, 0.5])
+def test_without_subwords_or_with_none_that_any_word_has_nothing_changes(dtype: type, naive_bayes: float) -> None:
+    x, a, targets = problem()
+    x = x.astype(dtype)
+    alone = fit_linear(x, targets, Blocks(a), LinearSettings(naive_bayes=naive_bayes))
+    without = LinearSettings(naive_bayes=naive_bayes, subwords=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for blocks, settings in (
+            (Blocks(a, subwords_of(12)), without),
+            (Blocks(a, csr_array((12, 0))), LinearSettings(naive_bayes=naive_bayes)),
+            (Blocks(a, csr_array((12, 4))), LinearSettings(naive_bayes=naive_bayes)),
+        ):
+            fitted = fit_linear(x, targets, blocks, settings)
+            assert fitted.word_embeddings.tobytes() == alone.word_embeddings.tobytes()
+            assert fitted.subword_rows is None
+
+
+def test_words_that_are_spelt_alike_learn_from_each_other() -> None:
+    # Words 0 and 1 are in documents; word 2 is in none, but is spelt like word 0.
+    x = csr_array(np.array([[1, 0, 0]] * 5 + [[0, 1, 0]] * 5, float))
+    s = csr_array(np.array([[1, 1, 0], [0, 0, 1], [1, 1, 0]], float))
+    targets = np.repeat([[1.0], [0.0]], 5, axis=0)
+    table = fit_linear(x, targets, Blocks(None, s), LinearSettings()).word_embeddings[:, 0]
+    assert table[0] > table[2] > 0 > table[1]
 
 
 def test_labels_that_hardly_count_leave_the_scores_of_the_teacher_and_a_bias() -> None:
     x, a, targets = problem()
     taught = teacher_of(12, 3)
-    fitted = fit_linear(x, targets, a, LinearSettings(C=1e-6, tol=1e-12), taught=taught)
+    fitted = fit_linear(x, targets, Blocks(a), LinearSettings(C=1e-6, tol=1e-12), taught=taught)
     np.testing.assert_allclose(fitted.word_embeddings, taught.word_scores, atol=1e-4)
     beyond = x @ fitted.word_embeddings + fitted.bias - x @ taught.word_scores
     np.testing.assert_allclose(beyond, np.tile(beyond.mean(axis=0), (30, 1)), atol=1e-4)
@@ -98,15 +173,15 @@ def test_labels_that_hardly_count_leave_the_scores_of_the_teacher_and_a_bias() -
 def test_from_a_teacher_who_is_right_nothing_is_left_to_learn() -> None:
     targets = np.eye(3)[np.arange(30) % 3]
     x = csr_array(targets)
-    fitted = fit_linear(x, targets, None, LinearSettings(), taught=Taught(3 * np.eye(3) - 1.5, np.zeros(3)))
+    fitted = fit_linear(x, targets, Blocks(), LinearSettings(), taught=Taught(3 * np.eye(3) - 1.5, np.zeros(3)))
     assert not fitted.dual.any()
     assert [record["loss"] for record in fitted.history] == [0]
 
 
 def test_a_teacher_of_zeros_changes_no_bit() -> None:
     x, a, targets = problem()
-    zeros = fit_linear(x, targets, a, LinearSettings(), taught=Taught(np.zeros((12, 3)), np.zeros(3)))
-    alone = fit_linear(x, targets, a, LinearSettings())
+    zeros = fit_linear(x, targets, Blocks(a), LinearSettings(), taught=Taught(np.zeros((12, 3)), np.zeros(3)))
+    alone = fit_linear(x, targets, Blocks(a), LinearSettings())
     assert zeros.word_embeddings.tobytes() == alone.word_embeddings.tobytes()
     assert zeros.bias.tobytes() == alone.bias.tobytes()
 
@@ -114,8 +189,10 @@ def test_a_teacher_of_zeros_changes_no_bit() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_fit_has_the_type_of_the_documents(dtype: type) -> None:
     x, a, targets = problem()
-    fitted = fit_linear(x.astype(dtype), targets.astype(np.float32), a, LinearSettings(), taught=teacher_of(12, 3))
-    parts = (fitted.dual, fitted.word_embeddings, fitted.bias)
+    blocks = Blocks(a, subwords_of(12).astype(np.float32))
+    fitted = fit_linear(x.astype(dtype), targets.astype(np.float32), blocks, LinearSettings(), taught=teacher_of(12, 3))
+    assert fitted.subword_rows is not None
+    parts = (fitted.dual, fitted.word_embeddings, fitted.bias, fitted.own_rows, fitted.subword_rows)
     assert {part.dtype for part in parts} == {np.dtype(dtype)}
 
 
@@ -127,7 +204,9 @@ class Counted(NamedTuple):
     weight: np.ndarray
 
     def scales(self, share: float = 0.5) -> np.ndarray:
-        return naive_bayes_scales(csr_array(self.x.T), self.targets, self.weight, share)
+        scales, spelt = naive_bayes_scales(csr_array(self.x.T), self.targets, self.weight, share)
+        assert spelt is None
+        return scales
 
 
 @st.composite
@@ -144,6 +223,21 @@ def counted(draw: st.DrawFn) -> Counted:
 def test_the_scales_are_those_of_the_definition(documents: Counted, share: float) -> None:
     expected = scales_by_the_definition(*documents, share)
     np.testing.assert_allclose(documents.scales(share), expected, rtol=1e-6, atol=1e-9)
+
+
+@given(counted(), st.floats(0, 1), st.integers(1, 5), st.integers(0, 100))
+@settings(max_examples=40)
+def test_the_scales_of_subwords_are_those_of_the_definition(
+    documents: Counted, share: float, n_subwords: int, seed: int
+) -> None:
+    s = (np.random.default_rng(seed).random((documents.x.shape[1], n_subwords)) < 0.5) * 2.5
+    scales, spelt = naive_bayes_scales(
+        csr_array(documents.x.T), documents.targets, documents.weight, share, subwords=csr_array(s)
+    )
+    np.testing.assert_array_equal(scales, documents.scales(share))
+    assert spelt is not None
+    expected = subword_scales_by_the_definition(documents.x, s, documents.targets, documents.weight, share)
+    np.testing.assert_allclose(spelt, expected, rtol=1e-6, atol=1e-9)
 
 
 def test_scales_of_a_worked_example() -> None:
@@ -223,8 +317,8 @@ def test_documents_of_no_weight_and_zeros_that_are_stored_do_not_count(documents
     rows = csr_array(documents.x.T)
     full = csr_array(np.ones_like(documents.x.T))
     full.data[:] = documents.x.T.ravel()
-    got = naive_bayes_scales(full, documents.targets, documents.weight, 0.5)
-    np.testing.assert_array_equal(got, naive_bayes_scales(rows, documents.targets, documents.weight, 0.5))
+    got = naive_bayes_scales(full, documents.targets, documents.weight, 0.5)[0]
+    np.testing.assert_array_equal(got, naive_bayes_scales(rows, documents.targets, documents.weight, 0.5)[0])
     more = Counted(
         np.vstack([documents.x, np.ones((1, documents.x.shape[1]))]),
         np.vstack([documents.targets, np.ones((1, documents.targets.shape[1]))]),
@@ -246,7 +340,7 @@ def test_freer_words_are_used_more() -> None:
     x = csr_array(np.array([[1, 0, 0]] * 5 + [[1, 0, 1]] + [[0, 1, 0]] * 6, float))
     targets = np.repeat([[1.0], [0.0]], 6, axis=0)
     plain, freer = (
-        fit_linear(x, targets, None, LinearSettings(naive_bayes=share, tol=1e-12)).word_embeddings[:, 0]
+        fit_linear(x, targets, Blocks(), LinearSettings(naive_bayes=share, tol=1e-12)).word_embeddings[:, 0]
         for share in (0.0, 1.0)
     )
     assert freer[0] - freer[1] > plain[0] - plain[1]
@@ -255,10 +349,10 @@ def test_freer_words_are_used_more() -> None:
 
 def test_alpha_zero_leaves_the_graph_out() -> None:
     x, a, targets = problem()
-    without = fit_linear(x, targets, None, LinearSettings())
-    zero = fit_linear(x, targets, a, LinearSettings(alpha=0))
+    without = fit_linear(x, targets, Blocks(), LinearSettings())
+    zero = fit_linear(x, targets, Blocks(a), LinearSettings(alpha=0))
     assert np.array_equal(without.word_embeddings, zero.word_embeddings)
-    plain = fit_linear(x, targets, a, LinearSettings(alpha=0, naive_bayes=0))
+    plain = fit_linear(x, targets, Blocks(a), LinearSettings(alpha=0, naive_bayes=0))
     np.testing.assert_allclose(plain.word_embeddings, x.T @ plain.dual, atol=1e-12)
 
 
@@ -266,8 +360,9 @@ def test_alpha_zero_leaves_the_graph_out() -> None:
 def test_the_number_of_threads_does_not_change_a_bit(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "_SMALL", 0)
     x, a, targets = problem(200, 60)
-    one = fit_linear(x, targets, a, LinearSettings(), n_jobs=1)
-    many = fit_linear(x, targets, a, LinearSettings(), n_jobs=n_jobs)
+    blocks = Blocks(a, subwords_of(60, 100))
+    one = fit_linear(x, targets, blocks, LinearSettings(), n_jobs=1)
+    many = fit_linear(x, targets, blocks, LinearSettings(), n_jobs=n_jobs)
     assert one.word_embeddings.tobytes() == many.word_embeddings.tobytes()
 
 
@@ -275,10 +370,10 @@ def test_starting_from_another_fit_ends_at_the_same_place() -> None:
     x, a, targets = problem()
     settings = LinearSettings(max_iter=1000, tol=1e-14)
     taught = teacher_of(12, 3)
-    cold = fit_linear(x, targets, a, settings, taught=taught)
-    start = fit_linear(x[:20], targets[:20], a, settings, taught=teacher_of(12, 3, seed=5))
+    cold = fit_linear(x, targets, Blocks(a), settings, taught=taught)
+    start = fit_linear(x[:20], targets[:20], Blocks(a), settings, taught=teacher_of(12, 3, seed=5))
     padded = np.vstack([start.dual, np.zeros((10, 3))])
-    warm = fit_linear(x, targets, a, settings, taught=taught, start=padded)
+    warm = fit_linear(x, targets, Blocks(a), settings, taught=taught, start=padded)
     np.testing.assert_allclose(warm.bias, cold.bias, atol=1e-4)
     np.testing.assert_allclose(warm.word_embeddings, cold.word_embeddings, atol=1e-4)
 
@@ -286,8 +381,8 @@ def test_starting_from_another_fit_ends_at_the_same_place() -> None:
 def test_starting_from_its_own_answer_a_fit_is_done() -> None:
     x, a, targets = problem()
     settings = LinearSettings(max_iter=1000, tol=1e-10)
-    cold = fit_linear(x, targets, a, settings, taught=teacher_of(12, 3))
-    warm = fit_linear(x, targets, a, settings, taught=teacher_of(12, 3), start=cold.dual)
+    cold = fit_linear(x, targets, Blocks(a), settings, taught=teacher_of(12, 3))
+    warm = fit_linear(x, targets, Blocks(a), settings, taught=teacher_of(12, 3), start=cold.dual)
     assert len(cold.history) > 10
     assert len(warm.history) <= 3
 
@@ -295,36 +390,41 @@ def test_starting_from_its_own_answer_a_fit_is_done() -> None:
 def test_a_fit_that_is_broken_off_says_so() -> None:
     x, a, targets = problem()
     with pytest.warns(ConvergenceWarning, match="after 2 iterations"):
-        fit_linear(x, targets, a, LinearSettings(max_iter=2))
+        fit_linear(x, targets, Blocks(a), LinearSettings(max_iter=2))
 
 
 def test_the_objective_never_rises() -> None:
     x, a, targets = problem()
-    losses = [record["loss"] for record in fit_linear(x, targets, a, LinearSettings()).history]
+    losses = [record["loss"] for record in fit_linear(x, targets, Blocks(a), LinearSettings()).history]
     assert len(losses) > 1
     assert losses == sorted(losses, reverse=True)
 
 
-def test_the_scale_makes_both_parts_equally_long() -> None:
+def test_the_scales_make_all_parts_equally_long() -> None:
     x, a, _ = problem()
-    weight = np.arange(1.0, 31)
-    scale = graph_scale(x, a, weight)
-    lengths = [weight @ np.linalg.norm(matrix.toarray(), axis=1) for matrix in (x, scale * (x @ a))]
-    assert lengths[0] == pytest.approx(lengths[1])
+    s, weight = csr_array(subwords_of(12) + np.ones((12, 6))), np.arange(1.0, 31)  # all words have subwords
+    scales = block_scales(x, Blocks(a, s), weight)
+    parts = (x, scales.graph * (x @ a), scales.subwords * (x @ s))
+    lengths = [weight @ np.linalg.norm(matrix.toarray(), axis=1) for matrix in parts]
+    assert lengths == pytest.approx([lengths[0]] * 3)
 
 
-def test_words_without_an_edge_do_not_count_in_the_scale() -> None:
+def test_words_without_an_edge_or_without_subwords_do_not_count_in_the_scales() -> None:
     x, a, _ = problem()
-    weight = np.arange(1.0, 31)
+    s, weight = subwords_of(12), np.arange(1.0, 31)
     wide = csr_array(np.hstack([x.toarray(), np.ones((30, 5))]))
     graph = csr_array((a.data, a.indices, np.append(a.indptr, [a.nnz] * 5)), shape=(17, 17))
-    assert graph_scale(wide, graph, weight) == pytest.approx(graph_scale(x, a, weight))
-    assert graph_scale(wide, csr_array((17, 17)), weight) == 0
+    subwords = csr_array((s.data, s.indices, np.append(s.indptr, [s.nnz] * 5)), shape=(17, 6))
+    wider = block_scales(wide, Blocks(graph, subwords), weight)
+    assert wider == pytest.approx(block_scales(x, Blocks(a, s), weight))
+    assert block_scales(wide, Blocks(csr_array((17, 17)), csr_array((17, 0))), weight) == (0, 0)
+    assert block_scales(wide, Blocks(), weight) == (0, 0)
+    assert block_scales(wide, Blocks(None, subwords), weight) == (0, pytest.approx(wider.subwords))
 
 
 @pytest.mark.parametrize(
     "settings",
-    [{"alpha": -1}, {"C": 0}, {"C": float("nan")}, {"max_iter": 0}]
+    [{"alpha": -1}, {"subwords": -0.5}, {"C": 0}, {"C": float("nan")}, {"max_iter": 0}]
     + [{"naive_bayes": value} for value in (-0.1, 1.5, float("nan"))],
 )
 def test_senseless_settings_are_refused(settings: dict[str, object]) -> None:

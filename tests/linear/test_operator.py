@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, random_array
 
 from wgcn.linear import kernels
 from wgcn.linear.kernels import multiply, product_lengths
-from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, with_edges
+from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock, with_edges, with_entries
 
 POOL = ThreadPoolExecutor(3)
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -27,25 +27,36 @@ def _threads(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 class Problem:
-    """Random documents, graph, scales and duals; few documents or many beside the entries of the graph."""
+    """Random documents, graph, subwords, scales and duals; few documents or many beside the entries of the graph."""
 
-    def __init__(self, seed: int, n: int, v: int, k: int, factor: float, with_scales: bool) -> None:
+    def __init__(
+        self, seed: int, n: int, v: int, k: int, factor: float, with_scales: bool, n_subwords: int = 0, b: float = 1.0
+    ) -> None:
         rng = np.random.default_rng(seed)
         half = np.where(rng.random((v, v)) < 0.4, rng.random((v, v)), 0)
         half[:, ::3] = half[::3] = 0  # words without an edge
         x, a = csr_array(random_array((n, v), density=0.4, rng=rng)), csr_array(half + half.T)
-        scales = rng.random((v, k)) + 0.5 if with_scales else None
+        s = np.where(rng.random((v, n_subwords)) < 0.5, rng.random((v, n_subwords)), 0)
+        s[1::4] = 0  # words without subwords
+        scales, spelt = (rng.random((rows, k)) + 0.5 if with_scales else None for rows in (v, n_subwords))
         memory = Memory(np.float64)
-        block = GraphBlock(a, factor, POOL, memory)
-        self.operator = DocumentOperator(
-            x, csr_array(x.T), block, None if scales is None else scales.copy(), POOL, memory
-        )
+        copies = (None if each is None else each.copy() for each in (spelt, scales))
+        graph = GraphBlock(a, factor, POOL, memory)
+        subwords = SubwordBlock(csr_array(s), b, next(copies), POOL, memory)
+        self.operator = DocumentOperator(x, csr_array(x.T), (graph, subwords), next(copies), POOL, memory)
         self.spread = np.eye(v) + factor * a.toarray()
         self.x, self.scales = x.toarray(), np.ones((v, k)) if scales is None else scales
+        self.spelt = np.ones((n_subwords, k)) if spelt is None else spelt
+        self.s, self.b = s, b
         self.dual = rng.normal(size=(n, k))
 
+    def learnt(self) -> np.ndarray:
+        """Return V."""
+        return np.asarray(self.b**2 * self.spelt**2 * (self.s.T @ self.x.T @ self.dual))
+
     def table(self) -> np.ndarray:
-        return np.asarray(self.spread @ (self.scales**2 * (self.spread @ self.x.T @ self.dual)))
+        own = self.spread @ (self.scales**2 * (self.spread @ self.x.T @ self.dual))
+        return np.asarray(own + self.s @ self.learnt())
 
 
 problems = st.builds(
@@ -56,6 +67,8 @@ problems = st.builds(
     k=st.integers(1, 4),
     factor=st.sampled_from([0.0, 0.3, 2.0]),
     with_scales=st.booleans(),
+    n_subwords=st.sampled_from([0, 1, 9]),
+    b=st.sampled_from([0.0, 0.7, 3.0]),
 )
 moderately = settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -70,13 +83,29 @@ def test_table_and_product_are_those_of_the_dense_formula(p: Problem) -> None:
 
 @given(problems)
 @moderately
-def test_own_rows_are_what_the_graph_spreads_at_last(p: Problem) -> None:
+def test_own_rows_and_subword_rows_are_what_is_spread_at_last(p: Problem) -> None:
     p.operator.product(np.arange(p.dual.shape[1]))(2 * p.dual)  # leaves other content in the memory
-    table, own = p.operator.table_and_own_rows(p.dual)
+    table, own, learnt = p.operator.tables(p.dual)
     before = p.scales**2 * (p.spread @ p.x.T @ p.dual)
     linked = (p.spread - np.eye(len(p.spread))).any(axis=1)
     np.testing.assert_allclose(own, before[linked], atol=1e-10)
+    assert (learnt is None) == (p.b == 0 or not p.s.any())
+    if learnt is not None:
+        np.testing.assert_allclose(learnt, p.learnt(), atol=1e-10)
+    p.operator.tables(3 * p.dual)
     assert np.array_equal(table, p.operator.table(p.dual))
+
+
+@given(problems, st.integers(0, 10_000))
+@moderately
+def test_the_product_is_symmetric_and_never_negative(p: Problem, seed: int) -> None:
+    product, other = (
+        p.operator.product(np.arange(p.dual.shape[1])),
+        np.random.default_rng(seed).normal(size=p.dual.shape),
+    )
+    one, two = product(p.dual).copy(), product(other)
+    np.testing.assert_allclose(np.sum(one * other, axis=0), np.sum(p.dual * two, axis=0), atol=1e-8)
+    assert (np.sum(one * p.dual, axis=0) >= -1e-10).all()
 
 
 @given(problems)
@@ -98,9 +127,23 @@ def test_a_second_call_gives_the_same_bits_and_leaves_its_argument(p: Problem) -
 
 
 @pytest.mark.parametrize("n", [5, 500])
-def test_the_product_with_the_graph_is_formed_where_it_is_smaller(n: int) -> None:
-    operator = Problem(0, n, 40, 2, 0.5, True).operator
-    assert (operator._dense is not None) == (n == 5)
+@pytest.mark.parametrize("n_subwords", [0, 30])
+def test_the_product_with_the_graph_is_formed_where_it_is_smaller(n: int, n_subwords: int) -> None:
+    p = Problem(0, n, 40, 3, 0.5, True, n_subwords)
+    assert (p.operator._dense is not None) == (n == 5)
+    for columns in (np.arange(3), np.array([1]), np.array([0, 2])):
+        product = p.operator.product(columns)(np.ascontiguousarray(p.dual[:, columns]))
+        np.testing.assert_allclose(product, (p.x @ p.table())[:, columns], atol=1e-8)
+
+
+def test_rows_without_entries_are_left_out_and_the_others_are_the_same() -> None:
+    dense = np.zeros((5, 3))
+    dense[1], dense[4, 2] = [1, 0, 2], 3
+    rows, matrix = with_entries(csr_array(dense))
+    assert rows.tolist() == [1, 4]
+    assert matrix.toarray().tolist() == [[1, 0, 2], [0, 0, 3]]
+    rows, matrix = with_entries(csr_array((4, 0)))
+    assert (rows.tolist(), matrix.shape) == ([], (0, 0))
 
 
 def test_a_graph_without_the_words_that_have_no_edge_is_the_same_graph() -> None:

@@ -5,13 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given as drawn
+from hypothesis import strategies as st
 from scipy.sparse import csr_array, vstack
 
 from wgcn.errors import InputError
 from wgcn.inference.scorer import Scorer
 from wgcn.linear import training as linear_training
-from wgcn.linear.model import LinearSettings, fit_linear, graph_scale
-from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, calibrate, train_linear
+from wgcn.linear.model import Blocks, LinearSettings, block_scales, fit_linear
+from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, calibrate, certainty, train_linear
 
 SETTINGS = LinearSettings(tol=1e-8, max_iter=500)
 
@@ -66,16 +68,17 @@ def test_the_second_fit_is_one_to_all_documents_with_the_labels_of_the_first(
     prior = np.arange(1.0, n_classes + 1) / np.arange(1, n_classes + 1).sum() if skewed else None
     first = trained(n_classes, n, weight, teacher=strength, self_training=0, class_prior=prior).scorer
     others = x[n:]
-    guessed = np.asarray(others @ first.word_embeddings + first.bias).argmax(axis=1)
+    scores = np.asarray(others @ first.word_embeddings + first.bias)
+    guessed = scores.argmax(axis=1)
     own_weight = np.array([weight[classes[:n] == c].mean() for c in range(n_classes)])
     targets = np.eye(n_classes)[np.concatenate([classes[:n], guessed])]
     expected = fit_linear(
         csr_array(vstack([x[:n], others])),
         targets[:, 1:] if n_classes == 2 else targets,
-        graph(x),
+        Blocks(graph(x)),
         SETTINGS,
-        sample_weight=(weights := np.concatenate([weight, 0.3 * own_weight[guessed]])),
-        scale=graph_scale(x[:n], graph(x), weight),
+        sample_weight=(weights := np.concatenate([weight, 0.3 * own_weight[guessed] * certainty(scores)])),
+        scales=block_scales(x[:n], Blocks(graph(x)), weight),
     )
     found = trained(n_classes, n, weight, teacher=strength, class_prior=prior)
     table, bias = found.scorer.word_embeddings, found.scorer.bias
@@ -220,3 +223,67 @@ def test_several_classes_a_document_leave_the_others_out() -> None:
         for others in (x[12:], x[12:12])
     ]
     assert np.array_equal(found[0].scorer.word_embeddings, found[1].scorer.word_embeddings)
+
+
+@drawn(st.integers(0, 10_000), st.integers(1, 40), st.integers(1, 4), st.sampled_from([np.float32, np.float64]))
+def test_certainty_is_one_on_average_within_each_class_and_never_much_larger(
+    seed: int, n: int, n_classes: int, dtype: type
+) -> None:
+    scores = np.random.default_rng(seed).standard_normal((n, n_classes)).astype(dtype) ** 3
+    weights, codes = certainty(scores), scores.argmax(axis=1)
+    best = np.sort(scores.astype(float), axis=1)
+    for code in np.unique(codes):
+        own = codes == code
+        assert weights[own].mean() == pytest.approx(1)
+        if n_classes > 1:
+            distances = best[own, -1] - best[own, -2]
+            capped = np.minimum(distances, 2 * np.median(distances))
+            np.testing.assert_allclose(weights[own], capped / capped.mean(), rtol=1e-4)
+
+
+def test_certainty_of_one_class_of_ties_and_of_nothing() -> None:
+    assert certainty(np.array([[3.0], [-1.0]])).tolist() == [1, 1]
+    assert certainty(np.zeros((3, 2))).tolist() == [1, 1, 1]
+    # More than half are ties: twice their median is 0, so all count alike.
+    np.testing.assert_allclose(certainty(np.array([[1.0, 1], [1, 1], [9, 1], [0, 4]])), 1)
+    assert certainty(np.empty((0, 3))).shape == (0,)
+
+
+def test_one_document_that_is_far_more_certain_than_the_others_counts_little_more() -> None:
+    scores = np.array([[1.0, 0], [1, 0], [1, 0], [1000, 0], [0, 5]])
+    np.testing.assert_allclose(certainty(scores), [0.8, 0.8, 0.8, 1.6, 1])
+
+
+def subwords_of(n_words: int) -> csr_array:
+    dense = np.zeros((n_words, n_words // 2))
+    dense[np.arange(n_words), np.arange(n_words) % (n_words // 2)] = 1.0
+    return csr_array(dense)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_subwords_have_a_column_per_class(n_classes: int, dtype: type) -> None:
+    x, classes = documents(60, n_classes, 0)
+    x, s = x.astype(dtype), subwords_of(x.shape[1])
+    given = replace(task(x[:40], classes[:40], x[40:], graph(x)), subwords=s)
+    found = train_linear(given, training())
+    assert found.subword_rows is not None
+    assert found.subword_rows.shape == (s.shape[1], n_classes)
+    assert found.subword_rows.dtype == dtype
+    if n_classes == 2:
+        np.testing.assert_array_equal(found.subword_rows[:, 0], -found.subword_rows[:, 1])
+    # The table without what subwords say is what graph and words say.
+    rest = found.scorer.word_embeddings - s @ found.subword_rows
+    spread = np.eye(len(rest)) + found.factor * graph(x).toarray()
+    np.testing.assert_allclose(spread @ found.own_rows, rest, atol=1e-4)
+    assert train_linear(replace(given, subwords=None), training()).subword_rows is None
+
+
+def test_several_classes_a_document_have_subwords_too() -> None:
+    x, _ = documents(30, 3, 0)
+    targets = np.array([[1, 0], [1, 1], [0, 1], [0, 0]] * 3, float)
+    given = LinearTask(x[:12], targets, True, np.ones(12), x[12:], graph(x), subwords=subwords_of(x.shape[1]))
+    found = train_linear(given, training())
+    assert found.subword_rows is not None
+    assert found.subword_rows.shape == (12, 2)
+    assert not np.allclose(found.subword_rows[:, 0], -found.subword_rows[:, 1])

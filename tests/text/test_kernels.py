@@ -45,9 +45,13 @@ def test_compiled_tokens_equal_the_plain_ones(rule: str, documents: list[str]) -
 def test_look_up_gives_the_id_or_minus_one(rule: str, documents: list[str], known: set[str]) -> None:
     vocabulary = sorted(known)
     index = {word: i for i, word in enumerate(vocabulary)}
-    ids, offsets = LookUpTable(vocabulary).encode(*lay_out(documents, RULES[rule])[:3])
-    expected = [[index.get(token, -1) for token in RULES[rule](text)] for text in documents]
-    assert [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)] == expected
+    tokens = [RULES[rule](text) for text in documents]
+    expected = [[index.get(token, -1) for token in each] for each in tokens]
+    unknown = [(i, token) for i, each in enumerate(tokens) for token in each if token not in index]
+    for with_new in (False, True):
+        ids, offsets, places, new = LookUpTable(vocabulary).encode(*lay_out(documents, RULES[rule])[:3], with_new)
+        assert [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)] == expected
+        assert list(zip(places.tolist(), new, strict=True)) == (unknown if with_new else [])
 
 
 def test_many_distinct_words_survive_the_growth_of_the_table() -> None:

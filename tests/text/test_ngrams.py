@@ -24,8 +24,12 @@ def looked_up(
     found, offsets = table.look_up(ids, np.cumsum([0, *map(len, tokens)], dtype=np.int64))
     lines = "".join(f"{token}\n" for document in tokens for token in document).encode()
     ends = np.cumsum([0, *(sum(len(token) + 1 for token in document) for document in tokens)], dtype=np.int64)
-    compiled = LookUpTable(table.index, table).encode(np.frombuffer(lines, np.uint8), ends, "lines")
-    assert [part.tolist() for part in compiled] == [found.tolist(), offsets.tolist()]
+    given = np.frombuffer(lines, np.uint8), ends, "lines"
+    for with_new in (False, True):
+        ids, starts, places, new = LookUpTable(table.index, table).encode(*given, with_new)
+        assert (ids.tolist(), starts.tolist()) == (found.tolist(), offsets.tolist())
+        others = [(i, token) for i, document in enumerate(tokens) for token in document if token not in vocabulary]
+        assert list(zip(places.tolist(), new, strict=True)) == (others if with_new else [])
     assert (found.dtype, offsets.dtype, offsets[-1]) == (np.int32, np.int64, len(found))
     return [found[a:b].tolist() for a, b in pairwise(offsets)]
 

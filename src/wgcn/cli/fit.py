@@ -13,10 +13,7 @@ from wgcn.cli.console import EpochBar, say, show, stages
 from wgcn.errors import InputError, interrupts_raised
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from wgcn.inference.model import TextModel
-    from wgcn.labelling.tuning import Trial
 
 Read = Callable[[], tuple[list[str], list[Any]]]  # gives texts and their labels
 _model = partial(typer.Option, rich_help_panel="Model")
@@ -45,7 +42,10 @@ def fit(
     window: options.Window = 20,
     alpha: Annotated[float, _model(min=0.0, metavar="X", help="Weight of the word graph; 0 is no graph.")] = 0.5,
     c: Annotated[float, _model("--C", metavar="X", help="Larger fits the training texts more closely.")] = 0.5,
-    tune: Annotated[bool, _model("--tune", help="Choose alpha, C and others by cross-validation (2 minutes).")] = False,
+    subwords: Annotated[float, _model(min=0.0, metavar="X", help="Weight of parts of words; 0 is none.")] = 1.5,
+    tune: Annotated[
+        bool, _model("--tune/--no-tune", help="Try other settings by cross-validation, from 1,000 labels on.")
+    ] = True,
     balanced: Annotated[bool, _model("--balanced", help="Give every class the same weight in training.")] = False,
     class_prior: Annotated[
         list[str] | None,
@@ -77,7 +77,7 @@ def fit(
     classes_as = {"class_weight": "balanced" if balanced else None, "class_prior": read_class_shares(class_prior)}
     # Everything that can be found wrong is found before the texts are read.
     seeds = read_seed_options(seed, seeds_file) or None
-    _check_kind(network, tune=tune, seeds=bool(seeds), for_network=epochs is not None or checkpoint is not None)
+    _check_kind(network, seeds=bool(seeds), for_network=epochs is not None or checkpoint is not None)
     check_target(model, "model")
     piped = str(train) == "-"  # then the format is that of standard input
     more = options.read_files(unlabeled or [], reading | {"format": None} if piped else reading)
@@ -88,7 +88,7 @@ def fit(
                 training = {"max_epochs": epochs or 800, "checkpoint": checkpoint, "resume": checkpoint is not None}
                 fitted = _fit_network(texts_as, {**classes_as, **training}, read, more)
             else:
-                settings = {**texts_as, **classes_as, "alpha": alpha, "C": c, "tune": tune}
+                settings = {**texts_as, **classes_as, "alpha": alpha, "subwords": subwords, "C": c, "tune": tune}
                 fitted = _fit_linear(settings, read, more, seeds)
     except KeyboardInterrupt:
         say(f"Interrupted. Nothing was written to {model}.{_advice_to_resume(checkpoint) if network else ''}")
@@ -96,10 +96,8 @@ def fit(
     _save(fitted, model)
 
 
-def _check_kind(network: bool, *, tune: bool, seeds: bool, for_network: bool) -> None:
+def _check_kind(network: bool, *, seeds: bool, for_network: bool) -> None:
     """Raise an InputError if options of the linear model and of the network are given together."""
-    if network and tune:
-        raise InputError("--tune is for the linear model: leave out --tune or --network.")
     if not network and for_network:
         raise InputError("--epochs and --checkpoint are for the paper's network: give --network too.")
     if network and seeds:
@@ -124,22 +122,12 @@ def _fit_linear(
     settings: dict[str, Any], read: Read, unlabeled: Iterator[str], seeds: dict[str, list[str]] | None
 ) -> "TextModel":
     from wgcn.estimators.text import WGCNTextClassifier
-    from wgcn.labelling.tuning import Tuning
 
     estimator = WGCNTextClassifier(**settings)
     estimator.check_parameters()
     texts, labels = read()
-    with stages() as bars:
-        if estimator.tune:
-            estimator.set_params(tune=Tuning(callbacks=[partial(_show_trial, bars)]))
+    with stages():
         return estimator.fit(texts, labels, unlabeled=unlabeled, seeds=seeds).model_
-
-
-def _show_trial(bars: "Progress", trial: "Trial") -> None:
-    """Show in the bar of the running stage how many trials there were, and the best accuracy so far."""
-    note = f"{trial.number} of at most {trial.n_trials} trials, best {trial.best_accuracy:.2%}"
-    for task in bars.task_ids[-1:]:
-        bars.update(task, completed=trial.number, total=trial.n_trials, note=note)
 
 
 def _fit_network(texts_as: dict[str, Any], settings: dict[str, Any], read: Read, more: Iterator[str]) -> "TextModel":

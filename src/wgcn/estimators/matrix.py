@@ -21,7 +21,7 @@ from wgcn.inference.scorer import Scorer
 from wgcn.labelling.classifier import LabelledClassifier
 from wgcn.labelling.labels import check_class_weight, checked_weights, class_options, divided_rows, read_labels
 from wgcn.labelling.seed_words import SeedRows
-from wgcn.labelling.tuning import Tuned, Tuning
+from wgcn.labelling.tuning import Tuned
 from wgcn.linear.model import LinearSettings
 from wgcn.linear.training import Earlier, LinearTask, LinearTraining, train_linear
 from wgcn.progress import shown
@@ -66,6 +66,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Labell
         unlabeled: csr_array | None = None,
         word_vectors: npt.NDArray[Any] | None = None,
         seeds: SeedRows | None = None,
+        subwords: csr_array | None = None,
     ) -> LinearTask:
         """Return what to train on, checked, with the word graph."""
         terms = self._rows(X, reset=True)
@@ -89,9 +90,15 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Labell
                 f"X has {terms.shape[1]:,} features but the word graph has {word_graph.adjacency.shape[0]:,} words: "
                 "the columns of X must be the words of the graph, in its order."
             )
+        if subwords is not None and subwords.shape[0] != terms.shape[1]:
+            raise InputError(
+                f"X has {terms.shape[1]:,} features but subwords has {subwords.shape[0]:,} rows: there must be one row "
+                "per column of X."
+            )
         self.classes_, self.n_labelled_, self.tuned_ = labels.classes, int(labels.labelled.sum()), None
         self.word_graph_, graph = word_graph, word_graph.adjacency
-        return LinearTask(own, labels.targets, labels.multilabel, own_weight, others, graph, vectors, prior, seeds)
+        documents = own, labels.targets, labels.multilabel, own_weight, others
+        return LinearTask(*documents, graph, vectors, prior, seeds, subwords)
 
     @property
     def word_embeddings_(self) -> npt.NDArray[Any]:
@@ -156,8 +163,10 @@ class WGCNClassifier(MatrixClassifier):
 
     Parameters
     ----------
-    alpha, naive_bayes, C, class_weight, class_prior, tune, n_jobs
-        As in `WGCNTextClassifier`.
+    alpha, subwords, C, class_weight, class_prior, tune, n_jobs
+        As in `WGCNTextClassifier`; subwords have to be given to `fit`.
+    naive_bayes : float, default=0.5
+        How much less words are penalised that the classes use differently, from 0 to 1.
     teacher : float, default=2.0
         Weight of what unlabelled documents teach, times their share of all documents; 0 for no teacher. Multi-label
         models have none.
@@ -191,6 +200,7 @@ class WGCNClassifier(MatrixClassifier):
     """
 
     alpha: float = 0.5
+    subwords: float = 1.5
     naive_bayes: float = 0.5
     C: float = 0.5
     teacher: float = 2.0
@@ -198,7 +208,7 @@ class WGCNClassifier(MatrixClassifier):
     top_k: int | None = 100
     class_weight: dict[Any, float] | str | None = None
     class_prior: dict[Any, float] | Literal["uniform"] | None = None
-    tune: bool | Tuning = False
+    tune: bool = True
     n_jobs: int | None = None
     random_state: Any = 0
 
@@ -213,6 +223,7 @@ class WGCNClassifier(MatrixClassifier):
         unlabeled: csr_array | None = None,
         word_vectors: npt.NDArray[Any] | None = None,
         seeds: SeedRows | None = None,
+        subwords: csr_array | None = None,
         verbose: bool = False,
     ) -> WGCNClassifier:
         """Fit the model.
@@ -238,12 +249,14 @@ class WGCNClassifier(MatrixClassifier):
             documents are unlabelled.
         seeds : SeedRows, optional
             Words that stand for classes, from `wgcn.labelling.seed_words.find_seeds`; `y` is read with their classes.
+        subwords : csr_array of shape (n_features, n_subwords), optional
+            Which subwords a word has, with their weights: see `wgcn.text.subwords`.
         verbose : bool, default=False
             Whether to print the stages of the work with the seconds that each took.
         """
         with shown(verbose):
-            task = self._task(X, y, sample_weight, word_graph, document_graph, unlabeled, word_vectors, seeds)
-            return self._train(task)
+            more = unlabeled, word_vectors, seeds, subwords
+            return self._train(self._task(X, y, sample_weight, word_graph, document_graph, *more))
 
     def _train(self, task: LinearTask, earlier: Earlier | None = None) -> WGCNClassifier:
         trained = train_linear(task, self._training(), earlier)
@@ -253,7 +266,7 @@ class WGCNClassifier(MatrixClassifier):
         return self
 
     def _check_settings(self) -> None:
-        check_numbers(self, real=["alpha", "naive_bayes", "C", "teacher", "self_training"])
+        check_numbers(self, real=["alpha", "subwords", "naive_bayes", "C", "teacher", "self_training"])
         self._training()
         n_threads(self.n_jobs)
         try:
@@ -262,12 +275,11 @@ class WGCNClassifier(MatrixClassifier):
             raise InputError(f"random_state cannot be used: {error}") from error
 
     def _training(self) -> LinearTraining:
-        tuning = self.tune if isinstance(self.tune, Tuning) else Tuning() if self.tune else None
         return LinearTraining(
-            LinearSettings(self.alpha, self.naive_bayes, self.C),
+            LinearSettings(self.alpha, self.subwords, self.naive_bayes, self.C),
             self.teacher,
             self.self_training,
-            tuning=tuning,
+            tune=bool(self.tune),
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )

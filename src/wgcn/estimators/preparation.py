@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -24,6 +25,7 @@ from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.association import WEIGHTS, Weight
 from wgcn.inference.embedding import EmbeddingModel
 from wgcn.inference.model import TextModel
+from wgcn.inference.spelling import make_spelling
 from wgcn.inference.terms import load_compiled
 from wgcn.labelling.additions import carried_graph
 from wgcn.labelling.notices import Observed
@@ -32,6 +34,7 @@ from wgcn.labelling.seed_words import GivenSeeds, SeedRows, find_seeds
 from wgcn.progress import stage
 from wgcn.text.corpus import Corpus, check_ngram_range
 from wgcn.text.encode import checked_texts
+from wgcn.text.subwords import Subwords, find_subwords
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.tokens import Tokens
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
@@ -195,6 +198,22 @@ class Prepared:
         how = self.preparation.tokenizer, self.preparation.ngram_range
         return find_seeds(given, classes.tolist(), self.vocabulary, self.weighting, self.document_terms, *how)
 
+    @cached_property
+    def subwords(self) -> Subwords:
+        """The subwords of the vocabulary."""
+        return find_subwords(self.vocabulary, self.document_terms.shape[0] + self.n_background)
+
+    def subword_matrix(self, weight: float = 1.0) -> csr_array | None:
+        """Return S, (words, subwords), or None if their weight is 0.
+
+        A word counts by its tf-idf in a document, but its subwords by their own idf, so that of the word is taken out.
+        """
+        if weight == 0:
+            return None
+        found, n_words = self.subwords, len(self.vocabulary)
+        weights = found.weights[found.places] / np.repeat(self.weighting.idf, np.diff(found.offsets))
+        return csr_array((weights, found.places, found.offsets), shape=(n_words, len(found.hashes)))
+
     def citation_graph(self, document_graph: csr_array) -> WordGraph:
         """Return the word graph of linked documents (eq. 4); unlinked documents come last."""
         nodes = np.flatnonzero(self.preparation.nodes(self.vocabulary))
@@ -218,6 +237,8 @@ class Prepared:
         split, trained = None, getattr(classifier, "trained_", None)  # a network has none
         if trained is not None:
             split = make_split(classifier.word_graph_.adjacency, trained.own_rows, trained.factor)
+            if trained.subword_rows is not None:
+                parts["spelling"] = make_spelling(self.subwords, trained.subword_rows, self.weighting.idf)
         return TextModel(scorer=classifier.scorer_, classes=classifier.classes_, split=split, **parts)
 
     def model_parts(self, settings: dict[str, Any], **report: Any) -> dict[str, Any]:

@@ -28,7 +28,6 @@ from wgcn.labelling.loop import LabellingLoop
 from wgcn.labelling.notices import Observed, notices
 from wgcn.labelling.seed_words import GivenSeeds, SeedRows, read_seeds, seed_report
 from wgcn.labelling.trust import held_out_trust
-from wgcn.labelling.tuning import Tuning
 from wgcn.linear.operator import row_slice
 from wgcn.linear.teacher import Teacher
 from wgcn.linear.training import Earlier
@@ -73,17 +72,18 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         Tokens in a window of the word graph; the graph joins words that share windows.
     alpha : float, default=0.5
         Weight of the word graph beside the words themselves; 0 leaves the graph out.
-    naive_bayes : float, default=0.5
-        How much less words are penalised that the classes use differently, from 0 to 1.
+    subwords : float, default=1.5
+        Weight of the character n-grams of words, likewise; 0 leaves them out, and then words that training did not see
+        do not count.
     C : float, default=0.5
         Weight of the loss beside the L2 penalty: larger fits the training texts closer.
     class_weight : dict, "balanced" or None, default=None
     class_prior : dict, "uniform" or None, default=None
         Shares of the classes among the texts to be predicted and the unlabelled ones, if they are other than among the
         labels. Scores are shifted by the logarithms of the shares. Not for multi-label models.
-    tune : bool or Tuning, default=False
-        Whether to choose alpha, naive_bayes, C and, with unlabelled texts, the weight of the teacher by
-        cross-validation, beginning with the values given. A `wgcn.labelling.tuning.Tuning` says how long.
+    tune : bool, default=True
+        Whether to compare a few other settings with those given, where at least 1,000 texts are labelled: a smaller
+        and a larger C, and a model that penalises all words alike. See `wgcn.labelling.tuning`.
     n_jobs : int or None, default=None
         Number of threads; None or -1 for one per core, -2 for one less, and so on.
 
@@ -99,7 +99,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
     model_ : TextModel
         What is saved, and what predicts.
     tuned_ : Tuned or None
-        What `tune` chose, and why.
+        What `tune` chose, and why; None if there were too few labels.
     history_ : list of dict
         Objective after each iteration of the final fit.
     seed_words_ : dict
@@ -121,11 +121,11 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
     stop_words: Collection[str] | None = None
     window: int = 20
     alpha: float = 0.5
-    naive_bayes: float = 0.5
+    subwords: float = 1.5
     C: float = 0.5
     class_weight: dict[Any, float] | str | None = None
     class_prior: dict[Any, float] | Literal["uniform"] | None = None
-    tune: bool | Tuning = False
+    tune: bool = True
     n_jobs: int | None = None
 
     def fit(
@@ -170,8 +170,6 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
             X = list(checked_texts(X, "X"))
             y = [None] * len(X)
         labels = read_labels(y, () if given is None else given.classes)
-        if self.tune and not labels.labelled.any():
-            raise InputError("tune compares settings by labelled texts, and there are only seeds. Leave out tune.")
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
@@ -196,6 +194,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
                 unlabeled=row_slice(prepared.document_terms, n_labels, prepared.document_terms.shape[0]),
                 word_vectors=None if vectors is None else prepared.word_vectors(vectors),
                 seeds=prepared.seed_rows(given, labels.classes),
+                subwords=prepared.subword_matrix(self.subwords),
             )
         fixed = "" if document_graph is None and vectors is None else "vectors" if vectors else "document_graph"
         return self._finish(classifier, TrainingSet(prepared, labels, weight, fixed, given), started)
@@ -241,7 +240,8 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
             weight = np.append(before.weight, np.ones(n_texts - len(before.weight)))
             graph = prepared.word_graph or self.word_graph_
             rows = prepared.seed_rows(before.seeds, now.classes)
-            task = classifier._task(prepared.document_terms, now, weight, graph, None, seeds=rows)
+            subwords = prepared.subword_matrix(self.subwords)
+            task = classifier._task(prepared.document_terms, now, weight, graph, None, seeds=rows, subwords=subwords)
             classifier._train(task, self._earlier(before, prepared, now))
         return self._finish(classifier, TrainingSet(prepared, now, weight, before.fixed, before.seeds), started)
 
@@ -348,15 +348,13 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
             if documents is not None:
                 raise InputError("documents are given, but no document_graph that says which of them X cites.")
             return self._fitted.scores(checked_texts(X, "X"))
-        known = None if documents is None else self._rows(checked_texts(documents, "documents"))
-        rows = attach_citations(self._rows(checked_texts(X, "X")), document_graph, known, hops=hops)
-        return self._fitted.scorer.scores_of(rows)
-
-    def _rows(self, texts: Texts) -> csr_array:
-        """Return the rows of texts in X_dv."""
-        terms = self._fitted.terms(texts)
-        shape = (len(terms.offsets) - 1, len(self._fitted.vocabulary))
-        return csr_array((terms.weights, terms.words, terms.offsets), shape=shape)
+        texts, cited = list(checked_texts(X, "X")), list(checked_texts(documents or (), "documents"))
+        terms = self._fitted.terms([*texts, *cited])
+        shape = len(texts) + len(cited), len(self._fitted.vocabulary) + len(terms.new_words)
+        rows = csr_array((terms.weights, terms.words, terms.offsets), shape=shape)
+        known = None if documents is None else rows[len(texts) :]
+        rows = attach_citations(rows[: len(texts)], document_graph, known, hops=hops)
+        return self._fitted.scorer.scores(rows.data, rows.indices, rows.indptr, terms.new_rows)
 
     def extend(self, texts: Texts, min_count: int = 2) -> WGCNTextClassifier:
         """Return a fitted estimator that has rows for words which training did not see: see `TextModel.extend`.

@@ -22,7 +22,7 @@ from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.graph import kernels
 from wgcn.graph.counts import WindowCounts
-from wgcn.inference.terms import row_blocks
+from wgcn.inference.sums import row_blocks
 
 __all__ = ["Diagonal", "EdgeRules", "Weight", "floating", "from_documents", "from_windows", "normalize", "product"]
 

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.inference import folder as store
-from wgcn.inference.terms import TERM_SCHEMA, Floats, TextTerms, add_up, load_terms
+from wgcn.inference.sums import Floats, add_up
+from wgcn.inference.terms import TERM_SCHEMA, TextTerms, load_terms
 from wgcn.labelling.card import embedder_card
 
 __all__ = ["EmbeddingModel"]

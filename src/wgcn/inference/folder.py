@@ -38,7 +38,7 @@ __all__ = ["Folder", "Schema", "check_csr", "check_target", "csr_tensors", "load
 
 Schema = Mapping[str, type | tuple[type, ...]]
 
-VERSION = 1
+VERSION, _READABLE = 2, (1, 2)  # version 1 had no spelling
 CONFIG, VOCABULARY, README = "config.json", "vocabulary.txt", "README.md"
 _NEW, _PENDING = ".wgcn-new-", ".wgcn-pending"
 _MAX_CONFIG_BYTES = 1 << 24  # stop words and classes are stored there
@@ -178,7 +178,7 @@ def _load(path: Path, kind: str, schema: Schema, content: bytes) -> Folder:
     if document["format"] != f"wgcn-{kind}":
         raise StoreError(f"{path} holds {document['format']!r:.60}, but 'wgcn-{kind}' is expected here.")
     version = document.get("version")
-    if not isinstance(version, int) or version != VERSION:
+    if not isinstance(version, int) or version not in _READABLE:
         raise StoreError(f"{path} has format version {version!r:.60}, but this wgcn reads {VERSION}. Update wgcn.")
     _check_keys(path, CONFIG, document, _DOCUMENT)
     if document["digest"] != _digest(document):

@@ -13,7 +13,9 @@ import numpy.typing as npt
 from wgcn.errors import InputError, StoreError, needs
 from wgcn.inference import folder as store
 from wgcn.inference.scorer import Scorer
-from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, Floats, TextTerms, load_terms
+from wgcn.inference.spelling import Spelling
+from wgcn.inference.sums import Floats
+from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, TextTerms, load_terms
 from wgcn.labelling.answers import Answers, judged
 from wgcn.labelling.card import model_card
 from wgcn.labelling.row_parts import Split
@@ -38,6 +40,8 @@ class TextModel(TextTerms, Answers):
         How the model was fitted, and the results: for the model card.
     stop_words : tuple of str
         Words that are dropped before n-grams are formed, sorted. They count as unknown words.
+    spelling : Spelling or None
+        What was learnt of subwords, for words that training did not see.
     split : Split or None
         What `explain` needs to tell a word from its neighbours in the graph.
     trust : Trust, optional
@@ -52,14 +56,14 @@ class TextModel(TextTerms, Answers):
     def transform(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
         """Return document embeddings, of shape (documents, hidden); see `scores`."""
         embed, hidden = self.scorer.embed, self.scorer.word_embeddings.shape[1]
-        return self._rows(lambda terms: embed(*terms[:3]), texts, n_jobs, hidden)
+        return self._rows(lambda terms: embed(*terms.scored), texts, n_jobs, hidden)
 
     def scores(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
         """Return scores of shape (documents, classes); texts are read in batches.
 
         `n_jobs` threads are useful where numba is installed; -1 or None is one per core.
         """
-        return self._rows(lambda terms: self.scorer.scores(*terms[:3]), texts, n_jobs, len(self.classes))
+        return self._rows(lambda terms: self.scorer.scores(*terms.scored), texts, n_jobs, len(self.classes))
 
     def predict_proba(self, texts: Iterable[str], n_jobs: int | None = 1) -> npt.NDArray[np.float64]:
         """Return probabilities of shape (documents, classes)."""
@@ -120,8 +124,8 @@ class TextModel(TextTerms, Answers):
             tensors["class_weights"] = self.scorer.class_weights
         if self.split is not None:
             tensors |= {f"split.{part}": tensor for part, tensor in vars(self.split).items()}
-        if self.trust is not None:
-            tensors |= self.trust.tensors()
+        for part in (self.spelling, self.trust):
+            tensors |= {} if part is None else part.tensors()
         config = {
             **self._term_config(),
             "classes": self.classes.tolist(),
@@ -159,4 +163,5 @@ class TextModel(TextTerms, Answers):
         size = len(folder.vocabulary), n_classes
         split = Split.load(folder.tensor, *size) if "split.words" in folder.tensors else None
         trust = Trust.from_tensors(folder.tensors, folder.path)
+        terms["spelling"] = Spelling.load(folder, hidden)
         return cls(**terms, scorer=scorer, classes=np.array(classes), split=split, trust=trust)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.inference.terms import Floats, add_up
+from wgcn.inference.sums import Floats, add_up
 
 __all__ = ["Scorer"]
 
@@ -35,13 +35,25 @@ class Scorer:
     sharpness: float = 1.0
     multilabel: bool = False
 
-    def embed(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
+    def embed(
+        self,
+        weights: Floats,
+        words: npt.NDArray[Any],
+        offsets: npt.NDArray[Any],
+        new_rows: Floats | None = None,
+    ) -> Floats:
         """Return H_dm = X_dv H_vm; see `add_up`."""
-        return add_up(self.word_embeddings, weights, words, offsets)
+        return add_up(self.word_embeddings, weights, words, offsets, new_rows)
 
-    def scores(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
+    def scores(
+        self,
+        weights: Floats,
+        words: npt.NDArray[Any],
+        offsets: npt.NDArray[Any],
+        new_rows: Floats | None = None,
+    ) -> Floats:
         """Return scores of shape (documents, classes); a document with no term gets the logarithm of the prior."""
-        scores = self.embed(weights, words, offsets)
+        scores = self.embed(weights, words, offsets, new_rows)
         if self.class_weights is not None:
             # One row at a time, because a matrix product may round a row differently beside other rows.
             rows = [np.maximum(row, 0) @ self.class_weights for row in scores]

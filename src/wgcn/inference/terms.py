@@ -1,4 +1,4 @@
-"""Texts as weighted terms, and sums of word rows by these weights, with numpy alone: shared by all models of texts.
+"""Texts as weighted terms, with numpy alone: shared by all models of texts.
 
 Where numba is installed, compiled code gives the same ids and the same bits. It is used once a process has loaded it,
 and loaded if the texts are so many that this takes less time than numpy alone.
@@ -7,10 +7,9 @@ and loaded if the texts are so many that this takes less time than numpy alone.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import chain, repeat
@@ -23,18 +22,18 @@ import numpy.typing as npt
 from wgcn.cores import n_threads
 from wgcn.errors import InputError, StoreError
 from wgcn.inference import folder as store
+from wgcn.inference import sums
+from wgcn.inference.spelling import Spelling
+from wgcn.inference.sums import Floats
 from wgcn.text.encode import checked_texts, in_batches, lay_out
 from wgcn.text.ngrams import Ids, NgramTable, Offsets, ngrams
 from wgcn.text.tokenize import TOKENIZERS, Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import Norm, TermWeighting, count_terms
 
-__all__ = ["TERM_SCHEMA", "UNSOUND", "Floats", "TextTerms", "add_up", "load_compiled", "load_terms", "row_blocks"]
+__all__ = ["TERM_SCHEMA", "UNSOUND", "Terms", "TextTerms", "load_compiled", "load_terms"]
 
-Floats = npt.NDArray[Any]  # single precision, or double where a model was fitted in it
-
-# Values of gathered embeddings, and characters of text, that are processed at a time: small enough for the caches.
-_BLOCK_VALUES = 1 << 20
+# Characters of text that are processed at a time: small enough for the caches.
 BATCH_CHARACTERS = 1 << 19
 # Characters from which it pays to build a table of n-grams, to load compiled code that is on disk, and to compile it.
 _WORTH_A_TABLE, _WORTH_LOADING, _WORTH_COMPILING = 1 << 17, 1 << 24, 1 << 27
@@ -53,15 +52,46 @@ TERM_SCHEMA: dict[str, type | tuple[type, ...]] = {
 
 
 class Terms(NamedTuple):
-    """Weighted terms of documents: the rows of X_dv, and how many tokens are known or not."""
+    """Weighted terms of documents: the rows of X_dv, and how many tokens are known or not.
+
+    Words that training did not see have the ids after those of the vocabulary, and rows of their own.
+    """
 
     weights: Floats  # (terms,)
     words: npt.NDArray[Any]  # (terms,)
     offsets: Offsets  # (documents + 1,)
+    new_rows: Floats | None  # (new words, hidden)
+    new_words: list[str]
     n_tokens: int
-    n_unknown: int
+    n_unknown: int  # new words count as unknown
     counts: npt.NDArray[Any]  # (terms,), how often each occurs
     lengths: Offsets  # (documents,), tokens known or not
+
+    @property
+    def scored(self) -> tuple[Floats, npt.NDArray[Any], Offsets, Floats | None]:
+        """What scores are made of."""
+        return self[:4]
+
+    def known(self, n_words: int) -> Terms:
+        """Return the terms that are among the words of training."""
+        if not self.new_words:
+            return self
+        kept = self.words < n_words
+        offsets = np.concatenate([[0], np.cumsum(kept)])[self.offsets]
+        parts = (part[kept] for part in (self.weights, self.words, self.counts))
+        return Terms(
+            next(parts), next(parts), offsets, None, [], self.n_tokens, self.n_unknown, next(parts), self.lengths
+        )
+
+
+Counts = tuple[npt.NDArray[Any], npt.NDArray[Any], Offsets]  # as `count_terms` returns them
+
+
+class _NewTokens(NamedTuple):
+    """Tokens that are no word of the vocabulary, one after the other."""
+
+    documents: npt.NDArray[np.int64]  # (tokens,)
+    words: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,22 +105,38 @@ class TextTerms:
     settings: dict[str, Any] = field(default_factory=dict, kw_only=True)
     report: dict[str, Any] = field(default_factory=dict, kw_only=True)
     stop_words: tuple[str, ...] = field(default=(), kw_only=True)
+    spelling: Spelling | None = field(default=None, kw_only=True)  # without it, words of no training text do not count
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stop_words", tuple(sorted(set(self.stop_words))))
 
     def terms(self, texts: Iterable[str]) -> Terms:
         """Tokenise texts and weight their terms."""
-        ids, offsets = self._encode(list(checked_texts(texts)))
-        if _is_compiled():
+        ids, offsets, new = self._encode(list(checked_texts(texts)))
+        if sums.is_compiled():
             from wgcn.text import kernels
 
             counts, words, new_offsets = kernels.count_terms(ids, offsets, len(self.vocabulary))
         else:
             counts, words, new_offsets = count_terms(ids, offsets, len(self.vocabulary))
-        weights = self.weighting.weigh(counts, words, new_offsets)
-        n_unknown = len(ids) - int(counts.sum())
-        return Terms(weights, words, new_offsets, len(ids), n_unknown, counts, np.diff(offsets))
+        n_unknown, weighting, names, rows = len(ids) - int(counts.sum()), self.weighting, list[str](), None
+        if self.spelling is not None and len(new.words):
+            names, rows, added = self._new_words(self.spelling, new, len(new_offsets) - 1)
+            counts, words, new_offsets = _joined((counts, words, new_offsets), added, len(self.vocabulary))
+            idf = np.full(len(names), self.spelling.idf, weighting.idf.dtype)
+            weighting = replace(weighting, idf=np.append(weighting.idf, idf))
+        weights = weighting.weigh(counts, words, new_offsets)
+        return Terms(weights, words, new_offsets, rows, names, len(ids), n_unknown, counts, np.diff(offsets))
+
+    def _new_words(self, spelling: Spelling, new: _NewTokens, n_documents: int) -> tuple[list[str], Floats, Counts]:
+        """Return new words whose spelling says something, their rows, and how often each occurs in which document."""
+        names = sorted(set(new.words).difference(self.stop_words))  # so that sums do not depend on other texts
+        rows, known = spelling.rows_of(names)
+        names, rows = [name for name, is_known in zip(names, known, strict=True) if is_known], rows[known]
+        place_of = dict(zip(names, range(len(names)), strict=True))
+        ids = np.fromiter(map(place_of.get, new.words, repeat(-1)), np.int32, len(new.words))
+        offsets = np.searchsorted(new.documents, np.arange(n_documents + 1))
+        return names, rows, count_terms(ids, offsets, len(names))
 
     def _rows(
         self, function: Callable[[Terms], Floats], texts: Iterable[str], n_jobs: int | None, n_columns: int
@@ -112,7 +158,7 @@ class TextTerms:
         """Return batches of texts, after loading compiled code if these and earlier ones are so many that it pays."""
         ahead: list[list[str]] = []
         n_read = vars(self).get("_n_read", 0)
-        for needed in () if _is_compiled() else (_WORTH_LOADING, _WORTH_COMPILING):
+        for needed in () if sums.is_compiled() else (_WORTH_LOADING, _WORTH_COMPILING):
             while n_read < needed and (batch := next(batches, None)) is not None:
                 ahead.append(batch)
                 n_read += sum(map(len, batch))
@@ -124,18 +170,26 @@ class TextTerms:
         vars(self)["_n_read"] = n_read
         return chain(ahead, batches)
 
-    def _encode(self, texts: list[str]) -> tuple[Ids, Offsets]:
-        """Return ids of words or n-grams, -1 for unknown ones, and where each text begins."""
+    def _encode(self, texts: list[str]) -> tuple[Ids, Offsets, _NewTokens]:
+        """Return ids of words or n-grams, -1 for unknown ones, where each text begins, and tokens that are no word."""
         function, single = resolve_tokenizer(self.tokenizer), self.ngram_range == (1, 1)
         # The tokens of another function may have spaces in them, so its n-grams cannot be split into tokens.
-        if single or function in TOKENIZERS.values():
-            if _is_compiled():
-                encoded: tuple[Ids, Offsets] = self._table.encode(*lay_out(texts, function)[:3])
-                return encoded
-            if not single and sum(map(len, texts)) > _WORTH_A_TABLE:
-                return self._ngrams.look_up(*_plain_ids(map(function, texts), self._ngrams.index))
+        if (single or function in TOKENIZERS.values()) and sums.is_compiled():
+            ids, offsets, documents, new = self._table.encode(*lay_out(texts, function)[:3], self._reads_new_words)
+            return ids, offsets, _NewTokens(documents, new)
+        documents, new = list(map(function, texts)), _NewTokens(np.empty(0, np.int64), [])
+        if self._reads_new_words:
+            index = self.vocabulary.index
+            found = [[word for word in words if word not in index] for words in documents]
+            new = _NewTokens(np.repeat(np.arange(len(found)), list(map(len, found))), list(chain(*found)))
+        if not single and function in TOKENIZERS.values() and sum(map(len, texts)) > _WORTH_A_TABLE:
+            return *self._ngrams.look_up(*_plain_ids(documents, self._ngrams.index)), new
         stop_words = frozenset(() if single else self.stop_words)
-        return _plain_ids(map(function, texts), self.vocabulary.index, self.ngram_range, stop_words)
+        return *_plain_ids(documents, self.vocabulary.index, self.ngram_range, stop_words), new
+
+    @property
+    def _reads_new_words(self) -> bool:
+        return self.spelling is not None and self.ngram_range[0] == 1
 
     @cached_property
     def _table(self) -> Any:
@@ -192,40 +246,15 @@ def load_terms(folder: store.Folder) -> dict[str, Any]:
     }
 
 
-def add_up(word_embeddings: Floats, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
-    """Return X_dv H_vm: for each document the sum of the rows of its words, times their weights (see `Terms`)."""
-    n_documents, hidden = len(offsets) - 1, word_embeddings.shape[1]
-    embedded = np.zeros((n_documents, hidden), word_embeddings.dtype)
-    if weights.dtype == embedded.dtype and _is_compiled():
-        from wgcn.text.kernels import add_rows
-
-        add_rows(word_embeddings, words, weights, offsets.astype(np.int64, copy=False), embedded)
-        return embedded
-    for first, last in row_blocks(offsets, max(_BLOCK_VALUES // max(hidden, 1), 1)):
-        begin, end = int(offsets[first]), int(offsets[last])
-        if begin == end:
-            continue
-        # In double precision the product of two single ones is exact, so the compiled code, which may fuse it with the
-        # addition, gives the same bits.
-        terms = word_embeddings[words[begin:end]] * weights[begin:end, None].astype(np.float64)
-        embedded[first:last] = _sums_in_order(terms, offsets[first : last + 1] - begin)
-    return embedded
-
-
-def _sums_in_order(rows: Floats, offsets: npt.NDArray[Any]) -> Floats:
-    """Return sums of groups of rows, added one row after the other, as compiled code does; `reduceat` adds in pairs."""
-    starts, lengths = offsets[:-1], np.diff(offsets)
-    sums, longest = np.zeros((len(starts), rows.shape[1])), int(lengths.max())
-    if len(starts) <= 4 * longest:
-        if rows.shape[1] == 1:  # numpy adds in pairs only where it adds neighbours in memory
-            rows = np.hstack([rows, rows])
-        for total, begin, end in zip(sums, starts, offsets[1:], strict=True):
-            total += rows[begin:end].sum(axis=0)[: len(total)]
-    else:
-        for place in range(longest):
-            groups = np.flatnonzero(lengths > place)
-            sums[groups] += rows[starts[groups] + place]
-    return sums
+def _joined(known: Counts, new: Counts, n_words: int) -> Counts:
+    """Return counts of terms, as `count_terms` does, with those of new words after the known ones of each document."""
+    document = np.concatenate(
+        [np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)) for *_, offsets in (known, new)]
+    )
+    order = np.argsort(document, kind="stable")
+    counts = np.concatenate([known[0], new[0]])[order]
+    words = np.concatenate([known[1], new[1] + n_words])[order]
+    return counts, words, known[2] + new[2]
 
 
 def _plain_ids(
@@ -247,12 +276,6 @@ def _plain_ids(
     return np.array(ids, np.int32), np.array(offsets, np.int64)
 
 
-def _is_compiled() -> bool:
-    """Whether the compiled code is in memory: then it is used."""
-    kernels = sys.modules.get("wgcn.text.kernels")
-    return bool(kernels and getattr(kernels.add_rows, "signatures", ()))
-
-
 def _is_on_disk() -> bool:
     """Whether numba has kept the compiled code; found without numba, whose import takes half a second."""
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser(), "numba")
@@ -262,22 +285,13 @@ def _is_on_disk() -> bool:
 
 def load_compiled() -> None:
     """Load the compiled code or, where none was kept on disk, compile it. A fit does so, for all later processes."""
-    if _is_compiled():
+    if sums.is_compiled():
         return
     from wgcn.text import kernels
 
     model = TextTerms("words", (1, 2), Vocabulary(["a", "a b"]), TermWeighting(np.ones(2, np.float32)))
-    ids, offsets = model._table.encode(*lay_out(["a b"], TOKENIZERS["words"])[:3])
+    ids, offsets = model._table.encode(*lay_out(["a b"], TOKENIZERS["words"])[:3])[:2]
     counts, words, offsets = kernels.count_terms(ids, offsets, 2)
     weights = model.weighting.weigh(counts, words, offsets)
-    kernels.add_rows(np.ones((2, 1), np.float32), words, weights, offsets, np.ones((1, 1), np.float32))
-
-
-def row_blocks(offsets: npt.NDArray[Any], n_terms: int) -> Iterator[tuple[int, int]]:
-    """Cut rows into blocks of at most `n_terms` entries, or of one row that has more."""
-    first, n_rows = 0, len(offsets) - 1
-    while first < n_rows:
-        last = int(np.searchsorted(offsets, offsets[first] + n_terms, side="right")) - 1
-        last = min(max(last, first + 1), n_rows)
-        yield first, last
-        first = last
+    table = np.ones((2, 1), np.float32)
+    kernels.add_rows(table, table, words, weights, offsets, np.ones((1, 1), np.float32))

@@ -41,10 +41,11 @@ class Answers:
         n_learnt = len(model.vocabulary) - sum(entry["words"] for entry in model.extensions)
         tokenizer = resolve_tokenizer(model.tokenizer)
         explainer = Explainer(
-            *(tokenizer, model.ngram_range, model.stop_words, model.vocabulary.words, n_learnt),
+            *(tokenizer, model.ngram_range, model.stop_words, model.vocabulary.words, model.weighting.idf, n_learnt),
             *(scorer.word_embeddings, scorer.class_weights, scorer.bias, model.classes, model.split),
+            *(terms.new_words, terms.new_rows, model.spelling and model.spelling.sums_of),
         )
-        scores = scorer.scores(*terms[:3])
+        scores = scorer.scores(*terms.scored)
         return explainer.explain(texts, *terms[:3], scores, scorer.probabilities(scores), scorer.decide(scores))
 
     def top_words(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
@@ -82,7 +83,7 @@ def judged(model: Any, texts: Iterable[str], n_jobs: int | None) -> tuple[Floats
     scores, n = model.scorer.scores, len(model.classes)
 
     def rows(terms: Any) -> Floats:
-        return np.hstack([scores(*terms[:3]), familiarity_of(model, terms)])
+        return np.hstack([scores(*terms.scored), familiarity_of(model, terms)])
 
     found = model._rows(rows, texts, n_jobs, n + 4)
     return model.scorer.probabilities(found[:, :n]), found[:, n:]

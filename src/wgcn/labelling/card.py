@@ -64,7 +64,7 @@ def model_rows(model: Any) -> dict[str, str]:
     if tuned.get("accuracy") is not None:
         chosen = ", ".join(f"{name} {value:g}" for name, value in sorted(tuned["settings"].items()))
         chosen += f": {tuned['accuracy']:.2%} in cross-validation, with the initial values "
-        chosen += f"{tuned['default_accuracy']:.2%}, {tuned['n_trials']} trials"
+        chosen += f"{tuned['default_accuracy']:.2%}"
     rows = {
         "documents in training": f"{report.get('n_documents', 0):,}",
         "of these with labels": f"{report.get('n_labelled', 0):,}",

@@ -3,16 +3,17 @@
 A linear model adds up the rows of a text's terms, times their weights, so a term's part in a score is one product. The
 row of a word that has edges in the word graph is itself a sum (see `wgcn.linear.model`):
 
-    table[w] = U[w] + a sum_j A_wj U[j]
+    table[w] = U[w] + a sum_j A_wj U[j] + (S V)[w]
 
-The word's own part is (1 + a A_ww) U[w]; every neighbour j in the graph has the part a A_wj U[j]. A model keeps the own
-parts and the strongest neighbours of each word (`Split`). What all other neighbours add is the difference to the row,
-so the parts always sum to the whole. A further part, such as that of subwords, would be a further field of `Split`.
+The word's own part is (1 + a A_ww) U[w]; every neighbour j in the graph has the part a A_wj U[j]; and the spelling of
+the word has the part (S V)[w], computed as for a word that training did not see (`wgcn.inference.spelling`). A model
+keeps the own parts and the strongest neighbours of each word (`Split`). What all other neighbours add is the difference
+to the row, so the parts always sum to the whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -60,7 +61,7 @@ class Explanation:
 
     text: str
     classes: npt.NDArray[Any]  # (classes,)
-    terms: list[str]  # the known words and n-grams, each once
+    terms: list[str]  # the known words and n-grams, each once, then words that only their spelling says something of
     weights: npt.NDArray[Any]  # (terms,), their tf-idf weights in this text
     contributions: Floats  # (terms, classes)
     bias: npt.NDArray[Any]  # (classes,)
@@ -69,22 +70,24 @@ class Explanation:
     label: Any  # the predicted class; for a multi-label model the list of all that are predicted
     tokens: list[str]  # the words of the text in their order, known or not
     holders: list[list[int]]  # for each token the places in `terms` of the term occurrences that hold it
-    unknown: list[str]  # the words that the model does not know, each once; stop words are not among them
+    unknown: list[str]  # the words that training did not see, each once; stop words are not among them
     # The part of each term itself; None if the model has not kept it, as folders of wgcn 0.2.0 and networks. A word
     # that `extend` has added has no part of its own: its row is made of other words.
     own: Floats | None = None  # (terms, classes)
     neighbours: list[list[Neighbour]] | None = None  # of each term, the strongest first
+    spelling: Floats | None = None  # (terms, classes), the part of each term's spelling; None if the model has none
 
     @property
     def other_neighbours(self) -> Floats | None:
-        """What the neighbours add that are not named: contributions - own - named ones, of shape (terms, classes).
+        """What the neighbours add that are not named: contributions - own - spelling - named ones, (terms, classes).
 
         Where a model was fitted to unlabelled documents without self-training, the teacher's part is in it too.
         """
         if self.own is None or self.neighbours is None:
             return None
         named = [sum((part for _, part in near), np.zeros(len(self.classes))) for near in self.neighbours]
-        return np.asarray(self.contributions - self.own - np.reshape(named, self.own.shape))
+        spelling = 0 if self.spelling is None else self.spelling
+        return np.asarray(self.contributions - self.own - spelling - np.reshape(named, self.own.shape))
 
     @property
     def decided(self) -> int:
@@ -139,12 +142,16 @@ class Explainer:
     ngram_range: tuple[int, int]
     stop_words: Collection[str]
     words: Sequence[str]  # the vocabulary
+    idf: npt.NDArray[Any]  # (words,)
     n_learnt: int  # words that were in training; those after them were added by `extend`
     table: npt.NDArray[Any]  # (words, hidden)
     class_weights: npt.NDArray[Any] | None  # (hidden, classes), of a network
     bias: npt.NDArray[Any]  # (classes,)
     classes: npt.NDArray[Any]
     split: Split | None
+    new_words: Sequence[str]  # whose ids come after those of the vocabulary
+    new_rows: npt.NDArray[Any] | None  # (new words, hidden)
+    spelling: Callable[[Sequence[str]], npt.NDArray[Any]] | None  # the parts of words' spellings in texts of weight 1
 
     def explain(
         self,
@@ -171,11 +178,15 @@ class Explainer:
         decided: Any,
     ) -> Explanation:
         weights, ids = weighted
-        terms, contributions = [self.words[i] for i in ids], self._contributions(weights, ids)
-        own, neighbours = None, None
+        n_words = len(self.words)
+        terms = [self.words[i] if i < n_words else self.new_words[i - n_words] for i in ids.tolist()]
+        contributions, own, neighbours, spelling = self._contributions(weights, ids), None, None, None
+        if self.spelling is not None:
+            spelling = self._spelling(self.spelling, terms, weights, ids, contributions)
         if self.split is not None and self.class_weights is None:
-            own, neighbours = self._split(self.split, weights, ids, contributions)
-        tokens, holders, unknown = self._tokens(text, terms)
+            rest = contributions if spelling is None else contributions - spelling
+            own, neighbours = self._split(self.split, weights, ids, rest)
+        tokens, holders, unknown = self._tokens(text, terms, frozenset(self.new_words))
         return Explanation(
             text=text,
             classes=self.classes,
@@ -191,15 +202,35 @@ class Explainer:
             unknown=unknown,
             own=own,
             neighbours=neighbours,
+            spelling=spelling,
         )
 
     def _contributions(self, weights: npt.NDArray[Any], ids: npt.NDArray[Any]) -> Floats:
         """Return the products that the model adds up, of shape (terms, classes)."""
-        products = self.table[ids] * weights[:, None].astype(np.float64)  # (terms, hidden)
+        rows, n_words = np.take(self.table, ids, axis=0, mode="clip"), len(self.table)
+        if self.new_rows is not None:
+            rows[ids >= n_words] = self.new_rows[ids[ids >= n_words] - n_words]
+        products = rows * weights[:, None].astype(np.float64)  # (terms, hidden)
         if self.class_weights is None:
             return np.asarray(products, np.float64)
         active = _add_up(products).astype(self.table.dtype) > 0 if len(ids) else slice(0)
         return np.asarray(products[:, active] @ self.class_weights[active].astype(np.float64))
+
+    def _spelling(
+        self,
+        spelling: Callable[[Sequence[str]], npt.NDArray[Any]],
+        terms: list[str],
+        weights: npt.NDArray[Any],
+        ids: npt.NDArray[Any],
+        contributions: Floats,
+    ) -> Floats:
+        """Return the parts of the spellings of terms: of a new word all of it, of an n-gram nothing."""
+        parts = np.where(ids[:, None] >= len(self.words), contributions, 0.0)
+        known = [i for i, term in enumerate(terms) if ids[i] < self.n_learnt and " " not in term]
+        if known:
+            rows = spelling([terms[i] for i in known]) / self.idf[ids[known], None].astype(np.float64)
+            parts[known] = weights[known, None] * rows
+        return parts
 
     def _split(
         self, split: Split, weights: npt.NDArray[Any], ids: npt.NDArray[Any], contributions: Floats
@@ -217,8 +248,10 @@ class Explainer:
             named[row] = [Neighbour(self.words[word], each[i]) for i, word in enumerate(words) if is_there[i]]
         return own, named
 
-    def _tokens(self, text: str, terms: list[str]) -> tuple[list[str], list[list[int]], list[str]]:
-        """Return the tokens of a text, the terms that hold each of them, and the words that are not known."""
+    def _tokens(
+        self, text: str, terms: list[str], new: Collection[str]
+    ) -> tuple[list[str], list[list[int]], list[str]]:
+        """Return the tokens of a text, the terms that hold each of them, and the words that training did not see."""
         place_of = {term: place for place, term in enumerate(terms)}
         tokens, stopped = self.tokenizer(text), frozenset(self.stop_words)
         kept = [i for i, token in enumerate(tokens) if token not in stopped]
@@ -230,7 +263,7 @@ class Explainer:
                 if place is not None:
                     for i in members:
                         holders[i].append(place)
-        unknown = dict.fromkeys(tokens[i] for i in kept if not holders[i])
+        unknown = dict.fromkeys(tokens[i] for i in kept if not holders[i] or tokens[i] in new)
         return tokens, holders, list(unknown)
 
 

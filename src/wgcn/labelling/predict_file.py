@@ -70,7 +70,7 @@ def _columns(
     model: Any, texts: list[str], terms: Any, known: Set[str], trust: dict[str, Any], **wanted: Any
 ) -> list[Column]:
     """Return the columns that are added."""
-    scores, classes = model.scorer.scores(*terms[:3]), [str(name) for name in model.classes.tolist()]
+    scores, classes = model.scorer.scores(*terms.scored), [str(name) for name in model.classes.tolist()]
     likely = model.scorer.probabilities(scores) if known or wanted["proba"] or wanted["top"] > 1 else None
     unknown = unknown_words(texts, model.tokenizer, known) if known else None
     columns = prediction_columns(classes, model.scorer.decide(scores), likely, unknown, **wanted)

@@ -116,6 +116,8 @@ def _rows(explanation: Explanation, place: int, order: Iterable[int]) -> Iterato
             own = float(explanation.own[i, place])
             near = [(word, float(parts[place])) for word, parts in explanation.neighbours[i]]
         shown = sorted(near, key=lambda pair: -abs(pair[1]))[:_NAMED]
+        if own is not None and explanation.spelling is not None:
+            shown.append(("its spelling", float(explanation.spelling[i, place])))
         others = total - (total if own is None else own) - sum(part for _, part in shown)
         yield _Row(explanation.terms[i], total, own, shown, others)
 

@@ -85,7 +85,9 @@ def familiarity(
 def familiarity_of(model: Any, terms: Any, *, leave_one_out: bool = False) -> Floats:
     """Return how familiar texts look to a model, of shape (texts, 4): see `familiarity`."""
     given = model.vocabulary, model.weighting.idf, model.ngram_range
-    return familiarity(*given, *terms[1:3], *terms[5:], leave_one_out=leave_one_out)
+    known = terms.known(len(model.vocabulary))
+    parts = known.words, known.offsets, known.counts, known.lengths
+    return familiarity(*given, *parts, leave_one_out=leave_one_out)
 
 
 def n_tokens(

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from wgcn.cores import available_cores, compiled
-from wgcn.inference.terms import Floats
+from wgcn.inference.sums import Floats
 
 _SMALL = 200_000  # multiplications that one thread has done before others have begun
 

@@ -1,15 +1,18 @@
 """The linear operator of the model, between documents and the table of words.
 
-    table      B -> M (R^2 * (M X^T B))      one row per word; M = I + a A, the word graph with a residual (eq. 8 and
-                                             eq. 11 without activation)
-    product    B -> X table(B)               K B in `wgcn.linear.solver`: the scores of documents
+    table      B -> M (R^2 * (M X^T B)) + S V(B)    one row per word; M = I + a A, the word graph with a residual (eq. 8
+                                                    and eq. 11 without activation)
+    V          B -> b^2 R_s^2 * (S^T X^T B)         one row per subword; S: the subwords of words
+    product    B -> X table(B)                      K B in `wgcn.linear.solver`: the scores of documents
 
-The operator sees only `apply` of the block M: a further block of M is a further class. Products are written to memory
-that is kept between calls: on 20NG, allocating took as long as the product itself.
+So the whole is X [M, b S] with weights for words and for subwords. A product costs the entries of X, A and S, not those
+of X S, which are ten times as many. Products are written to memory that is kept between calls: on 20NG, allocating took
+as long as the product itself.
 
 Shapes
 ------
-X : (documents, words), A : (words, words), R : (words, columns), B : (documents, columns)
+X : (documents, words), A : (words, words), S : (words, subwords), R : (words, columns), R_s : (subwords, columns),
+B : (documents, columns)
 """
 
 from __future__ import annotations
@@ -21,10 +24,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.inference.terms import Floats
+from wgcn.inference.sums import Floats
 from wgcn.linear.kernels import multiply
 
-__all__ = ["DocumentOperator", "GraphBlock", "Memory", "row_slice", "with_edges"]
+__all__ = ["DocumentOperator", "GraphBlock", "Memory", "SubwordBlock", "row_slice", "with_edges", "with_entries"]
 
 # A dense product does so many multiplications in the time of one of a sparse product.
 _DENSE_GAIN = 2
@@ -69,6 +72,48 @@ class GraphBlock:
         return multiply(self._adjacency, rows, self._pool, out, self._factor)
 
 
+class SubwordBlock:
+    """b S: what is learnt of a subword counts for every word that has it. Without S, or with b = 0, there is nothing.
+
+    `scales` are R_s, or None for R_s = 1; with b they are squared in place.
+    """
+
+    def __init__(
+        self,
+        subwords: csr_array | None,
+        factor: float,
+        scales: Floats | None,
+        pool: ThreadPoolExecutor,
+        memory: Memory,
+    ) -> None:
+        self._pool, self._memory, self.words = pool, memory, np.empty(0, np.int64)
+        self.matrix: csr_array | None = None
+        if subwords is None or factor == 0 or not subwords.nnz:
+            return
+        self.words, self.matrix = with_entries(subwords)
+        self._transposed = csr_array(self.matrix.T)
+        weight = self.matrix.dtype.type(factor)
+        self.squares = np.full((1, 1), weight * weight) if scales is None else np.square(scales, out=scales)
+        if scales is not None:
+            self.squares *= weight * weight
+
+    def learnt(self, rows: Floats, squares: Floats) -> Floats:
+        """Return V from the rows X^T B of all words."""
+        n_columns = rows.shape[1]
+        own = self._memory.array("spelt", len(self.words), n_columns)
+        np.take(rows, self.words, axis=0, out=own, mode="clip")
+        learnt = self._memory.array("subwords", self._transposed.shape[0], n_columns)
+        multiply(self._transposed, own, self._pool, learnt)
+        learnt *= squares
+        return learnt
+
+    def add(self, learnt: Floats, rows: Floats) -> None:
+        """Add S V to the rows of words."""
+        assert self.matrix is not None
+        shape = len(self.words), rows.shape[1]
+        rows[self.words] += multiply(self.matrix, learnt, self._pool, self._memory.array("spelt", *shape))
+
+
 def row_slice(matrix: csr_array, begin: int, end: int) -> csr_array:
     """Return rows that follow each other, without a copy."""
     first, last = matrix.indptr[begin], matrix.indptr[end]
@@ -76,14 +121,19 @@ def row_slice(matrix: csr_array, begin: int, end: int) -> csr_array:
     return csr_array(parts, shape=(end - begin, matrix.shape[1]))
 
 
+def with_entries(matrix: csr_array) -> tuple[npt.NDArray[np.int64], csr_array]:
+    """Return the rows that have entries, and the matrix of these alone, which shares its entries with the given one."""
+    rows = np.flatnonzero(np.diff(matrix.indptr) > 0)
+    indptr = matrix.indptr[np.append(rows, matrix.shape[0])]
+    return rows, csr_array((matrix.data, matrix.indices, indptr), shape=(len(rows), matrix.shape[1]))
+
+
 def with_edges(adjacency: csr_array) -> tuple[npt.NDArray[np.int64], csr_array]:
     """Return the words that have edges, and the graph of these alone, which shares its weights with the given one."""
-    words = np.flatnonzero(np.diff(adjacency.indptr) > 0)
+    words, rows = with_entries(adjacency)
     places = np.zeros(adjacency.shape[0], adjacency.indices.dtype)
     places[words] = np.arange(len(words))
-    indptr = adjacency.indptr[np.append(words, adjacency.shape[0])]
-    graph = csr_array((adjacency.data, places[adjacency.indices], indptr), shape=(len(words), len(words)))
-    return words, graph
+    return words, csr_array((rows.data, places[rows.indices], rows.indptr), shape=(len(words), len(words)))
 
 
 class DocumentOperator:
@@ -96,52 +146,75 @@ class DocumentOperator:
         self,
         documents: csr_array,
         transposed: csr_array,
-        block: GraphBlock,
+        blocks: tuple[GraphBlock, SubwordBlock],
         scales: Floats | None,
         pool: ThreadPoolExecutor,
         memory: Memory,
     ) -> None:
-        self._documents, self._transposed, self._block, self._pool = documents, transposed, block, pool
+        self._documents, self._transposed, self._pool = documents, transposed, pool
+        self._graph, self._subwords = blocks
         self._squares = None if scales is None else np.square(scales, out=scales)
         self._memory, self._dense = memory, None
-        if documents.shape[0] * len(block.words) < _DENSE_GAIN * block.n_edges:  # few documents
-            own = documents[:, block.words].T.toarray(order="C").astype(documents.dtype, copy=False)
-            self._dense = block.spread(own)  # M X^T of the words that have edges, (words, documents)
-            self._others = np.delete(np.arange(documents.shape[1]), block.words)
+        words, n_edges = self._graph.words, self._graph.n_edges
+        if documents.shape[0] * len(words) < _DENSE_GAIN * n_edges:  # few documents
+            own = documents[:, words].T.toarray(order="C").astype(documents.dtype, copy=False)
+            self._dense = self._graph.spread(own)  # M X^T of the words that have edges, (words, documents)
+            self._others = np.delete(np.arange(documents.shape[1]), words)
             self._parts = csr_array(documents[:, self._others]), csr_array(transposed[self._others])
+            if self._subwords.matrix is not None:
+                spelt = csr_array(csr_array(documents[:, self._subwords.words]) @ self._subwords.matrix)
+                self._spelt = spelt, csr_array(spelt.T)  # X S, (documents, subwords)
 
     def table(self, dual: Floats) -> Floats:
-        """Return M (R^2 * (M X^T B)): a document's score is the weighted sum of its words' rows."""
-        return self.table_and_own_rows(dual)[0]
+        """Return M (R^2 * (M X^T B)) + S V: a document's score is the weighted sum of its words' rows."""
+        return self.tables(dual)[0]
 
-    def table_and_own_rows(self, dual: Floats) -> tuple[Floats, Floats]:
-        """Return the table M U, and of the words that have edges U = R^2 * (M X^T B), which the graph then spreads."""
-        table = self._table(dual, self._squares).copy()
-        return table, self._memory.array("edges", len(self._block.words), dual.shape[1]).copy()
+    def tables(self, dual: Floats) -> tuple[Floats, Floats, Floats | None]:
+        """Return the table, of the words that have edges U = R^2 * (M X^T B), which the graph then spreads, and V."""
+        table, learnt = self._applied(dual, *self._squares_of(np.arange(dual.shape[1])))
+        own = self._memory.array("edges", len(self._graph.words), dual.shape[1])
+        return table.copy(), own.copy(), None if learnt is None else learnt.copy()
 
-    def _table(self, dual: Floats, squares: Floats | None) -> Floats:
+    def _squares_of(self, columns: npt.NDArray[np.intp]) -> tuple[Floats | None, Floats | None]:
+        """Return R^2 and b^2 R_s^2 for some columns."""
+        squares = self._squares, None if self._subwords.matrix is None else self._subwords.squares
+        first, second = (
+            each if each is None or each.shape[1] in (1, len(columns)) else np.ascontiguousarray(each[:, columns])
+            for each in squares
+        )
+        return first, second
+
+    def _applied(
+        self, dual: Floats, squares: Floats | None, subword_squares: Floats | None
+    ) -> tuple[Floats, Floats | None]:
         rows = self._memory.array("words", self._transposed.shape[0], dual.shape[1])
         multiply(self._transposed, dual, self._pool, rows)
-        self._block.apply(rows)
+        learnt = None if subword_squares is None else self._subwords.learnt(rows, subword_squares)
+        self._graph.apply(rows)
         rows *= 1 if squares is None else squares
-        self._block.apply(rows)
-        return rows
+        self._graph.apply(rows)
+        if learnt is not None:
+            self._subwords.add(learnt, rows)
+        return rows, learnt
 
     def product(self, columns: npt.NDArray[np.intp]) -> Callable[[Floats], Floats]:
         """Return the function B -> K B for some columns."""
-        squares = self._squares
-        if squares is not None and len(columns) < squares.shape[1]:
-            squares = np.ascontiguousarray(squares[:, columns])
+        squares, subword_squares = self._squares_of(columns)
         if self._dense is None:
-            return lambda dual: multiply(self._documents, self._table(dual, squares), self._pool)
-        own, other = (1, 1) if squares is None else (squares[self._block.words], squares[self._others])
-        return lambda dual: self._dense_product(dual, own, other)
+            return lambda dual: multiply(self._documents, self._applied(dual, squares, subword_squares)[0], self._pool)
+        own, other = (1, 1) if squares is None else (squares[self._graph.words], squares[self._others])
+        return lambda dual: self._dense_product(dual, own, other, subword_squares)
 
-    def _dense_product(self, dual: Floats, own_squares: Floats | int, other_squares: Floats | int) -> Floats:
+    def _dense_product(
+        self, dual: Floats, own_squares: Floats | int, other_squares: Floats | int, subword_squares: Floats | None
+    ) -> Floats:
         assert self._dense is not None
-        documents, transposed = self._parts
-        rows = multiply(transposed, dual, self._pool)
-        rows *= other_squares
-        scores = multiply(documents, rows, self._pool)
-        scores += self._dense.T @ ((self._dense @ dual) * own_squares)
-        return scores
+        scores = self._dense.T @ ((self._dense @ dual) * own_squares)
+        parts = [(self._parts, other_squares)]
+        if subword_squares is not None:
+            parts.append((self._spelt, subword_squares))
+        for (documents, transposed), squares in parts:
+            rows = multiply(transposed, dual, self._pool)
+            rows *= squares
+            scores += multiply(documents, rows, self._pool)
+        return np.asarray(scores)

@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.errors import InputError
-from wgcn.inference.terms import Floats
+from wgcn.inference.sums import Floats
 
 __all__ = ["Problem", "Solution", "minimize"]
 

@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from wgcn.cores import n_threads
-from wgcn.inference.terms import Floats
+from wgcn.inference.sums import Floats
 from wgcn.linear.kernels import multiply
 
 __all__ = ["WordSpace", "find_space", "scaled", "threads"]

@@ -1,11 +1,13 @@
 """The teacher: labels spread to similar documents, and words are learnt from all documents.
 
     F  <- s S F + (1 - s) Y           S: nearest documents in the space of `wgcn.linear.space`, normalised
-    W' = argmin |Z W' + c' - P|^2     Z = X E; P: shares of the classes that reached a document
+    W' = argmin |Z W' + c' - P|^2     Z = X E; P: shares of the classes that reached a document; then once more with the
+                                      softmax of 4 (Z W' + c') for P
     scores' = X E W' + c'             a table of words again, so a new document needs nothing else
 
 Label spreading is that of Zhou et al. (2004), the rescaling to the known shares of the classes that of Zhu et al.
-(2003). Words without an edge, such as n-grams, take no part: documents that share a phrase would become neighbours.
+(2003). Words without an edge, such as n-grams, take no part: documents that share a phrase would become neighbours. Nor
+do words that only one of many documents has.
 Z has 300 columns and is not kept: least squares need Z^T Z, which is found once, and Z^T P = E^T (X^T P).
 
 Given word vectors add columns to the space; scores of a logistic regression on the vectors of the labelled documents
@@ -23,7 +25,7 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
-from wgcn.inference.terms import Floats
+from wgcn.inference.sums import Floats
 from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.seeds import label_evidence, seed_evidence, seed_shares
 from wgcn.labelling.splits import Rows, few_labels
@@ -35,9 +37,11 @@ from wgcn.linear.space import find_space, scaled, threads
 __all__ = ["Taught", "Teacher"]
 
 _COMPONENTS = 300
+_MANY_DOCUMENTS = 1000  # of as many, words that only one has do not help to tell which are similar
 _NEIGHBOURS = 40
 _SPREADING = 0.5  # s: how much a document takes from its neighbours in a step
 _STEPS = 20
+_SHARPNESS = 4.0  # of the shares that a first regression gives for a second one
 _PENALTY = 0.1  # of the least squares, beside the mean square of a column
 _BLOCK = 10_000  # rows that are summed in single precision
 _GRAPH_WEIGHT = 1.5  # of a word's neighbours in the space, beside 1 for the words themselves
@@ -77,6 +81,9 @@ class Teacher:
         adjacency = adjacency if adjacency is not None and adjacency.nnz else None
         if adjacency is not None:
             self._words, adjacency = with_edges(adjacency)
+            if seeds is None and terms.shape[0] >= _MANY_DOCUMENTS:
+                common = np.bincount(terms.indices, minlength=self._n_words)[self._words] > 1
+                self._words, adjacency = self._words[common], csr_array(adjacency[common][:, common])
             terms = terms[:, self._words]
         space = find_space(terms, adjacency, n_components=_COMPONENTS, graph_weight=_GRAPH_WEIGHT, n_jobs=n_jobs)
         self._vectors: Floats | None = None  # (words, values)
@@ -115,6 +122,7 @@ class Teacher:
         with threads(self._n_jobs) as pool:
             if self.seeded is None:
                 shares = self._spread(targets, labelled, class_prior, pool)
+                shares = self._sharpened(shares, targets, labelled, class_prior, pool)
             else:
                 found = self.seeded.evidence + label_evidence(self._terms, self._terms[labelled], targets, self.place)
                 places = np.argsort(self._order)
@@ -147,12 +155,18 @@ class Teacher:
             spread, product = product, spread
         spread = spread[places]
         # A class that spreads easily would get more documents than its share.
-        expected = targets.mean(axis=0) if class_prior is None else class_prior
-        spread *= (expected / np.maximum(spread.sum(axis=0, dtype=np.float64), 1e-12)).astype(np.float32)
-        totals = spread.sum(axis=1, keepdims=True)
-        np.divide(spread, totals, out=spread, where=totals > 0)
-        spread[labelled] = targets
-        return spread
+        return _with_shares(spread, targets, labelled, class_prior)
+
+    def _sharpened(
+        self, shares: Floats, targets: Floats, labelled: Rows, class_prior: Floats | None, pool: ThreadPoolExecutor
+    ) -> Floats:
+        """Return P by what the regression on P says: documents that spreading left undecided are decided by words."""
+        scores = self._scores(shares, pool)
+        scores -= scores.max(axis=1, keepdims=True)
+        decided = np.exp(np.float32(_SHARPNESS) * scores) * targets.any(axis=0)  # a class without a label is nowhere
+        decided /= decided.sum(axis=1, keepdims=True)
+        decided[~shares.any(axis=1)] = 0  # what no label reached is not learnt from
+        return _with_shares(decided, targets, labelled, class_prior)
 
     def _scores(self, shares: Floats, pool: ThreadPoolExecutor) -> Floats:
         """Return the scores of all documents by the regression."""
@@ -173,6 +187,16 @@ class Teacher:
         normal[np.diag_indices_from(normal)] += _PENALTY * max(float(np.trace(normal)) / len(normal), 1e-12)
         weights = np.linalg.solve(normal, products - np.outer(total, mean))
         return weights.astype(np.float32), (mean - total @ weights / n_reached).astype(np.float32)
+
+
+def _with_shares(shares: Floats, targets: Floats, labelled: Rows, class_prior: Floats | None) -> Floats:
+    """Scale the classes to their expected shares, then documents to 1, in place; what is labelled is certain."""
+    expected = targets.mean(axis=0) if class_prior is None else class_prior
+    shares *= (expected / np.maximum(shares.sum(axis=0, dtype=np.float64), 1e-12)).astype(np.float32)
+    totals = shares.sum(axis=1, keepdims=True)
+    np.divide(shares, totals, out=shares, where=totals > 0)
+    shares[labelled] = targets
+    return shares
 
 
 def _gram(rows: Floats) -> Floats:

@@ -1,13 +1,14 @@
 """Training of the linear model: choose settings, fit, label the unlabelled documents, fit again, calibrate.
 
-1. With `tuning`, settings are chosen by cross-validation (`wgcn.labelling.tuning`).
+1. Where there are enough labels, settings are chosen on held-out documents (`wgcn.labelling.tuning`).
 2. The linear model (`wgcn.linear.model`) is fitted to the labelled documents, on top of the scores of a teacher
    (`wgcn.linear.teacher`), which has learnt from the unlabelled ones.
-3. Self-training: it labels the unlabelled documents and is fitted again to all, without the teacher. N-grams that no
-   labelled document has are learnt only here; words have the graph and the teacher before.
+3. Self-training: it labels the unlabelled documents and is fitted again to all, without the teacher. A document
+   counts by how certain its label is. N-grams that no labelled document has are learnt only here; words have the graph
+   and the teacher before.
 4. Calibration: scores are multiplied by the factor that makes their softmax the most likely on held-out documents. With
-   many labels, a tenth of them is held out of a first round of steps 2 and 3, which is fitted loosely and is the warm
-   start of the final one. With few, a tenth would say little, and the teacher alone is cross-validated instead.
+   many labels, a part of them is held out of a first round of steps 2 and 3, which is fitted loosely and is the warm
+   start of the final one. With few, a part would say little, and the teacher alone is cross-validated instead.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array, vstack
+from sklearn.utils import check_random_state
 
 from wgcn.checks import check_least, check_share
 from wgcn.inference.scorer import Scorer
-from wgcn.inference.terms import Floats
+from wgcn.inference.sums import Floats
 from wgcn.labelling.additions import Added, are_few
 from wgcn.labelling.seed_words import SeedRows
-from wgcn.labelling.splits import Rows, cross_validation_parts, held_out_mask
-from wgcn.labelling.tuning import Settings, Tuned, Tuning, tune
-from wgcn.linear.model import LinearFit, LinearSettings, fit_linear, graph_scale
+from wgcn.labelling.splits import Rows, cross_validation_parts, folds, held_out_mask
+from wgcn.labelling.tuning import Settings, Tuned, candidates, tune
+from wgcn.linear.model import Blocks, LinearFit, LinearSettings, Scales, block_scales, fit_linear
 from wgcn.linear.operator import row_slice
 from wgcn.linear.teacher import Taught, Teacher
 from wgcn.progress import stage
@@ -40,6 +42,12 @@ _SHARPNESS = 2.0  # factor of the scores where nothing can be held out
 _MIN_TO_HOLD_OUT = 100
 # With fewer than this and a teacher, cross-validating the teacher is quicker and more certain.
 _MIN_BESIDE_TEACHER = 500
+# Fewer than this are too few to choose settings by.
+_MIN_TO_TUNE = 1000
+_TUNING_FOLDS = 5
+_RACE = 5e-2  # tolerance of the fits that settings are compared by
+_MOST_IN_TRIAL = 5000  # documents to which these are fitted
+_SHORT = 40  # words and n-grams per document of short texts
 # Tolerance of a fit that begins where an earlier one ended. On 20NG with 10 % new documents, scores of held-out ones
 # are 0.005 from the minimum (root mean square; 0.09 at most); from zero with 1e-3, they are 0.003 (0.10).
 _WARM, _WARM_FEW = 2e-2, 5e-2  # the second if few of many documents are new: scores are 0.008 from the minimum
@@ -57,7 +65,7 @@ class LinearTraining:
     teacher: float = 2.0  # weight of the teacher's scores, times the share of unlabelled documents
     self_training: float = 0.3  # weight of an unlabelled document in the second fit, beside a labelled one; 0 for none
     validation_fraction: float = 0.1  # share of the labelled documents held out for calibration
-    tuning: Tuning | None = None  # None: the settings are used as they are
+    tune: bool = True  # whether settings are chosen where there are enough labels
     random_state: Any = 0
     n_jobs: int | None = None
 
@@ -80,6 +88,12 @@ class LinearTask:
     # Shares of the classes among the unlabelled documents and those to be predicted, if not those among the labels.
     class_prior: npt.NDArray[np.float64] | None = None  # (classes,)
     seeds: SeedRows | None = None  # words that stand for classes; there may be no labelled document then
+    subwords: csr_array | None = None  # (words, subwords)
+
+    @property
+    def blocks(self) -> Blocks:
+        """What words have in common."""
+        return Blocks(self.adjacency, self.subwords)
 
     @property
     def codes(self) -> Rows:
@@ -108,7 +122,8 @@ class LinearTrained(NamedTuple):
     teacher: Teacher | None
     own_rows: Floats  # of the last fit, as those of `LinearFit` with a column per class
     factor: float
-    scale: tuple[float, int]  # of the word graph, and the number of labelled documents that gave it
+    subword_rows: Floats | None  # likewise
+    scale: tuple[Scales, int]  # of graph and subwords, and the number of labelled documents that gave it
 
 
 Earlier = tuple[LinearTrained, Added]  # an earlier training, and how the task differs from it
@@ -131,15 +146,11 @@ def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | 
         earlier = None  # whose documents may be others
     trainer, tuned = _Trainer(task, training, earlier), None
     task = trainer.task
-    if training.tuning is not None and earlier is not None and earlier[0].tuned is not None:
-        tuned = earlier[0].tuned
-        trainer.use(tuned.settings)
-    elif training.tuning is not None:
-        with stage("Choosing settings"):
-            tuned = trainer.tune(training.tuning)
     calibrates, few = training.validation_fraction > 0, len(task.targets) < _MIN_BESIDE_TEACHER
     start, known = ([], None) if earlier is None else trainer.starts(*earlier)
-    if calibrates and few and trainer.teacher is not None and trainer.teacher_weight > 0:
+    if earlier is not None and (tuned := earlier[0].tuned) is not None:
+        trainer.use(tuned.settings)
+    if calibrates and few and trainer.teacher is not None and training.teacher > 0:
         scorer, fits = trainer.train(trainer.rows, start)
         with stage("Calibrating by the teacher"):
             calibration = trainer.calibrate_by_teacher(scorer)
@@ -147,6 +158,10 @@ def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | 
         scorer, fits = trainer.train(trainer.rows, start)
         calibration = calibrate(scorer, known.scores, task.targets[known.rows])._replace(held_out=known)
     else:
+        if training.tune and earlier is None and len(task.targets) >= _MIN_TO_TUNE:
+            with stage("Choosing settings") as choosing:
+                tuned = trainer.tune()
+                choosing.detail = "" if tuned is None else f"{tuned.n_fits} fits"
         with stage("Calibrating") as calibrating:
             calibration, loose = trainer.calibrate_by_holding_out()
             calibrating.detail = f"{calibration.n_documents:,} documents held out"
@@ -162,7 +177,8 @@ def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | 
     if held_out is not None:
         held_out = held_out._replace(rows=np.flatnonzero(used)[held_out.rows])
     last, duals = fits[-1], [fit.dual for fit in fits]
-    own = trainer.both_sides(last.own_rows), last.factor, trainer.scale
+    spelt = None if last.subword_rows is None else trainer.both_sides(last.subword_rows)
+    own = trainer.both_sides(last.own_rows), last.factor, spelt, trainer.scale
     return LinearTrained(scorer, last.history, tuned, accuracy, n_held_out, held_out, duals, trainer.teacher, *own)
 
 
@@ -171,7 +187,7 @@ class _Trainer:
 
     def __init__(self, task: LinearTask, training: LinearTraining, earlier: Earlier | None = None) -> None:
         self.task, self.training, self.rows = task, training, np.arange(len(task.targets))
-        self.settings, self.teacher_weight = training.settings, training.teacher
+        self.settings = training.settings
         self.binary = task.targets.shape[1] == 2 and not task.multilabel  # then one column is fitted
         n_labelled, n_unlabelled = len(task.targets), 0 if task.multilabel else task.unlabelled.shape[0]
         self.unlabelled_share = n_unlabelled / max(n_unlabelled + n_labelled, 1)
@@ -187,10 +203,10 @@ class _Trainer:
             self.scale = earlier[0].scale
         else:
             sample = (task.terms, task.weight) if n_labelled else (task.unlabelled, np.ones(n_unlabelled))
-            self.scale = graph_scale(sample[0], task.adjacency, sample[1], training.n_jobs), n_labelled
+            self.scale = block_scales(sample[0], task.blocks, sample[1], training.n_jobs), n_labelled
         self.unlabelled = task.unlabelled[:n_unlabelled] if task.multilabel else task.unlabelled
         self.teacher: Teacher | None = None
-        helps = n_unlabelled and task.adjacency.nnz and (training.teacher > 0 or training.tuning is not None)
+        helps = n_unlabelled and task.adjacency.nnz and training.teacher > 0
         if helps or task.seeds is not None:
             if earlier is not None and (known := earlier[0].teacher) is not None and len(known.rows) == n:
                 self.teacher = known.reordered(earlier[1].documents)
@@ -198,7 +214,8 @@ class _Trainer:
                 with stage("Finding similar documents", f"{n:,} documents"):
                     graph, vectors = task.adjacency, task.word_vectors
                     self.teacher = Teacher(self.everything, graph, vectors, training.n_jobs, task.seeds)
-        self._taught: dict[bytes, Taught] = {}  # by rows: in tuning, the same ones come again and again
+        # Where settings were chosen, documents to hold out, and the dual of a fit without them, 0 for themselves.
+        self._judged: tuple[Rows, Floats] | None = None
 
     def starts(self, earlier: LinearTrained, added: Added) -> tuple[list[Floats], HeldOut | None]:
         """Return warm starts of the fits, and what was held out of earlier ones, if enough and not by a teacher."""
@@ -207,32 +224,24 @@ class _Trainer:
         known = None if before is None or by_teacher else added.held_out(*before, n, self.training.validation_fraction)
         return added.starts(earlier.duals, n, self.binary), None if known is None else HeldOut(*known)
 
-    def tune(self, tuning: Tuning) -> Tuned:
-        """Choose settings, and use them from now on. A trial has no second fit, which would cost the most."""
-        defaults = {"C": self.settings.C, "naive_bayes": self.settings.naive_bayes}
-        if self.task.adjacency.nnz:
-            defaults["alpha"] = self.settings.alpha
-        if self.teacher is not None:
-            defaults["teacher"] = self.teacher_weight
-        default = {name: float(value) for name, value in defaults.items()}
-        parts = cross_validation_parts(self.task.codes, self.task.targets, self.training.random_state)
-        tuned = tune(self._are_right, parts, self.task.weight, default, tuning)
+    def tune(self) -> Tuned | None:
+        """Choose settings, and use them from now on; None if there is nothing to choose by."""
+        targets = self.task.targets
+        if not self.task.multilabel and np.mean(targets.sum(axis=0) < 2) >= 0.5:
+            return None
+        fifths = folds(self.task.codes, _TUNING_FOLDS, check_random_state(self.training.random_state))
+        if len(fifths) < _TUNING_FOLDS:
+            return None
+        parts = [fifths[0], np.concatenate(fifths[1:3])]  # the second has half of the rest: two fits judge much
+        default = {"C": float(self.settings.C), "naive_bayes": float(self.settings.naive_bayes)}
+        short, judge = self.task.terms.nnz < _SHORT * len(targets), _Judge(self, parts, default)
+        tuned = tune(judge, parts, self.task.weight, default, candidates(default, short))
         self.use(tuned.settings)
-        self._taught.clear()
+        self._judged = parts[0], judge.first_dual
         return tuned
-
-    def _are_right(self, part: Rows, values: Settings) -> npt.NDArray[np.bool_]:
-        """Fit with some settings without some documents, and return for which of these the model is right."""
-        self.use(values)
-        rest = np.setdiff1d(self.rows, part)
-        known, weight = self.task.targets[rest], self.task.weight[rest]
-        scorer = self._scorer(self._fit(self.task.terms[rest], known, weight, self._teach(rest)), known, weight)
-        return scorer.are_right(scorer.scores_of(self.task.terms[part]), self.task.targets[part])
 
     def use(self, values: Settings) -> None:
         """Take settings from now on."""
-        values = dict(values)
-        self.teacher_weight = values.pop("teacher", self.teacher_weight)
         self.settings = replace(self.settings, **values)  # type: ignore[arg-type]
 
     def train(self, rows: Rows, start: Sequence[Floats] = ()) -> tuple[Scorer, list[LinearFit]]:
@@ -241,30 +250,31 @@ class _Trainer:
         known, weight = self.task.targets[rows], self.task.weight[rows]
         whole = len(rows) == len(self.rows)
         terms = self.task.terms if whole else self.task.terms[rows]
-        taught = self._teach(rows)
+        taught = self.teach(rows)
         if self.task.seeds is not None and taught is not None and not known.any(axis=0).all():
             # Without a label of each class there is only what the seeds have taught. It stands for a fit of dual 0.
             n_columns, n_edged = len(taught.bias), np.count_nonzero(np.diff(self.task.adjacency.indptr))
             zeros = (np.zeros((n, n_columns), np.float32) for n in (len(rows), n_edged))
             fits = [LinearFit(next(zeros), *taught, [{"loss": 0.0}], next(zeros), 0.0)]
-            scorer = self._scorer(fits[0], np.ones((1, known.shape[1])), np.ones(1))
+            scorer = self.scorer(fits[0], np.ones((1, known.shape[1])), np.ones(1))
         else:
-            fits = [self._fit(terms, known, weight, taught, next(starts, None))]
-            scorer = self._scorer(fits[0], known, weight)
+            fits = [self.fit(terms, known, weight, taught, next(starts, None))]
+            scorer = self.scorer(fits[0], known, weight)
         if self.training.self_training == 0 or not self.unlabelled.shape[0]:
             return scorer, fits
         labelling = scorer if prior is None else scorer.with_prior(prior)
-        codes = labelling.scores_of(self.unlabelled).argmax(axis=1)
+        scores = labelling.scores_of(self.unlabelled)
+        codes = scores.argmax(axis=1)
         targets = np.vstack([known, np.eye(known.shape[1], dtype=known.dtype)[codes]])
         # An unlabelled document weighs as much as the labelled ones of its class do on average, times self_training.
         counts = known.sum(axis=0)
         class_weight = np.where(counts > 0, (weight @ known) / np.maximum(counts, 1), 1.0)  # 1 where only seeds are
-        weights = np.concatenate([weight, self.training.self_training * class_weight[codes]])
+        weights = np.concatenate([weight, self.training.self_training * class_weight[codes] * certainty(scores)])
         terms = self.everything if whole else csr_array(vstack([terms, self.unlabelled]))
-        fits.append(self._fit(terms, targets, weights, None, next(starts, None)))
+        fits.append(self.fit(terms, targets, weights, None, next(starts, None)))
         # Scores can be shifted to a prior only from the shares that the fit has seen.
         shares = (known, weight) if prior is None and self.task.seeds is None else (targets, weights)
-        return self._scorer(fits[1], *shares), fits
+        return self.scorer(fits[1], *shares), fits
 
     def calibrate_by_holding_out(self) -> tuple[Calibration, list[Floats]]:
         """Train without a part of the labelled documents; return warm starts of the final fits too.
@@ -275,18 +285,21 @@ class _Trainer:
         task, fraction = self.task, self.training.validation_fraction
         if len(task.targets) < _MIN_TO_HOLD_OUT:
             fraction = 0
-        held_out = held_out_mask(task.codes, fraction, self.training.random_state)
+        if self._judged is None or fraction == 0:
+            held_out, start = held_out_mask(task.codes, fraction, self.training.random_state), None
+        else:
+            held_out, start = np.isin(self.rows, self._judged[0]), self._judged[1]
         if not held_out.any():
             return Calibration(), []
         rows, settings = np.flatnonzero(~held_out), self.settings
         self.settings = replace(settings, tol=max(settings.tol, _LOOSE))
-        scorer, fits = self.train(rows)
+        scorer, fits = self.train(rows, [] if start is None else [start[rows]])
         self.settings = settings
         scores, left_out = scorer.scores_of(task.terms[held_out]), np.flatnonzero(held_out)
         calibration = calibrate(scorer, scores, task.targets[held_out])
         # The dual of documents that are left out is 0.
-        start = [np.insert(fit.dual, left_out - np.arange(len(left_out)), 0, axis=0) for fit in fits]
-        return calibration._replace(held_out=HeldOut(left_out, scores)), start
+        starts = [np.insert(fit.dual, left_out - np.arange(len(left_out)), 0, axis=0) for fit in fits]
+        return calibration._replace(held_out=HeldOut(left_out, scores)), starts
 
     def calibrate_by_teacher(self, scorer: Scorer) -> Calibration:
         """Cross-validate the teacher alone, whose scores are brought to the scorer's size on unlabelled documents."""
@@ -306,37 +319,42 @@ class _Trainer:
         held_out = HeldOut(places, np.asarray(left_out / ratio, left_out.dtype))
         return found._replace(sharpness=found.sharpness * ratio, held_out=held_out)
 
-    def _teach(self, rows: Rows) -> Taught | None:
+    def teach(self, rows: Rows) -> Taught | None:
         """Return the weighted scores of the teacher, with as many columns as are fitted."""
-        if self.teacher is None or self.teacher_weight == 0:
+        if self.teacher is None or self.training.teacher == 0:
             return None
-        taught, kept = self._taught.get(key := rows.tobytes()), self.training.tuning is not None
-        if taught is None:
-            taught = self.teacher.teach(self.task.targets[rows], rows, self.task.class_prior)
-            if kept:
-                self._taught[key] = taught
-        weight = np.float32(self.teacher_weight * self.unlabelled_share)
-        words, bias = (np.multiply(weight, part, out=None if kept else part) for part in taught)
+        taught = self.teacher.teach(self.task.targets[rows], rows, self.task.class_prior)
+        weight = np.float32(self.training.teacher * self.unlabelled_share)
+        words, bias = (np.multiply(weight, part, out=part) for part in taught)
         return Taught(words[:, 1:], bias[1:]) if self.binary else Taught(words, bias)
 
-    def _fit(
-        self, terms: csr_array, targets: Floats, weight: Floats, taught: Taught | None, start: Floats | None = None
+    def fit(
+        self,
+        terms: csr_array,
+        targets: Floats,
+        weight: Floats,
+        taught: Taught | None,
+        start: Floats | None = None,
+        *,
+        trial: bool = False,
     ) -> LinearFit:
+        """Fit once, with the settings in use."""
         n, n_unlabelled = terms.shape[0], max(terms.shape[0] - len(self.rows), 0)
         with stage("Self-training" if n_unlabelled else "Fitting", f"{n:,} documents"):
             return fit_linear(
                 terms,
                 targets[:, 1:] if self.binary else targets,
-                self.task.adjacency,
-                self.settings,
+                Blocks(None, self.task.subwords) if trial else self.task.blocks,
+                replace(self.settings, tol=max(self.settings.tol, _RACE)) if trial else self.settings,
                 sample_weight=weight,
-                scale=self.scale[0],
+                scales=self.scale[0],
                 taught=taught,
                 start=start,
                 n_jobs=self.training.n_jobs,
             )
 
-    def _scorer(self, fitted: LinearFit, targets: Floats, weight: Floats) -> Scorer:
+    def scorer(self, fitted: LinearFit, targets: Floats, weight: Floats) -> Scorer:
+        """Return what a fit predicts with, not yet calibrated."""
         table, bias = self.both_sides(fitted.word_embeddings), self.both_sides(fitted.bias)
         prior = np.average(targets, axis=0, weights=weight)
         return Scorer(table, None, bias, prior.astype(self.task.terms.dtype), _SHARPNESS, self.task.multilabel)
@@ -344,6 +362,58 @@ class _Trainer:
     def both_sides(self, fitted: Floats) -> Floats:
         """Return what was fitted with a column per class: for two classes, one column serves both."""
         return np.concatenate([-fitted, fitted], axis=-1) if self.binary else fitted
+
+
+class _Judge:
+    """Fits with some settings without some documents, and says for which of these the model is right.
+
+    Trials are quick, because settings are only compared by them: without the word graph, which costs most and changes
+    least, and without self-training; to a loose tolerance, from where the default's fit ended; and to some documents
+    where there are many.
+    """
+
+    def __init__(self, trainer: _Trainer, parts: Sequence[Rows], default: Settings) -> None:
+        self._trainer, self._parts, self._default = trainer, parts, default
+        self._known = [_evenly(np.setdiff1d(trainer.rows, part), _MOST_IN_TRIAL) for part in parts]
+        self._taught: dict[int, Taught | None] = {}
+        task = trainer.task
+        shape = len(task.targets), task.targets.shape[1] - trainer.binary
+        self._dual = np.zeros(shape, task.terms.dtype)
+        self.first_dual = self._dual  # of the default without the first part
+
+    def __call__(self, place: int, settings: Settings) -> npt.NDArray[np.bool_]:
+        trainer, part, rows = self._trainer, self._parts[place], self._known[place]
+        task = trainer.task
+        if place not in self._taught:
+            self._taught[place] = trainer.teach(rows)
+        trainer.use(settings)
+        known, weight = task.targets[rows], task.weight[rows]
+        fitted = trainer.fit(task.terms[rows], known, weight, self._taught[place], self._dual[rows], trial=True)
+        if settings is self._default:
+            self._dual = np.zeros_like(self._dual)
+            self._dual[rows] = fitted.dual
+            self.first_dual = self._dual if place == 0 else self.first_dual
+        scorer = trainer.scorer(fitted, known, weight)
+        return scorer.are_right(scorer.scores_of(task.terms[part]), task.targets[part])
+
+
+def _evenly(rows: Rows, most: int) -> Rows:
+    """Return at most so many of some rows, evenly."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
+
+
+def certainty(scores: Floats) -> Floats:
+    """Return how certain the decisions of scores are, of shape (documents,): 1 on average within a class.
+
+    It is the distance between the two highest scores, at most twice the median of those that get the same class.
+    """
+    best, codes = np.sort(scores, axis=1), scores.argmax(axis=1)
+    distances = (best[:, -1] - best[:, -2]).astype(np.float64) if scores.shape[1] > 1 else np.ones(len(scores))
+    for code in np.unique(codes):
+        own = distances[codes == code]
+        own = np.minimum(own, 2 * np.median(own)) + 1e-12
+        distances[codes == code] = own / own.mean()
+    return distances
 
 
 def calibrate(scorer: Scorer, scores: Floats, targets: Floats, n_documents: int | None = None) -> Calibration:

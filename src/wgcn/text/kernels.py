@@ -316,16 +316,20 @@ def count_terms(ids, offsets, n_words):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def add_rows(table, rows, weights, offsets, sums):  # type: ignore[no-untyped-def]
-    """Add up weighted rows of a table, group by group, in double precision."""
-    total = np.zeros(table.shape[1])
+def add_rows(table, new_rows, rows, weights, offsets, sums):  # type: ignore[no-untyped-def]
+    """Add up weighted rows of a table, and of a second one that goes on from there, group by group, in double."""
+    total, n_known = np.zeros(table.shape[1]), len(table)
     for group in range(len(offsets) - 1):
         total[:] = 0
         for i in range(offsets[group], offsets[group + 1]):
             row = rows[i]
             weight = np.float64(weights[i])
-            for j in range(table.shape[1]):
-                total[j] += table[row, j] * weight
+            if row < n_known:
+                for j in range(table.shape[1]):
+                    total[j] += table[row, j] * weight
+            else:
+                for j in range(table.shape[1]):
+                    total[j] += new_rows[row - n_known, j] * weight
         sums[group] = total
 
 
@@ -362,11 +366,22 @@ class LookUpTable:
         if ngrams is not None:
             self._key_slots = number_keys(ngrams.keys, SECRET)[2:]
 
-    def encode(self, data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets]:
-        """Tokenise a batch as `encode_new` does, into ids, -1 for what is not known, and where each text begins."""
+    def encode(
+        self, data: Bytes, documents: Offsets, rule: str, with_new: bool = False
+    ) -> tuple[Ids, Offsets, npt.NDArray[np.int64], list[str]]:
+        """Tokenise a batch as `encode_new` does, into ids, -1 for what is not known, and where each text begins.
+
+        If `with_new`, also return the tokens that are no word of the vocabulary, and which texts they are in.
+        """
         begins, ends, hashes, offsets = _tokens(data, documents, rule)
-        ids = _match(data, begins, ends, hashes, *self._known, False)[0]
-        if (table := self._ngrams) is not None:
+        ids, table = _match(data, begins, ends, hashes, *self._known, False)[0], self._ngrams
+        new, text = np.empty(0, np.int64), data.tobytes() if with_new else b""
+        if with_new:
+            new = np.flatnonzero((ids if table is None else table.entry_of[ids]) < 0)
+        places = zip(begins[new].tolist(), ends[new].tolist(), strict=True)
+        words = [text[begin:end].decode() for begin, end in places]
+        new_documents = np.searchsorted(offsets, new, side="right") - 1
+        if table is not None:
             parts = (table.is_kept, *self._key_slots, table.entry_of, table.ngram_range, SECRET)
             ids, offsets = _look_up_ngrams(ids, offsets, *parts)
-        return ids, offsets
+        return ids, offsets, new_documents, words

@@ -1,0 +1,72 @@
+"""Rows for words that training did not see, from their subwords, with numpy alone.
+
+A fitted model knows what it has learnt of every subword (V of `wgcn.linear.operator`). The row of a new word is the sum
+of the rows of its subwords: it counts in a text as the spelling of a known word does. In the length of the text it
+counts as half of the rarest word, because less is known of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wgcn.errors import StoreError
+from wgcn.inference.sums import Floats, add_up
+from wgcn.text.subwords import Hashes, Subwords, subword_places
+
+__all__ = ["Spelling", "make_spelling"]
+
+_WEIGHT = 0.5  # of a new word in the length of a text, beside 1 for the rarest known word
+_LARGEST = float(np.finfo(np.float16).max)
+
+
+@dataclass(frozen=True, eq=False)
+class Spelling:
+    """What a model has learnt of subwords."""
+
+    hashes: Hashes  # (subwords,), ascending
+    rows: npt.NDArray[np.float16]  # (subwords, hidden): half precision is enough for a sum of many
+    idf: float  # of a new word, as that of known words in the weights of a text
+
+    def sums_of(self, words: Sequence[str]) -> Floats:
+        """Return the sums of the rows of the subwords of words, of shape (words, hidden)."""
+        places, offsets = subword_places(words, self.hashes)
+        return add_up(self._table, np.ones(len(places), np.float32), places, offsets)
+
+    def rows_of(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Return rows of words, of shape (words, hidden), times 1 / idf, and which words have a row other than 0."""
+        sums = self.sums_of(words)
+        return sums / np.float32(self.idf), np.asarray(sums.any(axis=1))
+
+    @cached_property
+    def _table(self) -> npt.NDArray[np.float32]:
+        return self.rows.astype(np.float32)
+
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what a model folder holds, for `load`."""
+        idf = np.array([self.idf], np.float32)
+        return {"spelling.hashes": self.hashes, "spelling.rows": self.rows, "spelling.idf": idf}
+
+    @classmethod
+    def load(cls, folder: Any, hidden: int) -> Spelling | None:
+        """Read what `tensors` gave from a folder; None if it has none. Anything unsound is a StoreError."""
+        if "spelling.hashes" not in folder.tensors:
+            return None
+        hashes = folder.tensor("spelling.hashes", None, dtype=np.uint32)
+        rows = folder.tensor("spelling.rows", len(hashes), hidden, dtype=np.float16)
+        idf = float(folder.tensor("spelling.idf", 1)[0])
+        if (hashes[1:] <= hashes[:-1]).any() or idf <= 0:
+            raise StoreError(f"{Path(folder.path)}: the tensors 'spelling' are not those of a model. Save it again.")
+        return cls(hashes, rows, idf)
+
+
+def make_spelling(subwords: Subwords, learnt: Floats, idf: Floats) -> Spelling:
+    """Return the spelling of a model from V, of shape (subwords, hidden), and the idf of its words."""
+    rows = np.clip(learnt * subwords.weights[:, None], -_LARGEST, _LARGEST).astype(np.float16)
+    return Spelling(subwords.hashes, rows, _WEIGHT * float(idf.max(initial=1)))
