@@ -132,7 +132,10 @@ def make_cell(
     protocol = Protocol.parse(protocol) if isinstance(protocol, str) else protocol
     if protocol.name not in kind.protocols:
         raise InputError(f"{method} cannot run under the protocol {protocol.name}. {kind.why_not}".strip())
-    return Cell(dataset, str(protocol), method, kind(settings).settings, seed, variant, version or kind.version)
+    version = version or kind.version
+    for last, values in kind.former.items():
+        settings = {**values, **settings} if version <= last else settings
+    return Cell(dataset, str(protocol), method, kind(settings).settings, seed, variant, version)
 
 
 def run_cell(cell: Cell, device: str = "auto") -> Run:

@@ -40,6 +40,7 @@ TABLES = {
     "citation-orders": "orders",
     "labels": "labels",
     "summary": "summary",
+    "worth": "summary",
     "ablation": "ablation",
     "embedder": "embedder",
     "unseen": "unseen",

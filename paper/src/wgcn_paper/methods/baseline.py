@@ -108,6 +108,7 @@ class Method(ABC):
     packages: ClassVar[tuple[str, ...]] = ()  # imported only in `fit`, so that the class can be imported without them
     defaults: ClassVar[Mapping[str, Any]] = {}
     earlier: ClassVar[Mapping[str, Any]] = {}  # values in results from before a setting existed, where not the default
+    former: ClassVar[Mapping[int, Mapping[str, Any]]] = {}  # defaults up to a version, where they were others
 
     def __init__(self, settings: Mapping[str, Any] | None = None, seed: int = 0, device: str = "auto") -> None:
         given = dict(settings or {})

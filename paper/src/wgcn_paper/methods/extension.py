@@ -1,14 +1,12 @@
-"""Rows for words that training did not see, from the word alone: by spelling or by word vectors.
+"""Rows for words that training did not see, from word vectors.
 
-A new word gets the mean row of the learnt words that share letter n-grams with it, or whose vectors are nearest,
-weighted by the cosine; it is centred and scaled as in `wgcn.inference.extend`.
+A new word gets the mean row of the learnt words whose vectors are nearest, weighted by the cosine; it is centred and
+scaled as in `wgcn.inference.extend`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
-from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +17,7 @@ from wgcn.inference.model import TextModel
 from wgcn.text.vocabulary import Vocabulary
 from wgcn_paper.vectors.word_vectors import DISTILLED, word_vectors
 
-__all__ = ["extend_by_like_words"]
+__all__ = ["extend_by_vectors"]
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
@@ -29,11 +27,6 @@ Likeness = Callable[[Sequence[str], Ids], csr_array]
 _SAMPLE = 3000  # learnt words that give the scale of the rows
 _BLOCK_WORDS = 128  # looked up at a time
 
-_LETTERS = (3, 4, 5)  # lengths of letter n-grams
-_LONGEST = 64  # letters of a word that count
-_COMMON = 1000  # an n-gram in more known words than this is ignored
-_SPELT_ALIKE = 0.4  # least cosine between the n-grams of two words
-
 _NEAREST = 50  # learnt words in the mean of a row by vectors
 _NEAR = 0.1  # least cosine between the vectors of two words
 _DECIMALS = 5  # of a cosine: further ones depend on the other words of the product
@@ -41,18 +34,15 @@ _DECIMALS = 5  # of a cosine: further ones depend on the other words of the prod
 _NOTHING = Vocabulary([]), np.empty((0, 0)), np.empty(0)
 
 
-def extend_by_like_words(
-    model: TextModel, texts: Iterable[str], how: Literal["spelling", "vectors"], vectors: str = DISTILLED
-) -> TextModel:
-    """Return the model with rows for unknown words of the texts, from similar learnt words."""
+def extend_by_vectors(model: TextModel, texts: Iterable[str], vectors: str = DISTILLED) -> TextModel:
+    """Return the model with rows for unknown words of the texts, from learnt words with similar vectors."""
     corpus, _, new = new_words(model, texts, min_count=1)
-    source = vectors if how == "vectors" else None
-    words, rows, idf = _by_like_words(model, corpus.with_words(new).vocabulary, source)
-    return with_rows(model, words, rows, idf, {"how": how, "words": len(words), "texts": len(corpus)})
+    words, rows, idf = _by_like_words(model, corpus.with_words(new).vocabulary, vectors)
+    return with_rows(model, words, rows, idf, {"how": "vectors", "words": len(words), "texts": len(corpus)})
 
 
-def _by_like_words(model: TextModel, words: Vocabulary, vectors: str | None) -> tuple[Vocabulary, Floats, Floats]:
-    """Return the words that are similar to learnt ones, by vectors if given, else by spelling; their rows and idf."""
+def _by_like_words(model: TextModel, words: Vocabulary, vectors: str) -> tuple[Vocabulary, Floats, Floats]:
+    """Return the words that are similar to learnt ones, their rows and idf."""
     vocabulary = model.vocabulary
     learnt = np.flatnonzero(~vocabulary.are_ngrams[: n_learnt(model)])
     if not len(words) or not len(learnt):
@@ -62,7 +52,7 @@ def _by_like_words(model: TextModel, words: Vocabulary, vectors: str | None) -> 
     mean = np.average(table, axis=0, weights=weights)
     table -= mean
     known = [vocabulary.words[i] for i in learnt]
-    likeness = _Spelling(known).likeness if vectors is None else _Vectors(known, words.words, str(vectors)).likeness
+    likeness = _Vectors(known, words.words, vectors).likeness
     sample = np.unique(np.linspace(0, len(learnt) - 1, _SAMPLE).astype(int))
     nearby, found = _mean_of_like(likeness, table, [known[i] for i in sample], sample)
     sample, nearby = sample[found], nearby[found]
@@ -94,58 +84,6 @@ def _mean_of_like(
         found[block] = total > 0
         rows[block] = (near @ table) / np.where(total > 0, total, 1)[:, None]
     return rows, found
-
-
-class _Spelling:
-    """Words by their letter n-grams, weighted by idf.
-
-    Parameters
-    ----------
-    words : sequence of str
-    """
-
-    def __init__(self, words: Sequence[str]) -> None:
-        self.words = words
-        self._index: dict[str, int] = {}
-        groups = [[self._index.setdefault(group, len(self._index)) for group in _groups(word)] for word in words]
-        counts = np.bincount(list(chain.from_iterable(groups)), minlength=len(self._index))
-        self._weights = np.where(counts > _COMMON, 0, np.log((1 + len(words)) / (1 + counts)))
-        self._by_group = csr_array(self._rows(groups, np.zeros(len(words))).T)
-
-    def likeness(self, words: Sequence[str], own: Ids) -> csr_array:
-        """Return the cosines of words with the learnt words that are spelt alike, except with themselves."""
-        near = self._cosines(words)
-        near.data[near.data < _SPELT_ALIKE] = 0
-        near.data[near.indices == np.repeat(own, np.diff(near.indptr))] = 0
-        return near
-
-    def _cosines(self, words: Sequence[str]) -> csr_array:
-        groups = [_groups(word) for word in words]
-        known = [[self._index[group] for group in each if group in self._index] for each in groups]
-        unknown = np.array([len(each) - len(part) for each, part in zip(groups, known, strict=True)])
-        return csr_array(self._rows(known, unknown) @ self._by_group)
-
-    def _rows(self, groups: Sequence[Sequence[int]], n_unknown: npt.NDArray[Any]) -> csr_array:
-        """Return words by n-grams, rows of length 1; unknown n-grams count in the length only."""
-        offsets = np.cumsum([0, *map(len, groups)])
-        columns = np.fromiter(chain.from_iterable(groups), np.int64, offsets[-1])
-        data = self._weights[columns]
-        squares = csr_array((np.square(data), columns, offsets), shape=(len(groups), len(self._index))).sum(axis=1)
-        lengths = np.sqrt(np.asarray(squares).ravel() + n_unknown * np.log(1 + len(self.words)) ** 2)
-        data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(offsets))
-        rows = csr_array((data, columns, offsets), shape=(len(groups), len(self._index)))
-        rows.eliminate_zeros()
-        return rows
-
-
-def _groups(word: str) -> list[str]:
-    """Return the letter n-grams of a word, each once; spaces mark its beginning and end.
-
-    >>> _groups("red")
-    [' re', 'red', 'ed ', ' red', 'red ', ' red ']
-    """
-    marked = f" {word[:_LONGEST]} "
-    return list(dict.fromkeys(marked[i : i + n] for n in _LETTERS for i in range(len(marked) - n + 1)))
 
 
 class _Vectors:

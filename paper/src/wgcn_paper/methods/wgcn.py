@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -11,15 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from wgcn.errors import InputError, interrupts_raised
 from wgcn.estimators.matrix import WGCNClassifier
 from wgcn.estimators.network import WGCNNetworkClassifier
 from wgcn.estimators.preparation import Preparation, Prepared
-from wgcn.labelling.tuning import Tuning
+from wgcn.graph import WordGraph
 from wgcn_paper.datasets import load_dataset, stop_words
 from wgcn_paper.methods.baseline import Baseline, Fit, array_digest
-from wgcn_paper.methods.extension import extend_by_like_words
+from wgcn_paper.methods.extension import extend_by_vectors
 from wgcn_paper.methods.preparation import Kept
 from wgcn_paper.vectors import word_vector_matrix
 
@@ -47,9 +47,9 @@ _NETWORK = (
     "n_models",
     "validation_fraction",
 )
-_LINEAR = ("alpha", "naive_bayes", "teacher", "self_training", "C")
+_LINEAR = ("alpha", "subwords", "naive_bayes", "teacher", "self_training", "C", "tune")
 _TEXT = ("tokenizer", "ngrams", "min_count", "stop_words", "sublinear", "norm")
-_EXTENSIONS = ("", "graph", "spelling", "both", "vectors", "fit")
+_EXTENSIONS = ("", "graph", "vectors", "fit", "drop")
 _GRAPH = ("window", "weight", "threshold", "min_pairs", "top_k", "smoothing")
 # Settings that the library no longer has, with the only value that can still be run.
 _RETIRED = {"smoothing": 1.0, "learn_alpha": "", "loss": "squared_hinge", "average": False}
@@ -89,6 +89,7 @@ class _TextMethod(Baseline):
             model.scorer.word_embeddings,
             model.scorer.class_weights,
             model.scorer.bias,
+            *(() if model.spelling is None else (model.spelling.hashes, model.spelling.rows)),
         )
         return self._outcome(classifier)._replace(digest=digest)
 
@@ -200,23 +201,25 @@ class NetworkMethod(_TextMethod):
 class LinearMethod(_TextMethod):
     """The linear model with a residual, as `WGCNTextClassifier` has it by default.
 
-    The problem is convex. Another seed holds out other documents, and so leads the solver to another point within its
-    tolerance, which is not worth ten runs. With `tune`, another seed may also choose other settings.
+    The problem is convex. Another seed holds out other documents: it may choose other settings by them, and leads the
+    solver to another point within its tolerance.
+
+    `graph` is "" for the word graph, or "none" to leave it out everywhere: in the loss, and in the teacher's space by
+    words that are their own only neighbours (A = I).
 
     `background` names data sets whose training texts also shape vocabulary and graph; they must not share texts with
     the data set of the cell.
 
-    `extend` is what happens to words that fitting does not see: nothing (""); rows from the texts of the pool
-    ("graph"), from spelling, from both, or from a sentence encoder ("vectors"); or "fit", to fit with the texts of the
-    pool.
+    `extend` is what happens to words that fitting does not see: rows from their spelling (""), from the texts of the
+    pool ("graph") or from a sentence encoder ("vectors"); "fit", to fit with the texts of the pool; or "drop", nothing.
 
     `learn_alpha`, `order`, `loss`, `average` and `smoothing` are settings of earlier runs, which are kept; the library
-    no longer has them. Version 1 had an L-BFGS solver, and with `tune` Optuna proposed the candidates.
+    no longer has them. Version 1 had an L-BFGS solver, and with `tune` Optuna proposed the candidates; version 2 had no
+    subwords, counted all documents alike in self-training, and `tune` was a longer search.
     """
 
     name = "wgcn-linear"
-    version = 2
-    seeded = False
+    version = 3
     defaults: ClassVar = {
         "tokenizer": "words",
         "ngrams": 2,
@@ -234,6 +237,8 @@ class LinearMethod(_TextMethod):
         "background": [],
         "vectors": "",
         "alpha": 0.5,
+        "graph": "",
+        "subwords": 1.5,
         "learn_alpha": "",
         "order": 1,
         "naive_bayes": 0.5,
@@ -242,16 +247,19 @@ class LinearMethod(_TextMethod):
         "C": 0.5,
         "loss": "squared_hinge",
         "class_prior": "",
-        "tune": False,
+        "tune": True,
         "average": False,
         "extend": "",
     }
-    earlier: ClassVar = {"self_training": 0.0}
+    earlier: ClassVar = {"self_training": 0.0, "subwords": 0.0}
+    former: ClassVar = {2: {"subwords": 0.0, "tune": False}}
 
     def __init__(self, settings: Mapping[str, Any] | None = None, seed: int = 0, device: str = "auto") -> None:
         super().__init__(settings, seed, device)
         if self.settings["extend"] not in _EXTENSIONS:
             raise InputError(f"extend must be one of {', '.join(map(repr, _EXTENSIONS))}.")
+        if self.settings["graph"] not in ("", "none"):
+            raise InputError("graph must be '' or 'none'.")
 
     def fit(self, task: Task) -> Fit:
         """Fit on the texts; with extend="fit" also on those of the pool, unlabelled."""
@@ -263,15 +271,13 @@ class LinearMethod(_TextMethod):
     def predict(self, query: Query) -> npt.NDArray[Any]:
         """Return one label per text; the row of an unseen word does not depend on the other texts."""
         assert query.texts is not None
-        model = self.model
-        if self.settings["extend"] in ("spelling", "both"):
-            model = extend_by_like_words(model, query.texts, "spelling")
-        elif self.settings["extend"] == "vectors":
-            model = extend_by_like_words(model, query.texts, "vectors")
-        return model.predict(query.texts)
+        vectors = self.settings["extend"] == "vectors"
+        return (extend_by_vectors(self.model, query.texts) if vectors else self.model).predict(query.texts)
 
     def _extended(self, model: TextModel, task: Task) -> TextModel:
-        return model.extend(task.pool) if self.settings["extend"] in ("graph", "both") else model
+        if self.settings["extend"] == "drop":
+            return replace(model, spelling=None)
+        return model.extend(task.pool) if self.settings["extend"] == "graph" else model
 
     @property
     def _ngram_edges(self) -> bool:
@@ -283,14 +289,10 @@ class LinearMethod(_TextMethod):
             raise InputError(f"order {self.settings['order']} of the linear model was removed from wgcn in 0.2.0.")
 
     def _classifier(self) -> WGCNClassifier:
-        # Only the number of trials limits tuning: a result must not depend on the speed of the machine.
-        tune = Tuning(seconds=math.inf) if self.settings["tune"] else False
-        return WGCNClassifier(
-            **self._pick(_LINEAR),
-            class_prior=self.settings["class_prior"] or None,
-            tune=tune,
-            random_state=self.seed,
-        )
+        values = self._pick(_LINEAR)
+        if self.settings["graph"] == "none":
+            values["alpha"] = 0.0
+        return WGCNClassifier(**values, class_prior=self.settings["class_prior"] or None, random_state=self.seed)
 
     def _train(self, classifier: Any, prepared: Prepared, task: Task) -> None:
         n_labels = len(task.labels)
@@ -301,7 +303,17 @@ class LinearMethod(_TextMethod):
         classifier.fit(
             prepared.document_terms[:n_labels],
             task.labels,
-            word_graph=prepared.word_graph,
+            word_graph=prepared.word_graph if self.settings["graph"] == "" else _own_neighbours(prepared.word_graph),
             unlabeled=prepared.document_terms[n_labels:],
             word_vectors=vectors,
+            subwords=prepared.subword_matrix(self.settings["subwords"]),
         )
+
+
+def _own_neighbours(graph: WordGraph | None) -> WordGraph:
+    """Return the graph in which every word that has edges is its own only neighbour."""
+    assert graph is not None
+    has_edges = np.diff(graph.adjacency.indptr) > 0
+    words = np.flatnonzero(has_edges)
+    parts = np.ones(len(words), np.float32), words, np.concatenate([[0], np.cumsum(has_edges)])
+    return replace(graph, adjacency=csr_array(parts, shape=graph.adjacency.shape))
