@@ -108,9 +108,9 @@ def test_help_of_fit_is_short_and_has_the_defaults_of_the_estimator(run: Run, mo
     monkeypatch.setenv("COLUMNS", "400")
     plain = re.sub(r"\x1b\[[0-9;]*m", "", run("fit", "--help")[1])
     lines = {match[1]: line for line in plain.splitlines() if (match := re.match(r"│ \*? *--([A-Za-z-]+)", line))}
-    assert len(lines) - 1 <= 24  # --help beside them
+    assert len(lines) - 1 <= 25  # --help beside them
     expected = WGCNTextClassifier().get_params()
-    for name in ("tokenizer", "window", "alpha", "C"):
+    for name in ("tokenizer", "window", "alpha", "subwords", "C"):
         assert f"[default: {expected[name]}]" in lines[name]
     assert f"Default: {expected['ngram_range'][1]}; 1 with --network" in lines["ngrams"]
 

@@ -57,7 +57,6 @@ NETWORK = [*FIT, "--model", "new", "--network"]
         ([*FIT, "--model", "graph"], "holds 'wgcn-graph', which 'wgcn-model' must not replace"),
         ([*NETWORK, "--checkpoint", "others"], "others is a folder"),
         ([*NETWORK, "--checkpoint", "file/state"], "file/state cannot be written"),
-        ([*FIT, "--model", "new", "--subwords", -1], "-1"),
         ([*FIT, "--model", "new", "--epochs", 3], "give --network too"),
         ([*FIT, "--model", "new", "--checkpoint", "state"], "give --network too"),
         ([*FIT, "--model", "new", "--C", 0], "C must be above 0"),

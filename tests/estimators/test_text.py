@@ -233,7 +233,7 @@ def test_the_threads_of_the_classifier_tokenise_and_count_too(n_jobs: int, monke
     for place in places:
         monkeypatch.setattr(f"wgcn.{place}.n_threads", note)
     WGCNTextClassifier(n_jobs=n_jobs).fit(TEXTS, LABELS)
-    assert asked == [n_jobs] * (len(places) + 1)  # the linear model scales the graph, and fits
+    assert asked == [n_jobs] * (len(places) + 2)  # the linear model scales the graph and the subwords, and fits
 
 
 def test_no_threads_are_refused() -> None:
@@ -410,12 +410,12 @@ def test_few_labels_of_many_classes_are_no_reason_to_warn(vectors: dict[str, lis
 def test_texts_from_elsewhere_give_their_words_a_row_through_the_graph_and_teach_nothing() -> None:
     texts, labels = ["red wine", "white wine", "fast car", "slow car"] * 5, ["drink", "drink", "drive", "drive"] * 5
     elsewhere = ["merlot wine", "a merlot wine", "sedan car", "a sedan car"] * 3
-    model = WGCNTextClassifier().fit(texts, labels, background=elsewhere)
+    model = WGCNTextClassifier(subwords=0).fit(texts, labels, background=elsewhere)
     assert model.predict(["merlot", "sedan"]).tolist() == ["drink", "drive"]
     assert model.model_.report["n_documents"] == len(texts)
     assert model.model_.report["n_background"] == len(elsewhere)
-    # Without a graph, nothing is said of words that no text of its own has.
-    alone = WGCNTextClassifier(alpha=0).fit(texts, labels, background=elsewhere)
+    # Without a graph and subwords, nothing is said of words that no text of its own has.
+    alone = WGCNTextClassifier(alpha=0, subwords=0).fit(texts, labels, background=elsewhere)
     assert not alone.word_embeddings_[alone.model_.vocabulary.id_of("merlot")].any()
     # Teacher and self-training, which need unlabelled texts, have nothing to do.
     prepared = Preparation().prepare(texts, background=elsewhere)

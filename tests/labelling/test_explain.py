@@ -131,6 +131,30 @@ def named(why: Explanation) -> np.ndarray:
     return np.array([sum((part for _, part in near), np.zeros(len(why.classes))) for near in why.neighbours])
 
 
+def spelt_rows(fitted: WGCNTextClassifier) -> np.ndarray:
+    """Return S V, the part of their spelling in the rows of words."""
+    matrix, trained = fitted.training_set_.prepared.subword_matrix(), fitted.classifier_.trained_
+    assert matrix is not None
+    assert trained.subword_rows is not None
+    return np.asarray(matrix @ trained.subword_rows).astype(float)
+
+
+def known_terms(why: Explanation, model: TextModel) -> Explanation:
+    """Return an explanation without the words that training did not see, which only their spelling explains."""
+    assert why.own is not None
+    assert why.neighbours is not None
+    assert why.spelling is not None
+    n = sum(term in model.vocabulary.index for term in why.terms)
+    assert set(why.terms[n:]) <= set(why.unknown)
+    assert not why.own[n:].any()
+    assert not any(why.neighbours[n:])
+    assert np.array_equal(why.spelling[n:], why.contributions[n:])
+    parts = {
+        name: getattr(why, name)[:n] for name in ("terms", "weights", "contributions", "own", "neighbours", "spelling")
+    }
+    return replace(why, **parts)
+
+
 @pytest.mark.parametrize("case", ["two classes", "three classes", "unlabelled", "several labels", "no graph"])
 def test_parts_are_those_of_the_fitted_graph_and_sum_to_the_whole(case: str) -> None:
     labels: list[Any] = list(LABELS)
@@ -142,17 +166,20 @@ def test_parts_are_those_of_the_fitted_graph_and_sum_to_the_whole(case: str) -> 
     fitted = WGCNTextClassifier(alpha=0.0 if case == "no graph" else 0.7, n_jobs=1)
     model = fitted.fit(TEXTS, labels, unlabeled=unlabelled).model_
     trained, adjacency = fitted.classifier_.trained_, fitted.word_graph_.adjacency.toarray().astype(float)
-    rows = model.scorer.word_embeddings.astype(float)
+    spelt = spelt_rows(fitted)
+    rows = model.scorer.word_embeddings.astype(float) - spelt
     spread = trained.factor * adjacency  # a A
     u = rows.copy()
     if case != "no graph":
         u[adjacency.any(axis=1)] = trained.own_rows
     np.testing.assert_allclose(u + spread @ u, rows, atol=1e-5)
-    why = model.explain(["a glass of red and white wine in a fast car"])[0]
+    why = known_terms(model.explain(["a glass of red and white wine in a fast car"])[0], model)
     ids = [model.vocabulary.index[term] for term in why.terms]
     assert why.own is not None
     assert why.neighbours is not None
+    assert why.spelling is not None
     weights = why.weights[:, None].astype(float)
+    np.testing.assert_allclose(why.spelling, weights * spelt[ids], atol=2e-3)
     np.testing.assert_allclose(why.own, weights * (u + spread.diagonal()[:, None] * u)[ids], atol=1e-3)
     for i, near, weight in zip(ids, why.neighbours, why.weights, strict=True):
         sizes = np.abs(spread[i]) * np.linalg.norm(u, axis=1)
@@ -163,8 +190,9 @@ def test_parts_are_those_of_the_fitted_graph_and_sum_to_the_whole(case: str) -> 
         for j, (_, part) in zip(found, near, strict=True):
             np.testing.assert_allclose(part, weight * spread[i, j] * u[j], atol=1e-3)
     assert why.other_neighbours is not None
-    np.testing.assert_allclose(why.own + named(why) + why.other_neighbours, why.contributions, rtol=1e-14, atol=1e-15)
-    assert why.total().tobytes() == model.scores([why.text])[0].tobytes()
+    parts = why.own + why.spelling + named(why) + why.other_neighbours
+    np.testing.assert_allclose(parts, why.contributions, rtol=1e-14, atol=1e-15)
+    assert model.explain([why.text])[0].total().tobytes() == model.scores([why.text])[0].tobytes()
 
 
 def test_a_word_that_was_added_has_no_part_of_its_own(classifier: WGCNTextClassifier) -> None:

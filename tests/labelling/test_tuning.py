@@ -16,12 +16,13 @@ from threadpoolctl import threadpool_limits
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
 from wgcn.labelling.tuning import Settings, Tuned, candidates, tune
 from wgcn.linear import training as linear_training
-from wgcn.linear.model import LinearSettings
+from wgcn.linear.model import Blocks, LinearSettings
 from wgcn.linear.teacher import Taught, Teacher
 from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, train_linear
 
 DEFAULT = {"C": 0.5, "naive_bayes": 0.5}
-SMALLER, LARGER, PLAIN = candidates(DEFAULT)
+OTHERS = candidates(DEFAULT, short=True)
+SMALLER, LARGER, PLAIN = OTHERS
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -34,29 +35,29 @@ def _one_blas_thread() -> Iterator[None]:
 class Judge:
     """A made model that is right about given documents; it notes what it was asked."""
 
-    def __init__(self, n: int, right: Callable[[Settings], np.ndarray], n_folds: int = 5) -> None:
+    def __init__(self, n: int, right: Callable[[Settings], np.ndarray], n_parts: int = 2) -> None:
         self.right, self.asked = right, list[tuple[int, Settings]]()
-        self.parts = [np.arange(n)[fold::n_folds] for fold in range(n_folds)]
+        self.parts = [np.arange(n)[place::n_parts] for place in range(n_parts)]
 
-    def __call__(self, fold: int, settings: Settings) -> np.ndarray:
-        self.asked.append((fold, settings))
-        return np.asarray(self.right(settings)[self.parts[fold]])
+    def __call__(self, place: int, settings: Settings) -> np.ndarray:
+        self.asked.append((place, settings))
+        return np.asarray(self.right(settings)[self.parts[place]])
 
-    def tune(self, weight: np.ndarray | None = None, default: Settings = DEFAULT) -> Tuned:
+    def tune(self, weight: np.ndarray | None = None) -> Tuned:
         n = sum(map(len, self.parts))
-        return tune(self, self.parts, np.ones(n) if weight is None else weight, default)
+        return tune(self, self.parts, np.ones(n) if weight is None else weight, DEFAULT, OTHERS)
 
 
 def better_with(
-    n: int, better: Settings, per_fold: tuple[int, ...], worse: int = 0
+    n: int, better: Settings, per_part: tuple[int, ...], worse: int = 0, n_parts: int = 2
 ) -> Callable[[Settings], np.ndarray]:
-    """Return a rule: half are right; with one setting so many more per fold of five, and `worse` others are wrong."""
+    """Return a rule: half are right; with one setting so many more per part, and `worse` others are wrong."""
 
     def right(settings: Settings) -> np.ndarray:
-        answers = np.arange(n) // 5 % 2 == 0
+        answers = np.arange(n) // n_parts % 2 == 0
         if settings == better:
-            for fold, n_more in enumerate(per_fold):
-                own = np.arange(n)[fold::5]
+            for place, n_more in enumerate(per_part):
+                own = np.arange(n)[place::n_parts]
                 answers[own[1::2][:n_more]] = True
                 answers[own[::2][:worse]] = False
         return answers
@@ -64,30 +65,32 @@ def better_with(
     return right
 
 
-def test_the_others_are_a_smaller_and_a_larger_c_and_a_plain_model() -> None:
-    assert [SMALLER, LARGER, PLAIN] == [
+def test_the_others_are_a_smaller_and_a_larger_c_and_for_short_texts_a_plain_model() -> None:
+    assert OTHERS == [
         {"C": 0.2, "naive_bayes": 0.5},
         {"C": 1.25, "naive_bayes": 0.5},
         {"C": 2.0, "naive_bayes": 0.0},
     ]
-    assert candidates({"C": 1.0, "naive_bayes": 0.0}) == [
-        {"C": 0.4, "naive_bayes": 0.0},
-        {"C": 2.5, "naive_bayes": 0.0},
-    ]
+    assert candidates(DEFAULT, short=False) == OTHERS[:2]
+    plain = {"C": 1.0, "naive_bayes": 0.0}
+    assert candidates(plain, short=True) == [{**plain, "C": 0.4}, {**plain, "C": 2.5}]
 
 
-@pytest.mark.parametrize("better", [SMALLER, LARGER, PLAIN])
-def test_what_is_better_on_all_three_folds_replaces_the_default(better: Settings) -> None:
-    judge = Judge(1000, better_with(1000, better, (30, 30, 30)))
+@pytest.mark.parametrize("better", OTHERS)
+@pytest.mark.parametrize("n_parts", [1, 2, 3])
+def test_what_is_better_on_all_parts_replaces_the_default(better: Settings, n_parts: int) -> None:
+    judge = Judge(600, better_with(600, better, (30,) * n_parts, n_parts=n_parts), n_parts)
     tuned = judge.tune()
-    assert tuned == Tuned(better, 0.5 + 90 / 600, 0.5, 600, 3 + 4)
-    first = [(0, settings) for settings in (DEFAULT, SMALLER, LARGER, PLAIN)]
-    assert judge.asked == [*first, (1, DEFAULT), (1, better), (2, DEFAULT), (2, better)]
+    assert tuned.settings == better
+    assert (tuned.accuracy, tuned.default_accuracy) == (pytest.approx(0.5 + n_parts * 30 / 600), 0.5)
+    assert (tuned.n_held_out, tuned.n_fits) == (600, 3 + 2 * (n_parts - 1))
+    first = [(0, settings) for settings in (DEFAULT, *OTHERS)]
+    assert judge.asked == first + [(place, each) for place in range(1, n_parts) for each in (DEFAULT, better)]
 
 
-def test_where_nothing_is_ahead_the_default_stays_after_one_fold() -> None:
-    for rule in (better_with(1000, {}, ()), better_with(1000, LARGER, (0, 50, 50)), better_with(1000, LARGER, (), 9)):
-        judge = Judge(1000, rule)
+def test_where_nothing_is_ahead_the_default_stays_after_one_part() -> None:
+    for rule in (better_with(400, {}, ()), better_with(400, LARGER, (0, 50)), better_with(400, LARGER, (0,), 9)):
+        judge = Judge(400, rule)
         tuned = judge.tune()
         assert tuned.settings == DEFAULT
         assert (tuned.accuracy, tuned.default_accuracy) == (0.5, 0.5)
@@ -95,68 +98,66 @@ def test_where_nothing_is_ahead_the_default_stays_after_one_fold() -> None:
 
 
 @pytest.mark.parametrize(
-    ("per_fold", "worse", "n_folds", "chosen"),
+    ("per_part", "worse", "n_parts", "chosen"),
     [
-        ((1, 1, 1), 0, 3, False),  # 3 documents: 1.7 standard errors
-        ((2, 2, 1), 0, 3, True),  # 5 documents: 2.2
-        ((30, 0, 0), 28, 1, False),  # 2 of 58: 0.3, given up after the first fold
-        ((35, 0, 0), 28, 2, False),  # 7 of 63: 0.9, then -21 of 91
-        ((40, 40, 40), 28, 3, True),  # 36 of 204: 2.5
-        ((35, 35, 35), 28, 3, False),  # 21 of 189: 1.5
+        ((2, 2), 0, 2, False),  # 4 documents: 2 standard errors, and no more
+        ((3, 2), 0, 2, True),  # 5 documents: 2.2
+        ((30, 50), 28, 1, False),  # 2 of 58: 0.3, given up after the first part
+        ((35, 0), 28, 2, False),  # 7 of 63: 0.9, then -21 of 91
+        ((40, 40), 28, 2, True),  # 24 of 136: 2.06
+        ((39, 40), 28, 2, False),  # 23 of 135: 1.98
     ],
 )
-def test_luck_is_not_enough(per_fold: tuple[int, ...], worse: int, n_folds: int, chosen: bool) -> None:
-    judge = Judge(1000, better_with(1000, LARGER, per_fold, worse))
+def test_luck_is_not_enough(per_part: tuple[int, ...], worse: int, n_parts: int, chosen: bool) -> None:
+    judge = Judge(400, better_with(400, LARGER, per_part, worse))
     tuned = judge.tune()
     assert tuned.settings == (LARGER if chosen else DEFAULT)
-    assert tuned.n_fits == 3 + 2 * (n_folds - 1)
-    assert tuned.n_held_out == 200 * n_folds
+    assert tuned.n_fits == 3 + 2 * (n_parts - 1)
+    assert tuned.n_held_out == 200 * n_parts
     assert (tuned.accuracy > tuned.default_accuracy) == chosen
 
 
-def test_only_the_best_of_the_first_fold_goes_on() -> None:
+def test_only_the_best_on_the_first_part_goes_on() -> None:
     def right(settings: Settings) -> np.ndarray:
-        return better_with(1000, LARGER, (20, 60, 60))(settings) | better_with(1000, PLAIN, (25, 20, 20))(settings)
+        return better_with(400, LARGER, (20, 60))(settings) | better_with(400, PLAIN, (25, 20))(settings)
 
-    tuned = Judge(1000, right).tune()
-    assert tuned.settings == PLAIN
-    assert tuned.accuracy == pytest.approx(0.5 + 65 / 600)
-
-
-@pytest.mark.parametrize("n_folds", [2, 3])
-def test_fewer_folds_than_three_are_all_used(n_folds: int) -> None:
-    judge = Judge(400, lambda given: np.arange(400) % 4 < (3 if given == SMALLER else 2), n_folds)
+    judge = Judge(400, right)
     tuned = judge.tune()
-    assert tuned.settings == SMALLER
-    assert (tuned.n_held_out, tuned.n_fits) == (400, 3 + 2 * (n_folds - 1))
+    assert tuned.settings == PLAIN
+    assert tuned.accuracy == pytest.approx(0.5 + 45 / 400)
+    assert (1, LARGER) not in judge.asked
 
 
 def test_a_document_counts_as_much_as_its_weight() -> None:
-    rule = better_with(1000, LARGER, (30, 30, 30))
+    rule = better_with(400, LARGER, (30, 30))
     weight = np.where(rule(LARGER) != rule(DEFAULT), 0.0, 2.0)
-    assert Judge(1000, rule).tune(weight).settings == DEFAULT
-    weight = 1.0 + np.arange(1000)
-    tuned, judge = Judge(1000, rule).tune(weight), Judge(1000, rule)
-    rows = np.concatenate(judge.parts[:3])
-    assert tuned.default_accuracy == pytest.approx(np.average(rule(DEFAULT)[rows], weights=weight[rows]))
-    assert tuned.accuracy == pytest.approx(np.average(rule(LARGER)[rows], weights=weight[rows]))
+    assert Judge(400, rule).tune(weight).settings == DEFAULT
+    weight = 1.0 + np.arange(400)
+    tuned = Judge(400, rule).tune(weight)
+    assert tuned.default_accuracy == pytest.approx(np.average(rule(DEFAULT), weights=weight))
+    assert tuned.accuracy == pytest.approx(np.average(rule(LARGER), weights=weight))
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(10, 80))
+@given(st.integers(0, 2**32 - 1), st.integers(10, 80), st.integers(1, 3))
 @settings(max_examples=50)
-def test_what_is_chosen_is_two_standard_errors_ahead_on_three_folds(seed: int, n: int) -> None:
-    rng = np.random.default_rng(seed)
-    known: dict[str, np.ndarray] = {}
-    judge = Judge(n, lambda given: known.setdefault(str(given), rng.random(n) < 0.5 + 0.4 * (given == PLAIN)))
+def test_what_is_chosen_is_two_standard_errors_ahead_on_all_parts(seed: int, n: int, n_parts: int) -> None:
+    def judge_of() -> tuple[Judge, dict[str, np.ndarray]]:
+        rng, known = np.random.default_rng(seed), dict[str, np.ndarray]()
+        rule = lambda given: known.setdefault(str(given), rng.random(n) < 0.5 + 0.4 * (given == PLAIN))  # noqa: E731
+        return Judge(n, rule, n_parts), known
+
+    (judge, known), (again, _) = judge_of(), judge_of()
     tuned = judge.tune()
+    assert again.tune() == tuned
     assert tuned.accuracy >= tuned.default_accuracy
-    assert tuned.n_fits + tuned.n_fits // 2 <= len(judge.asked) * 3 / 2
-    if tuned.settings != DEFAULT:
-        rows = np.concatenate(judge.parts[:3])
-        difference = known[str(tuned.settings)].astype(float)[rows] - known[str(DEFAULT)][rows]
+    assert len(judge.asked) == tuned.n_fits + 1
+    if tuned.settings == DEFAULT:
+        assert tuned.accuracy == tuned.default_accuracy
+    else:
+        difference = known[str(tuned.settings)].astype(float) - known[str(DEFAULT)]
         assert difference.sum() > 2 * np.sqrt(np.abs(difference).sum())
-        assert tuned.accuracy == pytest.approx(known[str(tuned.settings)][rows].mean())
-        assert tuned.n_held_out == len(rows)
+        assert tuned.accuracy == pytest.approx(known[str(tuned.settings)].mean())
+        assert tuned.n_held_out == n
 
 
 # In the training and the estimators
@@ -190,7 +191,7 @@ def test_where_labels_are_wrong_a_smaller_c_is_chosen_and_helps(n_classes: int) 
     assert given_c.tuned_ is None
     assert tuned.tuned_ is not None
     assert tuned.tuned_.settings == {"C": 8.0, "naive_bayes": 0.5}
-    assert tuned.tuned_.n_fits == 7
+    assert tuned.tuned_.n_fits == 5
     assert tuned.tuned_.accuracy > tuned.tuned_.default_accuracy
     assert tuned.score(new, truth) > given_c.score(new, truth)
     assert bits(WGCNClassifier(C=20.0).fit(x, y)) == bits(tuned)
@@ -215,7 +216,7 @@ def test_fewer_than_a_thousand_labels_choose_nothing(monkeypatch: pytest.MonkeyP
     assert training_of(200).tuned is not None
 
 
-def test_documents_of_the_first_fold_are_those_that_calibrate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_of_the_first_part_are_those_that_calibrate(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     fit_linear = linear_training.fit_linear
 
@@ -226,8 +227,7 @@ def test_documents_of_the_first_fold_are_those_that_calibrate(monkeypatch: pytes
     monkeypatch.setattr(linear_training, "fit_linear", watched)
     trained = training_of(1000)
     assert trained.tuned is not None
-    n_tuning = 1 + trained.tuned.n_fits
-    assert sizes == [800] * n_tuning + [800, 1000]
+    assert sizes == [800] * (1 + trained.tuned.n_fits) + [800, 1000]
     assert trained.n_held_out == 200
     assert trained.held_out is not None
     assert len(np.unique(trained.held_out.rows)) == 200
@@ -239,7 +239,7 @@ def test_nothing_is_held_out_for_calibration_where_no_part_is_asked_for() -> Non
     assert (trained.held_out_accuracy, trained.n_held_out, trained.held_out) == (None, 0, None)
 
 
-def test_the_teacher_is_made_once_and_teaches_a_part_once_per_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_teacher_is_made_once_and_teaches_the_trials_of_a_part_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made_teachers: list[Teacher] = []
     taught: list[bytes] = []
 
@@ -256,10 +256,39 @@ def test_the_teacher_is_made_once_and_teaches_a_part_once_per_fold(monkeypatch: 
     trained = training_of(1000, n_unlabelled=60)
     assert trained.tuned is not None
     assert len(made_teachers) == 1
-    n_folds = 1 + (trained.tuned.n_fits - 3) // 2
-    # Once for each fold, and again for the calibration, on the same documents as the first, and the final fit.
-    assert len(taught) == n_folds + 2
-    assert len(set(taught)) == n_folds + 1
+    n_parts = 1 + (trained.tuned.n_fits - 3) // 2
+    # Once for each part, and again for the calibration, on the same documents as the first, and the final fit.
+    assert len(taught) == n_parts + 2
+    assert len(set(taught)) == n_parts + 1
+
+
+def test_of_many_documents_trials_are_fitted_to_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    fit_linear = linear_training.fit_linear
+
+    def watched(terms: csr_array, targets: np.ndarray, blocks: Blocks, *given: Any, **named: Any) -> Any:
+        asked.append((terms.shape[0], blocks.graph is None))
+        return fit_linear(terms, targets, blocks, *given, **named)
+
+    monkeypatch.setattr(linear_training, "fit_linear", watched)
+    monkeypatch.setattr(linear_training, "_MOST_IN_TRIAL", 300)
+    trained = training_of(1000)
+    assert trained.tuned is not None
+    assert asked == [(300, True)] * (1 + trained.tuned.n_fits) + [(800, False), (1000, False)]
+
+
+@pytest.mark.parametrize("short", [True, False])
+def test_a_plain_model_is_tried_for_short_texts(short: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[list[Settings]] = []
+
+    def watched(*arguments: Any) -> Tuned:
+        given.append(arguments[-1])
+        return tune(*arguments)
+
+    monkeypatch.setattr(linear_training, "tune", watched)
+    monkeypatch.setattr(linear_training, "_SHORT", 40 if short else 5)
+    training_of(1000)  # about nine different words each
+    assert [len(others) for others in given] == [3 if short else 2]
 
 
 def test_it_works_with_weights_of_documents_and_classes() -> None:

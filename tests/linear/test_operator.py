@@ -99,10 +99,8 @@ def test_own_rows_and_subword_rows_are_what_is_spread_at_last(p: Problem) -> Non
 @given(problems, st.integers(0, 10_000))
 @moderately
 def test_the_product_is_symmetric_and_never_negative(p: Problem, seed: int) -> None:
-    product, other = (
-        p.operator.product(np.arange(p.dual.shape[1])),
-        np.random.default_rng(seed).normal(size=p.dual.shape),
-    )
+    product = p.operator.product(np.arange(p.dual.shape[1]))
+    other = np.random.default_rng(seed).normal(size=p.dual.shape)
     one, two = product(p.dual).copy(), product(other)
     np.testing.assert_allclose(np.sum(one * other, axis=0), np.sum(p.dual * two, axis=0), atol=1e-8)
     assert (np.sum(one * p.dual, axis=0) >= -1e-10).all()

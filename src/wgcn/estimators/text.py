@@ -348,7 +348,8 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
             if documents is not None:
                 raise InputError("documents are given, but no document_graph that says which of them X cites.")
             return self._fitted.scores(checked_texts(X, "X"))
-        texts, cited = list(checked_texts(X, "X")), list(checked_texts(documents or (), "documents"))
+        cited = list(checked_texts(() if documents is None else documents, "documents"))
+        texts = list(checked_texts(X, "X"))
         terms = self._fitted.terms([*texts, *cited])
         shape = len(texts) + len(cited), len(self._fitted.vocabulary) + len(terms.new_words)
         rows = csr_array((terms.weights, terms.words, terms.offsets), shape=shape)
