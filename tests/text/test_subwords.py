@@ -134,6 +134,7 @@ def test_places_are_found_among_known_hashes_and_others_are_left_out(words: list
     ]
     assert places.tolist() == [place for own in expected for place in own]
     assert offsets.tolist() == np.cumsum([0, *map(len, expected)]).tolist()
+    assert (places.dtype, offsets.dtype) == (np.int32, np.int64)  # those of words, for which code is compiled
 
 
 @pytest.mark.parametrize("known", [[0], [2**32 - 1], [0, 2**32 - 1]])

@@ -253,7 +253,7 @@ def _joined(known: Counts, new: Counts, n_words: int) -> Counts:
     )
     order = np.argsort(document, kind="stable")
     counts = np.concatenate([known[0], new[0]])[order]
-    words = np.concatenate([known[1], new[1] + n_words])[order]
+    words = np.concatenate([known[1], (new[1] + n_words).astype(known[1].dtype)])[order]  # for which code is compiled
     return counts, words, known[2] + new[2]
 
 

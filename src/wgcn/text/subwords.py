@@ -71,12 +71,12 @@ def _mixed(hashes: Hashes) -> Hashes:
     return np.asarray(hashes ^ (hashes >> np.uint32(13)))
 
 
-def subword_places(words: Sequence[str], hashes: Hashes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def subword_places(words: Sequence[str], hashes: Hashes) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
     """Return where the subwords of words are among ascending hashes, without those that are not, and offsets."""
     own, offsets = subword_hashes(words)
     places = np.searchsorted(hashes, own)
     known = np.append(hashes, np.uint32(0))[places] == own if len(hashes) else np.zeros(len(own), bool)
-    return places[known], np.concatenate([[0], np.cumsum(known)])[offsets]
+    return places[known].astype(np.int32), np.concatenate([[0], np.cumsum(known)])[offsets]
 
 
 def find_subwords(vocabulary: Vocabulary, n_documents: int) -> Subwords:
