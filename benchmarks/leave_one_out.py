@@ -24,8 +24,8 @@ from benchmarks import sets
 from wgcn.estimators.preparation import Preparation
 from wgcn.inference.scorer import Scorer
 from wgcn.labelling.labels import read_labels
-from wgcn.linear.model import LinearFit, LinearSettings, fit_linear, graph_scale, naive_bayes_scales
-from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory
+from wgcn.linear.model import Blocks, LinearFit, LinearSettings, block_scales, fit_linear, naive_bayes_scales
+from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock
 from wgcn.linear.solver import Problem, _Search, _State
 from wgcn.linear.training import calibrate
 
@@ -34,12 +34,12 @@ DRAWS, STEPS = 2, 8
 
 
 class Fitted:
-    """A model of some documents."""
+    """A model of some documents, without subwords."""
 
     def __init__(self, terms: csr_array, targets: Floats, adjacency: csr_array) -> None:
         self.terms, self.columns = terms, targets if targets.shape[1] > 2 else targets[:, 1:]
-        self.adjacency, self.settings = adjacency, LinearSettings()
-        self.fit: LinearFit = fit_linear(terms, self.columns, adjacency, self.settings)
+        self.blocks, self.settings = Blocks(adjacency), LinearSettings()
+        self.fit: LinearFit = fit_linear(terms, self.columns, self.blocks, self.settings)
 
     def scores(self, terms: csr_array) -> Floats:
         """Return the scores of documents, one column per class."""
@@ -50,10 +50,10 @@ class Fitted:
         weight, settings = np.ones(len(self.columns)), self.settings
         with ThreadPoolExecutor() as pool:
             memory, transposed = Memory(np.float32), csr_array(self.terms.T)
-            scales = naive_bayes_scales(transposed, self.columns, weight, settings.naive_bayes, pool)
-            factor = settings.alpha * graph_scale(self.terms, self.adjacency, weight)
-            block = GraphBlock(self.adjacency, factor, pool, memory)
-            operator = DocumentOperator(self.terms, transposed, block, scales, pool, memory)
+            scales, _ = naive_bayes_scales(transposed, self.columns, weight, settings.naive_bayes, pool)
+            factor = settings.alpha * block_scales(self.terms, self.blocks, weight).graph
+            blocks = GraphBlock(self.blocks.graph, factor, pool, memory), SubwordBlock(None, 0.0, None, pool, memory)
+            operator = DocumentOperator(self.terms, transposed, blocks, scales, pool, memory)
             signs, cost = 2 * self.columns - 1, np.full((len(weight), 1), 2 * settings.C, np.float32)
             problem = Problem(operator.product, signs, cost)
             state = _State(problem, self.fit.dual)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array, hstack, random_array
 from threadpoolctl import threadpool_limits
 
 from wgcn.linear import neighbours, teacher
@@ -328,3 +328,32 @@ def test_documents_that_are_all_alike_teach_nothing_but_the_shares() -> None:
     taught = Teacher(terms, None).teach(classes([0, 0, 0, 1]), np.arange(4))
     scores = terms @ taught.word_scores + taught.bias
     np.testing.assert_allclose(scores, np.tile([0.5, -0.5], (8, 1)), atol=0.05)
+
+
+@pytest.mark.parametrize("n", [999, 1000])
+def test_of_many_documents_words_that_only_one_has_take_no_part(n: int) -> None:
+    common, _ = clusters(n // 2)
+    common = csr_array(common.toarray()[np.arange(n) % common.shape[0]])
+    rng = np.random.default_rng(0)
+    own = csr_array((np.full(10, 0.5, np.float32), (rng.choice(n, 10, replace=False), np.arange(10))), shape=(n, 10))
+    adjacency = graph(34)
+    targets, labelled = classes([0, 1, 0, 1]), np.arange(4)
+    taught = Teacher(csr_array(hstack([common, own])), adjacency).teach(targets, labelled)
+    assert taught.word_scores[24:].any() == (n < 1000)
+    if n == 1000:
+        expected = Teacher(common, csr_array(adjacency[:24][:, :24])).teach(targets, labelled)
+        assert_alike(Taught(taught.word_scores[:24], taught.bias), expected, 1e-5)
+
+
+def test_of_many_documents_that_share_no_word_all_words_take_part() -> None:
+    terms = csr_array(np.eye(1000, dtype=np.float32))
+    taught = Teacher(terms, csr_array(np.eye(1000, dtype=np.float32))).teach(classes([0, 1]), np.arange(2))
+    assert np.isfinite(taught.word_scores).all()
+    assert taught.scores(terms)[:2].argmax(axis=1).tolist() == [0, 1]
+
+
+def test_a_class_without_a_label_is_nowhere_though_it_is_said_to_be_frequent() -> None:
+    guide = Teacher(documents(), graph())
+    taught = guide.teach(classes([0, 1, 1, 0], n_classes=3), np.arange(4), np.array([0.3, 0.3, 0.4]))
+    np.testing.assert_allclose(taught.word_scores[:, 2], 0, atol=1e-5)
+    assert taught.bias[2] == pytest.approx(-1, abs=1e-5)

@@ -83,6 +83,7 @@ class Teacher:
             self._words, adjacency = with_edges(adjacency)
             if seeds is None and terms.shape[0] >= _MANY_DOCUMENTS:
                 common = np.bincount(terms.indices, minlength=self._n_words)[self._words] > 1
+                common |= not common.any()
                 self._words, adjacency = self._words[common], csr_array(adjacency[common][:, common])
             terms = terms[:, self._words]
         space = find_space(terms, adjacency, n_components=_COMPONENTS, graph_weight=_GRAPH_WEIGHT, n_jobs=n_jobs)
