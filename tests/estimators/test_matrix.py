@@ -251,3 +251,22 @@ def test_every_parameter_can_be_searched() -> None:
     assert clone(model.set_params(**{**defaults, "C": 2.0})).get_params() == {**defaults, "C": 2.0}
     grid = {name: [value] for name, value in defaults.items()}
     assert GridSearchCV(model, grid, cv=2).fit(np.eye(4), [0, 0, 1, 1]).best_params_ == defaults
+
+
+def test_subwords_are_one_row_per_word_and_need_a_weight() -> None:
+    rng = np.random.default_rng(0)
+    x, y = csr_array(rng.random((20, 6))), np.arange(20) % 2
+    s = csr_array((rng.random((6, 4)) < 0.5).astype(np.float32))
+    with pytest.raises(InputError, match="X has 6 features but subwords has 5 rows: there must be one row per column"):
+        WGCNClassifier().fit(x, y, subwords=s[:5])
+    without = WGCNClassifier().fit(x, y)
+    assert without.trained_.subword_rows is None
+    zero = WGCNClassifier(subwords=0).fit(x, y, subwords=s)
+    assert zero.word_embeddings_.tobytes() == without.word_embeddings_.tobytes()
+    given = WGCNClassifier().fit(x, y, subwords=s)
+    assert given.word_embeddings_.dtype == np.float64
+    assert given.trained_.subword_rows is not None
+    assert given.trained_.subword_rows.shape == (4, 2)
+    assert not np.array_equal(given.word_embeddings_, without.word_embeddings_)
+    with pytest.raises(InputError, match="subwords must be at least 0, got -1"):
+        WGCNClassifier(subwords=-1).fit(x, y)

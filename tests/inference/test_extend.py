@@ -69,6 +69,12 @@ def test_new_words_are_classified_as_the_words_beside_them(kind: str, request: p
         assert larger.predict(alone).tolist() == [side] * 6
 
 
+def test_a_network_has_no_spelling(network: TextModel) -> None:
+    assert network.spelling is None
+    assert np.array_equal(network.scores(["drink0 drinkable"]), network.scores(["drink0"]))
+    assert network.explain(["drink0 drinkable"])[0].spelling is None
+
+
 def test_rows_by_the_graph_are_those_of_a_plain_reference(model: TextModel) -> None:
     texts = [*POOL, "drink0 neu1 word1", "neu1 neu2", "neu2", "never known neu3 neu3"]
     larger = model.extend(texts, min_count=1)

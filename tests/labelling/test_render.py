@@ -172,3 +172,19 @@ def test_many_unknown_words_and_no_class_are_said_in_short(model: TextModel) -> 
     assert "z18, z19 and 5 more" in as_text(why)
     several = replace(model, scorer=replace(model.scorer, multilabel=True, bias=np.full(2, -9, np.float32)))
     assert "predicted  no class" in as_text(several.explain(["red wine"])[0])
+
+
+def test_the_part_of_the_spelling_is_named_for_words_and_not_for_ngrams() -> None:
+    texts = ["red wine", "white wines", "red and whiter wine", "fast car", "slow cars", "a faster red car"] * 2
+    model = WGCNTextClassifier(n_jobs=1).fit(texts, (["drink"] * 3 + ["drive"] * 3) * 2)
+    why = model.explain(["red wine winery"])[0]
+    assert "red wine" in why.terms
+    lines = {re.split("  +", line.strip())[0]: line for line in as_text(why, "drink").splitlines() if "+" in line}
+    assert "its spelling +" in lines["wine"].replace("spelling -", "spelling +")
+    assert "its spelling" not in lines.get("red wine", "")
+    assert why.spelling is not None
+    new = why.terms.index("winery")
+    shown = f"{why.contributions[new, 0]:+.3f}"
+    assert lines["winery"].split() == ["winery", shown, "+0.000", "its", "spelling", shown]
+    assert "its spelling" in as_html([why], "drink")
+    assert "unknown    winery" in as_text(why)
