@@ -95,7 +95,7 @@ WORK = {
     ),
     "embed with a model": (["embed", "more.csv", "-m", "embedder", "-o", "v.npy"], "wgcn.inference.embedding.add_up"),
     "graph": (["graph", "build", "train.csv", "-o", "graph"], "wgcn.graph.counts.count_rows"),
-    "extend": (["extend", "model", "more.csv", "-o", "larger"], "wgcn.inference.extend.extend"),
+    "extend": (["extend", "model", "more.csv", "-o", "larger"], "wgcn.labelling.extend.extend"),
     "predict": (["predict", "model", "train.csv", "-o", "labels.txt"], "wgcn.inference.model.Scorer.scores"),
 }
 

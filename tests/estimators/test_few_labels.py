@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
 from wgcn.errors import InputError
 from wgcn.estimators.preparation import Preparation
+from wgcn.labelling.teacher import Taught, Teacher
 from wgcn.linear import training as linear_training
-from wgcn.linear.teacher import Taught, Teacher
 
 N_TOPICS = 4
 

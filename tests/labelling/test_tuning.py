@@ -14,10 +14,10 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
+from wgcn.labelling.teacher import Taught, Teacher
 from wgcn.labelling.tuning import Settings, Tuned, candidates, tune
 from wgcn.linear import training as linear_training
 from wgcn.linear.model import Blocks, LinearSettings
-from wgcn.linear.teacher import Taught, Teacher
 from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, train_linear
 
 DEFAULT = {"C": 0.5, "naive_bayes": 0.5}

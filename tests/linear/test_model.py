@@ -14,9 +14,9 @@ from scipy.sparse import csr_array, random_array
 from sklearn.exceptions import ConvergenceWarning
 
 from wgcn.errors import InputError
+from wgcn.labelling.teacher import Taught
 from wgcn.linear import kernels
 from wgcn.linear.model import Blocks, LinearSettings, Scales, block_scales, fit_linear, naive_bayes_scales
-from wgcn.linear.teacher import Taught
 
 
 def problem(n: int = 30, v: int = 12, c: int = 3, seed: int = 0) -> tuple[csr_array, csr_array, np.ndarray]:

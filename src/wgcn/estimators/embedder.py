@@ -15,7 +15,7 @@ from wgcn.checks import check_numbers
 from wgcn.errors import InputError
 from wgcn.estimators.preparation import Prepared, TextEstimator
 from wgcn.inference.embedding import EmbeddingModel
-from wgcn.linear.space import find_space
+from wgcn.labelling.space import find_space
 from wgcn.progress import shown, stage
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
@@ -25,7 +25,7 @@ __all__ = ["WGCNEmbedder"]
 
 @dataclass(eq=False, repr=False)
 class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
-    """Turn texts into vectors without labels: weighted sums of those of the words, of length 1 (`wgcn.linear.space`).
+    """Turn texts into vectors of length 1 without labels: weighted sums of word vectors (`wgcn.labelling.space`).
 
     Parameters
     ----------

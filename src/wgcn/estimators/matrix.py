@@ -158,8 +158,8 @@ class WGCNClassifier(MatrixClassifier):
     """Word grounded graph convolutional network for document-term matrices, made linear.
 
     The model is X (I + a A) W + b with the word graph A: convex, quick to train, and in no need of torch. Unlabelled
-    documents teach it too: see `wgcn.linear.teacher` and `wgcn.linear.training`. `WGCNNetworkClassifier` is the paper's
-    own network.
+    documents teach it too: see `wgcn.labelling.teacher` and `wgcn.linear.training`. `WGCNNetworkClassifier` is the
+    paper's own network.
 
     Parameters
     ----------

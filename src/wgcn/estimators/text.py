@@ -27,9 +27,9 @@ from wgcn.labelling.labels import Labels, check_lengths, checked_weights, read_l
 from wgcn.labelling.loop import LabellingLoop
 from wgcn.labelling.notices import Observed, notices
 from wgcn.labelling.seed_words import GivenSeeds, SeedRows, read_seeds, seed_report
+from wgcn.labelling.teacher import Teacher
 from wgcn.labelling.trust import held_out_trust
 from wgcn.linear.operator import row_slice
-from wgcn.linear.teacher import Teacher
 from wgcn.linear.training import Earlier
 from wgcn.progress import shown
 from wgcn.text.encode import checked_texts

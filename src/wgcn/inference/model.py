@@ -102,8 +102,9 @@ class TextModel(TextTerms, Answers):
         ['drink', 'drive']
         """
         with needs("Adding words to a model"):
-            from wgcn.inference.extend import extend
-        return extend(self, texts, min_count)
+            from wgcn.labelling.extend import extend
+        extended: TextModel = extend(self, texts, min_count)
+        return extended
 
     @property
     def extensions(self) -> list[dict[str, Any]]:

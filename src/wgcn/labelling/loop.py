@@ -50,7 +50,7 @@ class LabellingLoop:
 
     @abstractmethod
     def _teacher(self, prepared: Any, seeds: Any = None) -> Any:
-        """Return a `wgcn.linear.teacher.Teacher` of prepared texts."""
+        """Return a `wgcn.labelling.teacher.Teacher` of prepared texts."""
 
     @abstractmethod
     def check_parameters(self, y: Any = None) -> None:

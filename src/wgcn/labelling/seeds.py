@@ -1,7 +1,7 @@
 """Seed words: some words per class instead of labels.
 
 Seeds and documents have places in one space, in which texts about the same thing are near each other
-(`wgcn.linear.space`). With z_d the place of a document and z_s that of a seed, both of length 1:
+(`wgcn.labelling.space`). With z_d the place of a document and z_s that of a seed, both of length 1:
 
     near_ds = max(0, z_d z_s)^6                        how much a document is about a seed
     E_dc    = sum over the seeds s of class c of w_s near_ds         evidence; a struck word has w_s = -1

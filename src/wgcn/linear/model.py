@@ -8,8 +8,9 @@ and table are one matrix W (words, classes):
 The residual I lets a word count for itself beside its neighbours. S has the subwords of each word
 (`wgcn.text.subwords`), and U a row per subword, so words that are spelt alike learn from each other. R and R_s are 1,
 or larger for words and subwords that the classes use differently (`naive_bayes_scales`), which are then regularised
-less. T, if given, are the scores of a teacher (`wgcn.linear.teacher`), and W and U are what is learnt beyond them. The
-loss is the squared hinge of linear support vector machines, one class against the rest, with an L2 penalty on W and U:
+less. T, if given, are the scores of a teacher (`wgcn.labelling.teacher`), and W and U are what is learnt beyond them.
+The loss is the squared hinge of linear support vector machines, one class against the rest, with an L2 penalty on W and
+U:
 
     (|W|^2 + |U|^2) / 2 + C sum_i c_i sum_k max(0, 1 - y_ik scores_ik)^2      y_ik = 1 or -1, c_i: a document's weight
 
@@ -33,10 +34,10 @@ from wgcn.checks import check_least
 from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.inference.sums import Floats
-from wgcn.linear.kernels import multiply, product_lengths
-from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock, with_edges, with_entries
+from wgcn.labelling.teacher import Taught
+from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock
 from wgcn.linear.solver import Problem, minimize
-from wgcn.linear.teacher import Taught
+from wgcn.products import multiply, product_lengths, with_edges, with_entries
 
 __all__ = ["Blocks", "LinearFit", "LinearSettings", "Scales", "block_scales", "fit_linear", "naive_bayes_scales"]
 

@@ -24,10 +24,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.inference.sums import Floats
-from wgcn.linear.kernels import multiply
+from wgcn.products import Floats, multiply, with_edges, with_entries
 
-__all__ = ["DocumentOperator", "GraphBlock", "Memory", "SubwordBlock", "row_slice", "with_edges", "with_entries"]
+__all__ = ["DocumentOperator", "GraphBlock", "Memory", "SubwordBlock", "row_slice"]
 
 # A dense product does so many multiplications in the time of one of a sparse product.
 _DENSE_GAIN = 2
@@ -119,21 +118,6 @@ def row_slice(matrix: csr_array, begin: int, end: int) -> csr_array:
     first, last = matrix.indptr[begin], matrix.indptr[end]
     parts = matrix.data[first:last], matrix.indices[first:last], matrix.indptr[begin : end + 1] - first
     return csr_array(parts, shape=(end - begin, matrix.shape[1]))
-
-
-def with_entries(matrix: csr_array) -> tuple[npt.NDArray[np.int64], csr_array]:
-    """Return the rows that have entries, and the matrix of these alone, which shares its entries with the given one."""
-    rows = np.flatnonzero(np.diff(matrix.indptr) > 0)
-    indptr = matrix.indptr[np.append(rows, matrix.shape[0])]
-    return rows, csr_array((matrix.data, matrix.indices, indptr), shape=(len(rows), matrix.shape[1]))
-
-
-def with_edges(adjacency: csr_array) -> tuple[npt.NDArray[np.int64], csr_array]:
-    """Return the words that have edges, and the graph of these alone, which shares its weights with the given one."""
-    words, rows = with_entries(adjacency)
-    places = np.zeros(adjacency.shape[0], adjacency.indices.dtype)
-    places[words] = np.arange(len(words))
-    return words, csr_array((rows.data, places[rows.indices], rows.indptr), shape=(len(words), len(words)))
 
 
 class DocumentOperator:

@@ -2,7 +2,7 @@
 
 1. Where there are enough labels, settings are chosen on held-out documents (`wgcn.labelling.tuning`).
 2. The linear model (`wgcn.linear.model`) is fitted to the labelled documents, on top of the scores of a teacher
-   (`wgcn.linear.teacher`), which has learnt from the unlabelled ones.
+   (`wgcn.labelling.teacher`), which has learnt from the unlabelled ones.
 3. Self-training: it labels the unlabelled documents and is fitted again to all, without the teacher. A document
    counts by how certain its label is. N-grams that no labelled document has are learnt only here; words have the graph
    and the teacher before.
@@ -29,10 +29,10 @@ from wgcn.inference.sums import Floats
 from wgcn.labelling.additions import Added, are_few
 from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.splits import Rows, cross_validation_parts, folds, held_out_mask
+from wgcn.labelling.teacher import Taught, Teacher
 from wgcn.labelling.tuning import Settings, Tuned, candidates, tune
 from wgcn.linear.model import Blocks, LinearFit, LinearSettings, Scales, block_scales, fit_linear
 from wgcn.linear.operator import row_slice
-from wgcn.linear.teacher import Taught, Teacher
 from wgcn.progress import stage
 
 __all__ = ["Earlier", "HeldOut", "LinearTask", "LinearTrained", "LinearTraining", "calibrate", "train_linear"]

@@ -1,7 +1,7 @@
 """Rows for words that training did not see, from word vectors.
 
 A new word gets the mean row of the learnt words whose vectors are nearest, weighted by the cosine; it is centred and
-scaled as in `wgcn.inference.extend`.
+scaled as in `wgcn.labelling.extend`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.inference.extend import as_long, n_learnt, new_words, with_rows
 from wgcn.inference.model import TextModel
+from wgcn.labelling.extend import as_long, n_learnt, new_words, with_rows
 from wgcn.text.vocabulary import Vocabulary
 from wgcn_paper.vectors.word_vectors import DISTILLED, word_vectors
 
@@ -38,7 +38,10 @@ def extend_by_vectors(model: TextModel, texts: Iterable[str], vectors: str = DIS
     """Return the model with rows for unknown words of the texts, from learnt words with similar vectors."""
     corpus, _, new = new_words(model, texts, min_count=1)
     words, rows, idf = _by_like_words(model, corpus.with_words(new).vocabulary, vectors)
-    return with_rows(model, words, rows, idf, {"how": "vectors", "words": len(words), "texts": len(corpus)})
+    extended: TextModel = with_rows(
+        model, words, rows, idf, {"how": "vectors", "words": len(words), "texts": len(corpus)}
+    )
+    return extended
 
 
 def _by_like_words(model: TextModel, words: Vocabulary, vectors: str) -> tuple[Vocabulary, Floats, Floats]:

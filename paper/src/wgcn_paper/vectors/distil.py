@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from wgcn.cores import available_cores
-from wgcn.linear.kernels import multiply
+from wgcn.products import multiply
 
 __all__ = ["distil"]
 

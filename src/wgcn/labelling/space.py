@@ -23,8 +23,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from wgcn.cores import n_threads
-from wgcn.inference.sums import Floats
-from wgcn.linear.kernels import multiply
+from wgcn.products import Floats, multiply
 
 __all__ = ["WordSpace", "find_space", "scaled", "threads"]
 

@@ -1,6 +1,6 @@
 """The teacher: labels spread to similar documents, and words are learnt from all documents.
 
-    F  <- s S F + (1 - s) Y           S: nearest documents in the space of `wgcn.linear.space`, normalised
+    F  <- s S F + (1 - s) Y           S: nearest documents in the space of `wgcn.labelling.space`, normalised
     W' = argmin |Z W' + c' - P|^2     Z = X E; P: shares of the classes that reached a document; then once more with the
                                       softmax of 4 (Z W' + c') for P
     scores' = X E W' + c'             a table of words again, so a new document needs nothing else
@@ -25,14 +25,12 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
-from wgcn.inference.sums import Floats
+from wgcn.labelling.neighbours import nearest_documents
 from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.seeds import label_evidence, seed_evidence, seed_shares
+from wgcn.labelling.space import find_space, scaled, threads
 from wgcn.labelling.splits import Rows, few_labels
-from wgcn.linear.kernels import multiply
-from wgcn.linear.neighbours import nearest_documents
-from wgcn.linear.operator import with_edges
-from wgcn.linear.space import find_space, scaled, threads
+from wgcn.products import Floats, multiply, with_edges
 
 __all__ = ["Taught", "Teacher"]
 

@@ -20,7 +20,6 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from wgcn.errors import InputError, NoWordError
-from wgcn.inference.model import TextModel
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import document_terms
@@ -37,7 +36,7 @@ _ROUNDING = 1e-9  # relative length below which a row counts as 0
 _BLOCK_VALUES = 1 << 23  # values of document embeddings that are held at a time
 
 
-def extend(model: TextModel, texts: Iterable[str], min_count: int = 2) -> TextModel:
+def extend(model: Any, texts: Iterable[str], min_count: int = 2) -> Any:
     """Return the model with rows for words of the texts that it does not know: see `TextModel.extend`."""
     corpus, places, new = new_words(model, texts, min_count)
     kept = new | (places >= 0)
@@ -49,7 +48,7 @@ def extend(model: TextModel, texts: Iterable[str], min_count: int = 2) -> TextMo
     return with_rows(model, words, rows, idf, {"how": "graph", "words": len(words), "texts": len(corpus)})
 
 
-def new_words(model: TextModel, texts: Iterable[str], min_count: int) -> tuple[Corpus, Ids, Mask]:
+def new_words(model: Any, texts: Iterable[str], min_count: int) -> tuple[Corpus, Ids, Mask]:
     """Return texts as a corpus, the index of each of its words in the model or -1, and which words can be added."""
     if min_count < 1:
         raise InputError(f"min_count must be at least 1, got {min_count}.")
@@ -67,7 +66,7 @@ def new_words(model: TextModel, texts: Iterable[str], min_count: int) -> tuple[C
     return corpus, places, (places < 0) & (found.counts >= min_count) & allowed
 
 
-def with_rows(model: TextModel, words: Vocabulary, rows: Floats, idf: Floats, note: dict[str, Any]) -> TextModel:
+def with_rows(model: Any, words: Vocabulary, rows: Floats, idf: Floats, note: dict[str, Any]) -> Any:
     """Return the model with more words after its own, and a note about them in its report."""
     if not len(words):
         return model
@@ -85,7 +84,7 @@ def with_rows(model: TextModel, words: Vocabulary, rows: Floats, idf: Floats, no
     )
 
 
-def n_learnt(model: TextModel) -> int:
+def n_learnt(model: Any) -> int:
     """Return how many words were learnt in training; they are the first ones."""
     n_added: int = sum(extension["words"] for extension in model.extensions)
     return len(model.vocabulary) - n_added
@@ -105,9 +104,7 @@ def as_long(nearby: Floats, learnt: Floats, weights: Floats, new: Floats) -> Flo
     return np.asarray(rows * np.minimum(1, longest / np.maximum(lengths, _ROUNDING * longest)))
 
 
-def _rows_of_new_words(
-    model: TextModel, corpus: Corpus, places: Ids, learnt: Mask
-) -> tuple[Vocabulary, Floats, Floats]:
+def _rows_of_new_words(model: Any, corpus: Corpus, places: Ids, learnt: Mask) -> tuple[Vocabulary, Floats, Floats]:
     """Return the new words that share a text with a known one, their rows and idf; `places` as in `new_words`."""
     counts, n_texts, known = corpus.vocabulary.document_counts.astype(float), len(corpus), places >= 0
     # As if the texts were as many as in training: no new word is rarer than the rarest known one can be.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from wgcn.cores import compiled
-from wgcn.inference.sums import Floats
+from wgcn.products import Floats
 
 __all__ = ["Nearest", "nearest_documents"]
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
+from wgcn.labelling.neighbours import Nearest, nearest_documents
 from wgcn.linear import neighbours
-from wgcn.linear.neighbours import Nearest, nearest_documents
 
 seeds = st.integers(0, 10_000)
 

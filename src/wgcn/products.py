@@ -8,12 +8,15 @@ the result does not depend on the number of threads.
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from wgcn.cores import available_cores, compiled
-from wgcn.inference.sums import Floats
+
+Floats = npt.NDArray[Any]  # single or double precision
 
 _SMALL = 200_000  # multiplications that one thread has done before others have begun
 
@@ -79,3 +82,18 @@ def product_lengths(left: csr_array, right: csr_array, pool: ThreadPoolExecutor)
     edges = np.linspace(0, left.shape[0], 4 * available_cores() + 1).astype(int).tolist()
     list(pool.map(work, pairwise(edges)))
     return lengths
+
+
+def with_entries(matrix: csr_array) -> tuple[npt.NDArray[np.int64], csr_array]:
+    """Return the rows that have entries, and the matrix of these alone, which shares its entries with the given one."""
+    rows = np.flatnonzero(np.diff(matrix.indptr) > 0)
+    indptr = matrix.indptr[np.append(rows, matrix.shape[0])]
+    return rows, csr_array((matrix.data, matrix.indices, indptr), shape=(len(rows), matrix.shape[1]))
+
+
+def with_edges(adjacency: csr_array) -> tuple[npt.NDArray[np.int64], csr_array]:
+    """Return the words that have edges, and the graph of these alone, which shares its weights with the given one."""
+    words, rows = with_entries(adjacency)
+    places = np.zeros(adjacency.shape[0], adjacency.indices.dtype)
+    places[words] = np.arange(len(words))
+    return words, csr_array((rows.data, places[rows.indices], rows.indptr), shape=(len(words), len(words)))
