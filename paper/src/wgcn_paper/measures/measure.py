@@ -45,6 +45,8 @@ class Measure(Method):
     not opened: for trying things out.
     """
 
+    version = 2  # 1: before subwords
+
     protocols = ("inductive",)
     defaults: ClassVar[dict[str, Any]] = {"held_out": False}
 
