@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 from wgcn import WGCNTextClassifier
 from wgcn.errors import InputError
 from wgcn.estimators.preparation import Preparation
-from wgcn.labelling import additions
-from wgcn.linear import teacher, training
+from wgcn.labelling import additions, teacher
+from wgcn.linear import training
 from wgcn.text import tokens
 
 TOPICS = ("art", "law", "sea")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from wgcn import TextModel, WGCNNetworkClassifier, WGCNTextClassifier
 from wgcn.errors import InputError
 from wgcn.estimators.preparation import Preparation
-from wgcn.inference import extend as module
+from wgcn.labelling import extend as module
 from wgcn.labelling.card import model_card
 from wgcn.text.tokenize import words
 

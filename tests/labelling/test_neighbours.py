@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
+from wgcn.labelling import neighbours
 from wgcn.labelling.neighbours import Nearest, nearest_documents
-from wgcn.linear import neighbours
 
 seeds = st.integers(0, 10_000)
 

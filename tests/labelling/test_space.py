@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 from threadpoolctl import threadpool_limits
 
+from wgcn.labelling import space
 from wgcn.labelling.space import WordSpace, find_space
-from wgcn.linear import space
 
 seeds = st.integers(0, 10_000)
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, hstack, random_array
 from threadpoolctl import threadpool_limits
 
+from wgcn.labelling import neighbours, teacher
 from wgcn.labelling.space import find_space
 from wgcn.labelling.teacher import Taught, Teacher
-from wgcn.linear import neighbours, teacher
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -15,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from wgcn.errors import InputError
 from wgcn.labelling.teacher import Taught
-from wgcn.linear import kernels
 from wgcn.linear.model import Blocks, LinearSettings, Scales, block_scales, fit_linear, naive_bayes_scales
 
 

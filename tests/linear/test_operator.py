@@ -9,9 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 
-from wgcn.linear import kernels
-from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock, with_edges, with_entries
-from wgcn.products import multiply, product_lengths
+from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock
+from wgcn.products import multiply, product_lengths, with_edges, with_entries
 
 POOL = ThreadPoolExecutor(3)
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
