@@ -11,6 +11,7 @@ from wgcn_paper.datasets import Dataset
 from wgcn_paper.experiments import cells
 from wgcn_paper.experiments.cells import Cell, Run, make_cell, renamed, rights, run_cell, validate_cell
 from wgcn_paper.experiments.environment import environment
+from wgcn_paper.methods.baseline import method_class
 from wgcn_paper.methods.linear_svc import LinearSVCMethod
 from wgcn_paper.protocol import Query
 
@@ -59,6 +60,35 @@ def test_a_changed_default_is_a_changed_cell(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(LinearSVCMethod, "defaults", {**LinearSVCMethod.defaults, "C": 2.0})
     assert make_cell("r8", "corpus", "linear-svc", {}).key != before
     assert make_cell("r8", "corpus", "linear-svc", {"C": 1.0}).key == before
+
+
+def test_a_cell_of_an_earlier_version_has_the_defaults_of_that_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LinearSVCMethod, "version", 4)
+    monkeypatch.setattr(LinearSVCMethod, "defaults", {**LinearSVCMethod.defaults, "C": 4.0, "ngrams": 3})
+    monkeypatch.setattr(LinearSVCMethod, "former", {1: {"C": 1.0}, 3: {"C": 3.0, "ngrams": 2}})
+
+    def settings(version: int | None, **given: Any) -> tuple[Any, Any]:
+        cell = make_cell("r8", "corpus", "linear-svc", given, version=version)
+        assert cell.version == (version or 4)
+        assert cell.settings.keys() == LinearSVCMethod.defaults.keys()
+        return cell.settings["C"], cell.settings["ngrams"]
+
+    assert {version: settings(version) for version in (1, 2, 3, 4, None)} == {
+        1: (1.0, 2), 2: (3.0, 2), 3: (3.0, 2), 4: (4.0, 3), None: (4.0, 3)
+    }  # fmt: skip
+    # What a table says comes first.
+    assert [settings(version, C=7.0) for version in (1, 3, 4)] == [(7.0, 2), (7.0, 2), (7.0, 3)]
+
+
+def test_earlier_versions_of_the_linear_model_had_no_subwords_and_were_not_tuned() -> None:
+    defaults = method_class("wgcn-linear").defaults
+    changed = {"subwords": 0.0, "tune": False}
+    for version in (1, 2):
+        assert make_cell("r8", "corpus", "wgcn-linear", {}, version=version).settings == {**defaults, **changed}
+    assert make_cell("r8", "corpus", "wgcn-linear", {"tune": True}, version=2).settings["tune"] is True
+    assert make_cell("r8", "corpus", "wgcn-linear", {}).settings == defaults
+    with pytest.raises(InputError, match="is at version 3; runs of version 2 are kept"):
+        run_cell(make_cell("r8", "corpus", "wgcn-linear", {}, version=2))
 
 
 def test_unusable_cells_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:

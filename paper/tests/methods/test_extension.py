@@ -1,4 +1,4 @@
-"""Rows for unseen words from the word alone, by spelling and by word vectors."""
+"""Rows for unseen words from the word alone, by word vectors."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from wgcn import TextModel, WGCNNetworkClassifier, WGCNTextClassifier
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.estimators.preparation import Preparation
 from wgcn_paper.methods import extension as module
-from wgcn_paper.methods.extension import extend_by_like_words
+from wgcn_paper.methods.extension import extend_by_vectors
 
 SIDES = ("drink", "drive")
 KNOWN = {side: [f"{side}{i}" for i in range(8)] for side in SIDES}
@@ -77,14 +77,6 @@ def row(model: TextModel, word: str) -> np.ndarray:
     return model.scorer.word_embeddings[model.vocabulary.id_of(word)]
 
 
-def by_spelling(model: TextModel, texts: list[str]) -> TextModel:
-    return extend_by_like_words(model, texts, "spelling")
-
-
-def by_vectors(model: TextModel, texts: list[str], source: str) -> TextModel:
-    return extend_by_like_words(model, texts, "vectors", source)
-
-
 class Expected:
     """The rows of words by a plain reference, from their similarities to the learnt words."""
 
@@ -115,57 +107,10 @@ class Expected:
         return 2 * (self.mean + own * min(1, self.longest / np.linalg.norm(own)))
 
 
-# By spelling
-
-
-def test_words_that_are_spelt_alike_get_similar_rows(spelt: TextModel) -> None:
-    new = [f"{stem}ing" for stem in STEMS]
-    larger = by_spelling(spelt, [" ".join(new), "zzzz"])
-    assert larger.predict(new).tolist() == list(SIDES) * 15
-    assert "zzzz" not in larger.vocabulary
-    assert larger.weighting.idf[-1] == pytest.approx(spelt.weighting.idf.max() / 2)
-    assert larger.extensions == [{"how": "spelling", "words": 30, "texts": 2}]
-
-
-def groups(word: str) -> set[str]:
-    marked = f" {word} "
-    return {marked[i : i + n] for n in (3, 4, 5) for i in range(len(marked) - n + 1)}
-
-
-def test_rows_by_spelling_are_those_of_a_plain_reference(spelt: TextModel) -> None:
-    learnt = spelt.vocabulary.words
-    have = {group: sum(group in groups(word) for word in learnt) for word in learnt for group in groups(word)}
-
-    def weight(group: str) -> float:
-        return float(np.log((1 + len(learnt)) / (1 + have.get(group, 0))))
-
-    def cosine(one: str, other: str) -> float:
-        length = [np.sqrt(sum(weight(group) ** 2 for group in groups(word))) for word in (one, other)]
-        return float(sum(weight(group) ** 2 for group in groups(one) & groups(other)) / (length[0] * length[1]))
-
-    def similarities(word: str, others: list[str]) -> np.ndarray:
-        near = np.array([0 if other == word else cosine(word, other) for other in others])
-        return np.where(near < 0.4, 0, near)
-
-    expected = Expected(spelt, similarities)
-    new = [f"{stem}ing" for stem in STEMS[:5]]
-    larger = by_spelling(spelt, [" ".join(new)])
-    for word in new:
-        np.testing.assert_allclose(row(larger, word), expected.row(word), rtol=1e-4, atol=1e-6)
-
-
-def test_long_words_are_words_too(spelt: TextModel) -> None:
-    long = f"{STEMS[0]}{'s' * 300_000}"
-    assert long in by_spelling(spelt, [long]).vocabulary
-
-
-# By vectors
-
-
 @pytest.mark.parametrize("kind", ["model", "network"])
 def test_words_with_similar_vectors_get_similar_rows(kind: str, vectors: str, request: pytest.FixtureRequest) -> None:
     model: TextModel = request.getfixturevalue(kind)
-    larger = by_vectors(model, [" ".join(NEW["drink"]), " ".join(NEW["drive"]), "zzzz"], vectors)
+    larger = extend_by_vectors(model, [" ".join(NEW["drink"]), " ".join(NEW["drive"]), "zzzz"], vectors)
     for side in SIDES:
         assert larger.predict(NEW[side]).tolist() == [side] * 6
     assert "zzzz" not in larger.vocabulary
@@ -196,7 +141,7 @@ def test_rows_by_vectors_are_those_of_a_plain_reference(
 
     expected = Expected(model, similarities)
     rows = {word: found for word in new if (found := expected.row(word)) is not None}
-    larger = by_vectors(model, [" ".join(new)], write_vectors(tmp_path / "vectors.txt", given))
+    larger = extend_by_vectors(model, [" ".join(new)], write_vectors(tmp_path / "vectors.txt", given))
     assert set(larger.vocabulary.words[len(model.vocabulary) :]) == set(rows)
     assert len(rows) == 18
     for word, found in rows.items():
@@ -210,9 +155,9 @@ def test_no_order_decides_among_words_that_are_equally_near(
     path = write_vectors(tmp_path / "vectors.txt", {"new": [1, 0, 0], **{
         word: vector for word in model.vocabulary.words for side, vector in sides.items() if word.startswith(side)
     }})  # fmt: skip
-    all_of_them = by_vectors(model, ["new"], path)
+    all_of_them = extend_by_vectors(model, ["new"], path)
     monkeypatch.setattr(module, "_NEAREST", 1)
-    np.testing.assert_allclose(row(by_vectors(model, ["new"], path), "new"), row(all_of_them, "new"), rtol=1e-5)
+    np.testing.assert_allclose(row(extend_by_vectors(model, ["new"], path), "new"), row(all_of_them, "new"), rtol=1e-5)
 
 
 def test_by_default_vectors_are_those_of_the_encoder(model: TextModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +170,7 @@ def test_by_default_vectors_are_those_of_the_encoder(model: TextModel, monkeypat
                         np.float32)  # fmt: skip
 
     monkeypatch.setattr("wgcn_paper.vectors.encoder.encode_cached", encode)
-    larger = extend_by_like_words(model, POOL, "vectors")
+    larger = extend_by_vectors(model, POOL)
     assert set(encoded) == {word for word in larger.vocabulary.words if " " not in word}
     assert len(encoded) == len(set(encoded))
     assert larger.predict([" ".join(NEW[side]) for side in SIDES]).tolist() == list(SIDES)
@@ -245,7 +190,7 @@ def test_by_default_vectors_are_those_of_the_encoder(model: TextModel, monkeypat
 def test_odd_vectors_do_no_harm(model: TextModel, vector: Any, tmp_path: Path) -> None:
     words = [*(word for word in model.vocabulary.words if " " not in word), *NEW["drink"], *NEW["drive"]]
     path = write_vectors(tmp_path / "vectors.txt", {word: vector(word) for word in words})
-    larger = by_vectors(model, POOL, path)
+    larger = extend_by_vectors(model, POOL, path)
     assert np.isfinite(larger.predict_proba(POOL)).all()
     longest = np.linalg.norm(model.scorer.word_embeddings, axis=1).max()
     assert np.abs(larger.scorer.word_embeddings).max() < 5 * longest
@@ -254,65 +199,55 @@ def test_odd_vectors_do_no_harm(model: TextModel, vector: Any, tmp_path: Path) -
 @pytest.mark.parametrize("words", [["neunk0", "neuve0"], ["drink0", "drive0"], ["drink0", "neunk0"]])
 def test_with_few_vectors_words_stay_unknown(model: TextModel, words: list[str], tmp_path: Path) -> None:
     path = write_vectors(tmp_path / "vectors.txt", {word: [i, 1] for i, word in enumerate(words)})
-    assert by_vectors(model, POOL, path) is model
+    assert extend_by_vectors(model, POOL, path) is model
 
 
 def test_vectors_of_another_language_are_a_warning(model: TextModel, tmp_path: Path) -> None:
     path = write_vectors(tmp_path / "vectors.txt", {"Hund": [1, 2]})
     with pytest.warns(WGCNWarning, match=r"words is among the word vectors of vectors\.txt"):
-        assert by_vectors(model, POOL, path) is model
+        assert extend_by_vectors(model, POOL, path) is model
 
 
 def test_a_missing_file_is_an_error(model: TextModel) -> None:
     with pytest.raises(InputError, match=r"There are no word vectors 'nowhere\.txt'"):
-        by_vectors(model, POOL, "nowhere.txt")
-
-
-# Both
+        extend_by_vectors(model, POOL, "nowhere.txt")
 
 
 @settings(max_examples=10)
 @given(
     st.lists(st.lists(st.sampled_from([STEMS[0], f"{STEMS[0]}er", f"{STEMS[1]}ing", "zzz"]), max_size=4), max_size=4)
 )
-@pytest.mark.parametrize("how", ["spelling", "vectors"])
-def test_a_row_depends_on_the_word_alone(spelt: TextModel, vectors: str, how: Any, documents: list[list[str]]) -> None:
+def test_a_row_depends_on_the_word_alone(spelt: TextModel, vectors: str, documents: list[list[str]]) -> None:
     new = f"{STEMS[0]}ing"
-    alone = extend_by_like_words(spelt, [new], how, vectors)
-    larger = extend_by_like_words(spelt, [new, *map(" ".join, documents)], how, vectors)
+    alone = extend_by_vectors(spelt, [new], vectors)
+    larger = extend_by_vectors(spelt, [new, *map(" ".join, documents)], vectors)
     np.testing.assert_allclose(row(larger, new), row(alone, new), rtol=1e-3, atol=1e-5)
-    if how == "spelling":
-        text = f"{new} {STEMS[1]}"
-        assert np.array_equal(larger.predict_proba([text]), alone.predict_proba([text]))
 
 
-@pytest.mark.parametrize("how", ["spelling", "vectors"])
 @pytest.mark.parametrize("texts", [[], ["", " .", "!"], ENDED[:3]])
-def test_texts_without_a_new_word_change_nothing(spelt: TextModel, texts: list[str], how: Any, vectors: str) -> None:
-    assert extend_by_like_words(spelt, texts, how, vectors) is spelt
+def test_texts_without_a_new_word_change_nothing(spelt: TextModel, texts: list[str], vectors: str) -> None:
+    assert extend_by_vectors(spelt, texts, vectors) is spelt
 
 
-@pytest.mark.parametrize("how", ["spelling", "vectors"])
 def test_a_loaded_model_is_extended_alike(
-    spelt: TextModel, how: Any, vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spelt: TextModel, vectors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spelt.save(tmp_path / "model")
     texts = [f"{stem}s {stem}ing {stem}ing" for stem in STEMS]
     models = (spelt, TextModel.load(tmp_path / "model"))
-    here, there = (extend_by_like_words(each, texts, how, vectors) for each in models)
+    here, there = (extend_by_vectors(each, texts, vectors) for each in models)
     assert here.save(tmp_path / "here") == there.save(tmp_path / "there")
-    assert TextModel.load(tmp_path / "here").extensions == [{"how": how, "words": 30, "texts": 30}]
+    assert TextModel.load(tmp_path / "here").extensions == [{"how": "vectors", "words": 30, "texts": 30}]
     # Nor does it matter how many words are looked up at a time.
     monkeypatch.setattr(module, "_BLOCK_WORDS", 3)
-    again = extend_by_like_words(spelt, texts, how, vectors)
+    again = extend_by_vectors(spelt, texts, vectors)
     np.testing.assert_allclose(again.scorer.word_embeddings, here.scorer.word_embeddings, rtol=1e-5, atol=1e-7)
 
 
 @settings(max_examples=10)
 @given(st.lists(st.text(max_size=30), max_size=5))
-@pytest.mark.parametrize("how", ["spelling", "vectors"])
-def test_no_text_breaks_it(spelt: TextModel, vectors: str, how: Any, texts: list[str]) -> None:
-    larger = extend_by_like_words(spelt, [*texts, *(f"{STEMS[0]} {text}" for text in texts), "car"], how, vectors)
+def test_no_text_breaks_it(spelt: TextModel, vectors: str, texts: list[str]) -> None:
+    larger = extend_by_vectors(spelt, [*texts, *(f"{STEMS[0]} {text}" for text in texts), "car"], vectors)
     assert np.isfinite(larger.scorer.word_embeddings).all()
     assert (larger.weighting.idf > 0).all()
     assert np.isfinite(larger.predict_proba([*texts, STEMS[0]])).all()

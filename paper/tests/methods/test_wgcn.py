@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,11 @@ import pytest
 from scipy.sparse import csr_array
 
 from wgcn.errors import InputError, InterruptWarning
+from wgcn.estimators.matrix import WGCNClassifier
 from wgcn.estimators.preparation import Preparation
 from wgcn.estimators.text import WGCNTextClassifier
-from wgcn.labelling.tuning import Tuning
+from wgcn.graph import WordGraph
+from wgcn.inference.model import TextModel
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.methods import wgcn
 from wgcn_paper.methods.wgcn import LinearMethod, NetworkMethod
@@ -59,12 +60,13 @@ NETWORK = {
 }
 LINEAR = {
     "alpha": 0.7,
+    "subwords": 0.7,
     "naive_bayes": 0.7,
     "teacher": 0.7,
     "self_training": 0.7,
     "C": 0.7,
     "class_prior": "uniform",
-    "tune": True,
+    "tune": False,
 }
 # Settings that 0.2 no longer has, with a value that earlier runs have.
 RETIRED = {
@@ -132,13 +134,12 @@ def test_no_two_fits_of_several_networks_share_a_seed() -> None:
 
 
 def test_every_setting_of_the_linear_model_is_used() -> None:
-    others = {"ngram_edges", "background", "vectors", "extend"}
+    others = {"ngram_edges", "background", "vectors", "graph", "extend"}
     assert set(LinearMethod.defaults) == {*TEXT, *LINEAR, *RETIRED, *others}
     before = LinearMethod()._classifier().get_params()
     for name, value in LINEAR.items():
         found = LinearMethod({name: value})._classifier().get_params()
-        # The speed of a machine must not choose the settings.
-        assert found[name] == (Tuning(seconds=float("inf")) if name == "tune" else value)
+        assert found[name] == value
         assert {other for other in found if found[other] != before[other]} == {name}
 
 
@@ -150,12 +151,14 @@ def test_a_setting_that_was_removed_is_explained(name: str) -> None:
 
 
 def test_the_linear_model_can_be_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wgcn, "Tuning", partial(Tuning, trials=2))
+    monkeypatch.setattr("wgcn.linear.training._MIN_TO_TUNE", 60)
     texts = tuple(f"{'wine' if i % 2 else 'car'} {'car' if i % 5 < 2 else 'of'} {i % 3}" for i in range(60))
     task = replace(TASK, texts=texts, labels=np.array(["drink" if i % 2 else "drive" for i in range(60)], object))
-    method = LinearMethod({"tune": True, "C": 1e-4})
-    method.fit(task)
-    assert method.model.report["tuned"]
+    method, fixed = LinearMethod({"C": 1e-4}), LinearMethod({"C": 1e-4, "tune": False})
+    for each in (method, fixed):
+        each.fit(task)
+    assert method.model.report["tuned"]["n_held_out"] > 0
+    assert "tuned" not in fixed.model.report
 
 
 def test_training_texts_of_other_sets_are_background(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,17 +186,17 @@ def test_new_words_are_added_as_the_setting_says() -> None:
     plain = LinearMethod()
     plain.fit(task)
     found = {}
-    for extend in ("", "graph", "spelling", "both", "fit"):
+    for extend in ("", "graph", "fit", "drop"):
         method = LinearMethod({"extend": extend})
         method.fit(task)
         added = set(method.model.vocabulary.words) - set(plain.model.vocabulary.words)
         found[extend] = ({"merlot", "turbo"} <= added, method.predict(query).tolist()[:2])
         assert method.predict(query)[3] == plain.predict(query)[3]
-        if extend in ("graph", "both"):
+        if extend == "graph":
             expected = plain.model.extend(task.pool)
             assert np.array_equal(method.model.scorer.word_embeddings, expected.scorer.word_embeddings)
     assert {extend: known for extend, (known, _) in found.items()} == {
-        "": False, "graph": True, "spelling": False, "both": True, "fit": True
+        "": False, "graph": True, "fit": True, "drop": False
     }  # fmt: skip
     assert all(guesses == ["drink", "drive"] for known, guesses in found.values() if known)
     fitted = WGCNTextClassifier().fit(TEXTS, LABELS, unlabeled=task.pool).model_
@@ -215,7 +218,79 @@ def first_letters(words: Sequence[str], kind: str) -> npt.NDArray[np.float32]:
     return np.array([[word[:2] in ("wi", "re", "wh"), word[:2] in ("ca", "fa", "sl")] for word in words], np.float32)
 
 
-@pytest.mark.parametrize("extend", ["spelling", "vectors"])
+def test_unseen_words_do_not_count_where_they_are_dropped() -> None:
+    spelt, dropped = LinearMethod(), LinearMethod({"extend": "drop"})
+    for method in (spelt, dropped):
+        method.fit(TASK)
+    assert dropped.model.spelling is None
+    assert np.array_equal(dropped.model.scorer.word_embeddings, spelt.model.scorer.word_embeddings)
+    texts, more = ["red", "slow", ""], ["red winery", "slow winery carss", "winery"]
+    assert np.array_equal(dropped.model.predict_proba(more), dropped.model.predict_proba(texts))
+    assert not np.isclose(spelt.model.predict_proba(more), spelt.model.predict_proba(texts)).any()
+    assert np.array_equal(dropped.model.predict_proba(texts), spelt.model.predict_proba(texts))
+
+
+def test_digest_is_of_the_spelling_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = LinearMethod().fit(TASK).digest
+    assert LinearMethod({"extend": "drop"}).fit(TASK).digest != own
+    assert LinearMethod({"subwords": 0.0}).fit(TASK).digest != own
+    made = TextModel.__init__
+    for part in ("hashes", "rows"):
+
+        def changed(model: TextModel, *args: Any, part: str = part, **given: Any) -> None:
+            made(model, *args, **given)
+            spelling = model.spelling
+            assert spelling is not None
+            values = getattr(spelling, part).copy()
+            values[-1] += 1
+            object.__setattr__(model, "spelling", replace(spelling, **{part: values}))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(TextModel, "__init__", changed)
+            assert LinearMethod().fit(TASK).digest != own
+    assert LinearMethod().fit(TASK).digest == own
+
+
+def test_without_the_graph_every_word_is_its_own_neighbour(monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs: list[WordGraph] = []
+    fit = WGCNClassifier.fit
+
+    def recorded(model: WGCNClassifier, *args: Any, word_graph: WordGraph, **given: Any) -> WGCNClassifier:
+        graphs.append(word_graph)
+        return fit(model, *args, word_graph=word_graph, **given)
+
+    monkeypatch.setattr(WGCNClassifier, "fit", recorded)
+    labels = LABELS.copy()
+    labels[4:] = None
+    task = replace(TASK, labels=labels)
+    plain, without = LinearMethod(), LinearMethod({"graph": "none"})
+    assert plain.fit(task).digest != without.fit(task).digest
+    texts = ["old wine", "my car", "red and white"]
+    assert not np.allclose(plain.model.predict_proba(texts), without.model.predict_proba(texts))
+    own, none = (graph.adjacency for graph in graphs)
+    has_edges = np.diff(own.indptr) > 0
+    assert 0 < has_edges.sum() < len(has_edges)  # pairs of words have none
+    assert np.array_equal(none.toarray(), np.diag(has_edges))
+    assert without._classifier().alpha == 0
+    assert [len(graph.vocabulary) for graph in graphs] == [len(has_edges)] * 2
+
+
+def test_without_the_graph_there_is_still_a_teacher() -> None:
+    labels = LABELS.copy()
+    labels[4:] = None
+    task = replace(TASK, labels=labels)
+    settings = {"graph": "none", "self_training": 0.0}
+    taught, alone = LinearMethod(settings), LinearMethod({**settings, "teacher": 0.0})
+    assert taught.fit(task).digest != alone.fit(task).digest
+
+
+@pytest.mark.parametrize("graph", ["own", "NONE", None])
+def test_an_unknown_graph_is_explained(graph: Any) -> None:
+    with pytest.raises(InputError, match=r"graph must be '' or 'none'\."):
+        LinearMethod({"graph": graph})
+
+
+@pytest.mark.parametrize("extend", ["", "vectors", "drop"])
 def test_a_text_is_answered_alike_in_every_company(extend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wgcn_paper.vectors.encoder.encode_cached", first_letters)
     method = LinearMethod({"extend": extend})
@@ -225,9 +300,10 @@ def test_a_text_is_answered_alike_in_every_company(extend: str, monkeypatch: pyt
     assert [method.predict(Query((text,), None, None))[0] for text in texts] == together
 
 
-def test_an_unknown_way_to_add_words_is_explained() -> None:
-    with pytest.raises(InputError, match=r"extend must be one of '', 'graph'"):
-        LinearMethod({"extend": "magic"})
+@pytest.mark.parametrize("extend", ["magic", "spelling", "both"])
+def test_an_unknown_way_to_add_words_is_explained(extend: str) -> None:
+    with pytest.raises(InputError, match=r"extend must be one of '', 'graph', 'vectors', 'fit', 'drop'\."):
+        LinearMethod({"extend": extend})
 
 
 def test_the_linear_model_is_the_default_of_the_estimators() -> None:
@@ -240,7 +316,7 @@ def test_the_linear_model_is_the_default_of_the_estimators() -> None:
 
 
 def test_seed_of_the_linear_model_draws_only_what_is_held_out() -> None:
-    assert not LinearMethod.seeded
+    assert LinearMethod.seeded
     assert LinearMethod(seed=0).fit(TASK).digest == LinearMethod(seed=9).fit(TASK).digest
     # From 100 documents on some are held out, and the final fit begins where the fit without them ended.
     many = replace(TASK, texts=TEXTS * 6, labels=np.tile(LABELS, 6))
