@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array, random_array
 from sklearn.exceptions import ConvergenceWarning
 
+from wgcn import products
 from wgcn.errors import InputError
 from wgcn.labelling.teacher import Taught
 from wgcn.linear.model import Blocks, LinearSettings, Scales, block_scales, fit_linear, naive_bayes_scales
@@ -357,7 +358,7 @@ def test_alpha_zero_leaves_the_graph_out() -> None:
 
 @pytest.mark.parametrize("n_jobs", [2, 5])
 def test_the_number_of_threads_does_not_change_a_bit(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "_SMALL", 0)
+    monkeypatch.setattr(products, "_SMALL", 0)
     x, a, targets = problem(200, 60)
     blocks = Blocks(a, subwords_of(60, 100))
     one = fit_linear(x, targets, blocks, LinearSettings(), n_jobs=1)

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 
+from wgcn import products
 from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock
 from wgcn.products import multiply, product_lengths, with_edges, with_entries
 
@@ -21,7 +22,7 @@ def _threads(request: pytest.FixtureRequest) -> Iterator[None]:
     """Products of this size are not worth a thread: take them both ways."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "threads":
-            patch.setattr(kernels, "_SMALL", 0)
+            patch.setattr(products, "_SMALL", 0)
         yield
 
 
