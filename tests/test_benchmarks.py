@@ -1,10 +1,14 @@
 """What the benchmarks measure is what they say; how long it takes is no matter here."""
 
+import math
+import re
 from collections import Counter
 from itertools import islice
 
 import pytest
-from benchmarks import fit, growth, measure, sets
+from benchmarks import fit, growth, measure, sets, tuning
+
+from wgcn_paper.datasets.docstrings import DocsCorpus
 
 TEXTS = ["a glass of red wine " * 5, "the old white wine " * 5, "a fast red car " * 6, "the slow old car " * 6] * 5
 LABELS = ["drink", "drink", "drive", "drive"] * 5
@@ -81,6 +85,64 @@ def test_growth_is_measured_per_text(monkeypatch: pytest.MonkeyPatch) -> None:
     # Time and memory of both corpora with all labels and with few; and, with all, the limits.
     assert len(section.targets) == 2 * (2 + 2 + 1)
     assert growth.measure_fit_growth((20,)).targets == []
+
+
+def test_a_fit_below_the_earlier_peak_of_the_process_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cell(texts: int, fit_mb: float) -> measure.Cell:
+        return {"source": "zipf", "few": True, "texts": texts, "seconds": 1.0, "fit_mb": fit_mb, "peak_mb": 100.0}
+
+    monkeypatch.setattr(growth, "SIZES", (20, 30, 60))
+    for before, after, measured, met in (
+        (0.0, 0.0, "1.00 times", True),
+        (0.0, 5.0, "inf times", False),
+        (5.0, 0.0, "0.00 times", True),
+        (5.0, 15.0, "1.50 times", True),
+        (5.0, 15.1, "1.51 times", False),
+        (math.nan, math.nan, "nan times", False),  # the system does not tell
+    ):
+        time, memory = growth.growth_targets([cell(30, before), cell(60, after)])
+        assert (time.measured, time.met) == ("0.50 times", True)
+        assert (memory.measured, memory.met) == (measured, met)
+
+
+@pytest.mark.usefixtures("_tiny")
+def test_the_memory_of_a_fit_is_never_below_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growth, "resident_megabytes", lambda: 100.0)
+    for peak, expected in ((99.0, 0.0), (100.0, 0.0), (103.0, 3.0)):
+        monkeypatch.setattr(growth, "peak_megabytes", lambda peak=peak: peak)
+        assert growth.fit_corpus("zipf", few=False, size=20)["fit_mb"] == expected
+
+
+@pytest.mark.filterwarnings("ignore:.* have a copy with another label")  # their first words may be the same
+@pytest.mark.parametrize("name", ["docs", "docs:10"])
+def test_the_choice_of_settings_is_compared_with_none(
+    docs: DocsCorpus, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert docs.texts is not None
+    train = docs.train[::8]
+    given = [docs.texts[i] for i in train], docs.labels[train].tolist(), []
+    fitted: list[tuple[bool, list[str]]] = []
+    fit_texts = tuning.WGCNTextClassifier.fit
+
+    def recorded(model: tuning.WGCNTextClassifier, texts: list[str], *labels: object) -> tuning.WGCNTextClassifier:
+        fitted.append((model.tune, texts))
+        return fit_texts(model, texts, *labels)
+
+    monkeypatch.setattr(tuning.WGCNTextClassifier, "fit", recorded)
+    monkeypatch.setattr(sets, "split", {"docs": given}.__getitem__)
+    monkeypatch.setattr("wgcn.linear.training._MIN_TO_TUNE", 0)
+    tuning.measure(name, splits=2)
+    assert re.fullmatch(
+        rf"{name}: [+-]\d+\.\d\d points, standard error \d+\.\d\d; other settings in [012] of 2 splits; "
+        r"\d+\.\d\d times the CPU time\n",
+        capsys.readouterr().out,
+    )
+    assert [tune for tune, _ in fitted] == [False, True] * 2
+    (_, first), (_, same), (_, second), _ = fitted
+    assert first == same != second
+    assert 0.7 * len(train) < len(first) < 0.9 * len(train)
+    longest = max(len(text.split()) for text in first)
+    assert longest == 10 if name == "docs:10" else longest > 10
 
 
 def test_a_target_says_whether_it_was_met() -> None:
