@@ -23,11 +23,11 @@ from sklearn.model_selection import train_test_split
 from benchmarks import sets
 from wgcn.estimators.preparation import Preparation
 from wgcn.inference.scorer import Scorer
+from wgcn.labelling.calibration import calibrate
 from wgcn.labelling.labels import read_labels
 from wgcn.linear.model import Blocks, LinearFit, LinearSettings, block_scales, fit_linear, naive_bayes_scales
 from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock
 from wgcn.linear.solver import Problem, _Search, _State
-from wgcn.linear.training import calibrate
 
 Floats = npt.NDArray[np.float32]
 DRAWS, STEPS = 2, 8

@@ -11,9 +11,10 @@ from scipy.sparse import csr_array, vstack
 
 from wgcn.errors import InputError
 from wgcn.inference.scorer import Scorer
+from wgcn.labelling.calibration import calibrate, certainty
 from wgcn.linear import training as linear_training
 from wgcn.linear.model import Blocks, LinearSettings, block_scales, fit_linear
-from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, calibrate, certainty, train_linear
+from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, train_linear
 
 SETTINGS = LinearSettings(tol=1e-8, max_iter=500)
 

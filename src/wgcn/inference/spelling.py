@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.errors import StoreError
+from wgcn.inference import sums
 from wgcn.inference.sums import Floats, add_up
-from wgcn.text.subwords import Hashes, Subwords, subword_places
+from wgcn.text.subwords import Hashes, Subwords, bucket_starts, compiled_places, subword_places
 
 __all__ = ["Spelling", "make_spelling"]
 
@@ -36,13 +37,20 @@ class Spelling:
 
     def sums_of(self, words: Sequence[str]) -> Floats:
         """Return the sums of the rows of the subwords of words, of shape (words, hidden)."""
-        places, offsets = subword_places(words, self.hashes)
+        if sums.is_compiled():
+            places, offsets = compiled_places(words, self.hashes, self._starts)
+        else:
+            places, offsets = subword_places(words, self.hashes)
         return add_up(self._table, np.ones(len(places), np.float32), places, offsets)
 
     def rows_of(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return rows of words, of shape (words, hidden), times 1 / idf, and which words have a row other than 0."""
-        sums = self.sums_of(words)
-        return sums / np.float32(self.idf), np.asarray(sums.any(axis=1))
+        rows = self.sums_of(words)
+        return rows / np.float32(self.idf), np.asarray(rows.any(axis=1))
+
+    @cached_property
+    def _starts(self) -> npt.NDArray[np.int64]:
+        return bucket_starts(self.hashes)
 
     @cached_property
     def _table(self) -> npt.NDArray[np.float32]:

@@ -91,7 +91,8 @@ class _NewTokens(NamedTuple):
     """Tokens that are no word of the vocabulary, one after the other."""
 
     documents: npt.NDArray[np.int64]  # (tokens,)
-    words: list[str]
+    ids: npt.NDArray[Any]  # (tokens,), places in `words`
+    words: list[str]  # each once
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,13 +131,16 @@ class TextTerms:
 
     def _new_words(self, spelling: Spelling, new: _NewTokens, n_documents: int) -> tuple[list[str], Floats, Counts]:
         """Return new words whose spelling says something, their rows, and how often each occurs in which document."""
-        names = sorted(set(new.words).difference(self.stop_words))  # so that sums do not depend on other texts
+        order = sorted(range(len(new.words)), key=new.words.__getitem__)  # so that sums do not depend on other texts
+        names = [new.words[i] for i in order]
         rows, known = spelling.rows_of(names)
-        names, rows = [name for name, is_known in zip(names, known, strict=True) if is_known], rows[known]
-        place_of = dict(zip(names, range(len(names)), strict=True))
-        ids = np.fromiter(map(place_of.get, new.words, repeat(-1)), np.int32, len(new.words))
+        if self.stop_words:
+            known &= ~np.isin(names, self.stop_words)
+        places = np.full(len(names), -1, np.int32)
+        places[order] = np.where(known, np.cumsum(known) - 1, -1)
         offsets = np.searchsorted(new.documents, np.arange(n_documents + 1))
-        return names, rows, count_terms(ids, offsets, len(names))
+        counts = count_terms(places[new.ids], offsets, int(known.sum()))
+        return [name for name, is_known in zip(names, known.tolist(), strict=True) if is_known], rows[known], counts
 
     def _rows(
         self, function: Callable[[Terms], Floats], texts: Iterable[str], n_jobs: int | None, n_columns: int
@@ -175,13 +179,17 @@ class TextTerms:
         function, single = resolve_tokenizer(self.tokenizer), self.ngram_range == (1, 1)
         # The tokens of another function may have spaces in them, so its n-grams cannot be split into tokens.
         if (single or function in TOKENIZERS.values()) and sums.is_compiled():
-            ids, offsets, documents, new = self._table.encode(*lay_out(texts, function)[:3], self._reads_new_words)
-            return ids, offsets, _NewTokens(documents, new)
-        documents, new = list(map(function, texts)), _NewTokens(np.empty(0, np.int64), [])
+            ids, offsets, *found = self._table.encode(*lay_out(texts, function)[:3], self._reads_new_words)
+            return ids, offsets, _NewTokens(*found)
+        nothing = np.empty(0, np.int64)
+        documents, new = list(map(function, texts)), _NewTokens(nothing, nothing, [])
         if self._reads_new_words:
             index = self.vocabulary.index
             found = [[word for word in words if word not in index] for words in documents]
-            new = _NewTokens(np.repeat(np.arange(len(found)), list(map(len, found))), list(chain(*found)))
+            place_of: dict[str, int] = {}
+            places = [place_of.setdefault(word, len(place_of)) for word in chain(*found)]
+            in_documents = np.repeat(np.arange(len(found)), list(map(len, found)))
+            new = _NewTokens(in_documents, np.array(places, np.int64), list(place_of))
         if not single and function in TOKENIZERS.values() and sum(map(len, texts)) > _WORTH_A_TABLE:
             return *self._ngrams.look_up(*_plain_ids(documents, self._ngrams.index)), new
         stop_words = frozenset(() if single else self.stop_words)

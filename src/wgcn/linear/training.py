@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array, vstack
 from sklearn.utils import check_random_state
 
@@ -27,6 +26,7 @@ from wgcn.checks import check_least, check_share
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.sums import Floats
 from wgcn.labelling.additions import Added, are_few
+from wgcn.labelling.calibration import SHARPNESS, Calibration, HeldOut, calibrate, certainty
 from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.splits import Rows, cross_validation_parts, folds, held_out_mask
 from wgcn.labelling.teacher import Taught, Teacher
@@ -35,9 +35,8 @@ from wgcn.linear.model import Blocks, LinearFit, LinearSettings, Scales, block_s
 from wgcn.linear.operator import row_slice
 from wgcn.progress import stage
 
-__all__ = ["Earlier", "HeldOut", "LinearTask", "LinearTrained", "LinearTraining", "calibrate", "train_linear"]
+__all__ = ["Earlier", "LinearTask", "LinearTrained", "LinearTraining", "train_linear"]
 
-_SHARPNESS = 2.0  # factor of the scores where nothing can be held out
 # Fewer labelled documents than this are all needed for fitting, and too few to calibrate by.
 _MIN_TO_HOLD_OUT = 100
 # With fewer than this and a teacher, cross-validating the teacher is quicker and more certain.
@@ -52,9 +51,6 @@ _SHORT = 40  # words and n-grams per document of short texts
 # are 0.005 from the minimum (root mean square; 0.09 at most); from zero with 1e-3, they are 0.003 (0.10).
 _WARM, _WARM_FEW = 2e-2, 5e-2  # the second if few of many documents are new: scores are 0.008 from the minimum
 _LOOSE = 1e-2  # tolerance of the fit that is calibrated by: closer, it finds the same factor up to 5 %
-# Standard deviation of the prior of the log of the calibration factor. Without it, a few documents that are all right
-# would make the model certain of everything. Chosen on training documents.
-_PRIOR_LOG_DEVIATION = 0.7
 
 
 @dataclass(frozen=True)
@@ -101,13 +97,6 @@ class LinearTask:
         return np.zeros(len(self.targets), np.int64) if self.multilabel else self.targets.argmax(axis=1)
 
 
-class HeldOut(NamedTuple):
-    """Scores of labelled documents by a model, or with few labels a teacher, that was fitted without them."""
-
-    rows: Rows  # which of the labelled documents; with few labels, some come several times
-    scores: Floats  # (rows, classes), of the size of the final model's scores
-
-
 class LinearTrained(NamedTuple):
     """The result of training."""
 
@@ -127,15 +116,6 @@ class LinearTrained(NamedTuple):
 
 
 Earlier = tuple[LinearTrained, Added]  # an earlier training, and how the task differs from it
-
-
-class Calibration(NamedTuple):
-    """The calibration factor of scores, and the accuracy on the held-out documents that gave it, if any."""
-
-    sharpness: float = _SHARPNESS
-    accuracy: float | None = None
-    n_documents: int = 0
-    held_out: HeldOut | None = None
 
 
 def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | None = None) -> LinearTrained:
@@ -357,7 +337,7 @@ class _Trainer:
         """Return what a fit predicts with, not yet calibrated."""
         table, bias = self.both_sides(fitted.word_embeddings), self.both_sides(fitted.bias)
         prior = np.average(targets, axis=0, weights=weight)
-        return Scorer(table, None, bias, prior.astype(self.task.terms.dtype), _SHARPNESS, self.task.multilabel)
+        return Scorer(table, None, bias, prior.astype(self.task.terms.dtype), SHARPNESS, self.task.multilabel)
 
     def both_sides(self, fitted: Floats) -> Floats:
         """Return what was fitted with a column per class: for two classes, one column serves both."""
@@ -400,36 +380,3 @@ class _Judge:
 def _evenly(rows: Rows, most: int) -> Rows:
     """Return at most so many of some rows, evenly."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
-
-
-def certainty(scores: Floats) -> Floats:
-    """Return how certain the decisions of scores are, of shape (documents,): 1 on average within a class.
-
-    It is the distance between the two highest scores, at most twice the median of those that get the same class.
-    """
-    best, codes = np.sort(scores, axis=1), scores.argmax(axis=1)
-    distances = (best[:, -1] - best[:, -2]).astype(np.float64) if scores.shape[1] > 1 else np.ones(len(scores))
-    for code in np.unique(codes):
-        own = distances[codes == code]
-        own = np.minimum(own, 2 * np.median(own)) + 1e-12
-        distances[codes == code] = own / own.mean()
-    return distances
-
-
-def calibrate(scorer: Scorer, scores: Floats, targets: Floats, n_documents: int | None = None) -> Calibration:
-    """Find the factor of scores that makes held-out documents, and the factor itself, as likely as possible.
-
-    The factor of `scorer` is the centre of the prior. `scores` and `targets` are of shape (documents, classes).
-    `n_documents` is the number of different documents, if some occur several times.
-    """
-    n_documents = len(scores) if n_documents is None else n_documents
-    centre = float(np.log(scorer.sharpness))
-
-    def loss(log_sharpness: float) -> float:
-        trial = replace(scorer, sharpness=float(np.exp(log_sharpness)))
-        likely = np.clip(trial.probabilities(scores), 1e-12, 1 - 1e-12)
-        each = -np.log(np.where(targets > 0, likely, 1 - likely if scorer.multilabel else 1.0)).sum(axis=1)
-        return float(np.mean(each) + ((log_sharpness - centre) / _PRIOR_LOG_DEVIATION) ** 2 / (2 * n_documents))
-
-    best = float(np.exp(minimize_scalar(loss, bounds=(-4.0, 4.0), method="bounded").x))
-    return Calibration(best, float(np.mean(scorer.are_right(scores, targets))), n_documents)

@@ -316,6 +316,29 @@ def count_terms(ids, offsets, n_words):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def find_subwords(codes, ends, hashes, starts, shortest, longest, first, factor, mixer):  # type: ignore[no-untyped-def]
+    """Do what `wgcn.text.subwords.subword_places` does, with the places in `hashes` by the upper 16 bits of a hash."""
+    low = np.uint64(0xFFFFFFFF)
+    places, offsets = np.empty(len(codes) * (longest - shortest + 1), np.int32), np.zeros(len(ends) + 1, np.int64)
+    n_found, begin = 0, 0
+    for word in range(len(ends)):
+        for n in range(shortest, longest + 1):
+            for at in range(begin, ends[word] - n + 1):
+                h = np.uint64(first)
+                for i in range(at, at + n):
+                    h = ((h ^ np.uint64(codes[i])) * np.uint64(factor)) & low
+                h = ((h ^ (h >> np.uint64(16))) * np.uint64(mixer)) & low
+                h ^= h >> np.uint64(13)
+                for place in range(starts[h >> np.uint64(16)], starts[(h >> np.uint64(16)) + np.uint64(1)]):
+                    if hashes[place] == h:
+                        places[n_found] = place
+                        n_found += 1
+        begin = ends[word]
+        offsets[word + 1] = n_found
+    return places[:n_found], offsets
+
+
+@compiled
 def add_rows(table, new_rows, rows, weights, offsets, sums):  # type: ignore[no-untyped-def]
     """Add up weighted rows of a table, and of a second one that goes on from there, group by group, in double."""
     total, n_known = np.zeros(table.shape[1]), len(table)
@@ -347,10 +370,16 @@ def _tokens(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Ids, npt.N
 def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets, list[bytes]]:
     """Tokenise what `lay_out` gives: the ids of words by first occurrence, where each text begins, and these words."""
     begins, ends, hashes, offsets = _tokens(data, documents, rule)
+    ids, words = _numbered(data, begins, ends, hashes)
+    return ids, offsets, words
+
+
+def _numbered(data: Bytes, begins: Ids, ends: Ids, hashes: npt.NDArray[np.uint32]) -> tuple[Ids, list[bytes]]:
+    """Return the ids of tokens by first occurrence, and their words."""
     firsts, lasts, slots = np.empty_like(begins), np.empty_like(ends), np.full(1 << 12, -1, np.int32)
     ids, n = _match(data, begins, ends, hashes, data, firsts, lasts, np.empty_like(hashes), slots, True)
     text = data.tobytes()
-    return ids, offsets, [text[i:j] for i, j in zip(firsts[:n].tolist(), lasts[:n].tolist(), strict=True)]
+    return ids, [text[i:j] for i, j in zip(firsts[:n].tolist(), lasts[:n].tolist(), strict=True)]
 
 
 class LookUpTable:
@@ -368,20 +397,21 @@ class LookUpTable:
 
     def encode(
         self, data: Bytes, documents: Offsets, rule: str, with_new: bool = False
-    ) -> tuple[Ids, Offsets, npt.NDArray[np.int64], list[str]]:
+    ) -> tuple[Ids, Offsets, npt.NDArray[np.int64], Ids, list[str]]:
         """Tokenise a batch as `encode_new` does, into ids, -1 for what is not known, and where each text begins.
 
-        If `with_new`, also return the tokens that are no word of the vocabulary, and which texts they are in.
+        If `with_new`, also return of the tokens that are no word of the vocabulary the texts that they are in, their
+        own ids by first occurrence, and these words.
         """
         begins, ends, hashes, offsets = _tokens(data, documents, rule)
         ids, table = _match(data, begins, ends, hashes, *self._known, False)[0], self._ngrams
-        new, text = np.empty(0, np.int64), data.tobytes() if with_new else b""
+        new, new_ids, words = np.empty(0, np.int64), ids[:0], list[str]()
         if with_new:
             new = np.flatnonzero((ids if table is None else table.entry_of[ids]) < 0)
-        places = zip(begins[new].tolist(), ends[new].tolist(), strict=True)
-        words = [text[begin:end].decode() for begin, end in places]
+            new_ids, found = _numbered(data, begins[new], ends[new], hashes[new])
+            words = [word.decode() for word in found]
         new_documents = np.searchsorted(offsets, new, side="right") - 1
         if table is not None:
             parts = (table.is_kept, *self._key_slots, table.entry_of, table.ngram_range, SECRET)
             ids, offsets = _look_up_ngrams(ids, offsets, *parts)
-        return ids, offsets, new_documents, words
+        return ids, offsets, new_documents, new_ids, words
