@@ -9,7 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wgcn.estimators.preparation import Preparation
-from wgcn.text.subwords import Subwords, find_subwords, subword_hashes, subword_places
+from wgcn.text.subwords import (
+    Subwords,
+    bucket_starts,
+    compiled_places,
+    find_subwords,
+    subword_hashes,
+    subword_places,
+)
 from wgcn.text.vocabulary import Vocabulary
 
 # Few different characters, so that words share subwords; and any: beyond the first plane, surrogates, spaces.
@@ -166,3 +173,10 @@ def test_a_tiny_corpus_has_no_subwords() -> None:
     matrix = Preparation().prepare(["red", "blue"]).subword_matrix()
     assert matrix is not None
     assert matrix.shape == (2, 0)
+
+
+@given(st.lists(st.text(max_size=70), max_size=8), st.lists(st.text(max_size=12), max_size=8))
+def test_compiled_code_finds_the_same_places(known: list[str], words: list[str]) -> None:
+    hashes = np.unique(subword_hashes(known)[0])
+    plain, compiled = subword_places(words, hashes), compiled_places(words, hashes, bucket_starts(hashes))
+    assert all((ours == theirs).all() for ours, theirs in zip(plain, compiled, strict=True))
