@@ -29,6 +29,7 @@ TABLE = Table(
         Row("linear", "wgcn-linear", protocols=["corpus", "few-label:5%", "few-label:100%", "few-label:10"]),
     ],
     set_seeds={"mr": 2},
+    versions={"wgcn-linear": 2},  # of which seeds give no other model
 )
 
 # The settings files
@@ -182,7 +183,7 @@ def test_a_slow_row_has_fewer_seeds() -> None:
 
 
 def test_a_row_may_have_seeds_though_its_method_has_none() -> None:
-    row = Row("linear", "wgcn-linear")
+    row = Row("linear", "wgcn-linear", version=2)
     counts = [
         len(replace(TABLE, rows=[replace(row, seeded=seeded)]).cells(Options(["r8"], ["corpus"])))
         for seeded in (None, False, True)
@@ -190,6 +191,19 @@ def test_a_row_may_have_seeds_though_its_method_has_none() -> None:
     assert counts == [1, 1, 3]
     assert [replace(row, seeded=seeded).has_seeds for seeded in (None, True)] == [False, True]
     assert not replace(TABLE.rows[0], seeded=False).has_seeds
+
+
+def test_seeds_are_those_of_the_version_that_is_shown() -> None:
+    def count(row: Row, **versions: int) -> int:
+        table = replace(TABLE, rows=[row], versions={name.replace("_", "-"): n for name, n in versions.items()})
+        cells = table.cells(Options(["r8"], ["corpus"]))
+        assert table.has_seeds(row) == (len(cells) > 1)
+        return len(cells)
+
+    row = Row("linear", "wgcn-linear")
+    assert [count(row), count(row, wgcn_linear=3), count(row, wgcn_linear=2), count(row, wgcn_linear=1)] == [3, 3, 1, 1]
+    assert count(replace(row, version=2)) == count(replace(row, version=2), wgcn_linear=3) == 1
+    assert count(replace(row, seeded=True), wgcn_linear=2) == 3
 
 
 def test_earlier_versions_are_those_of_the_row_or_else_of_the_table() -> None:

@@ -50,10 +50,10 @@ def reproduce(
 ) -> None:
     """Show a table or figure, after running the experiments that have no result yet.
 
-    datasets, accuracy, orders, sensitivity, efficiency, citations, citation-orders, labels, summary, ablation,
-    embedder, unseen, explanations, seeds, suggest, review, abstain, update, elements, or all. Results that are there
-    are shown without running anything and need no data sets. Every finished run is saved, so an interrupted command
-    can be repeated to continue.
+    datasets, accuracy, orders, sensitivity, efficiency, citations, citation-orders, labels, summary, worth,
+    ablation, embedder, unseen, explanations, seeds, suggest, review, abstain, update, elements, or all. Results that
+    are there are shown without running anything and need no data sets. Every finished run is saved, so an interrupted
+    command can be repeated to continue.
     """
     from wgcn.errors import InputError
     from wgcn.inference.folder import check_target

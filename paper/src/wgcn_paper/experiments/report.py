@@ -153,7 +153,7 @@ def comparison(table: Table, scores: Mapping[str, Mapping[str, Score]], publishe
 
 def _beside(row: Row, scores: Mapping[str, Score], published: Published, table: Table) -> list[str]:
     """Return a row of measured figures, each with its difference from the published one and its number of seeds."""
-    wanted = table.seeds if row.has_seeds else 1
+    wanted = table.seeds if table.has_seeds(row) else 1
     cells = [row.name]
     for dataset in table.datasets:
         found = scores.get(dataset)

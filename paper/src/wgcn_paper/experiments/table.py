@@ -101,7 +101,9 @@ class Row:
     @property
     def has_seeds(self) -> bool:
         """Whether another seed gives another model."""
-        return method_class(self.method).seeded if self.seeded is None else self.seeded
+        kind = method_class(self.method)
+        own = kind.seeded and (self.version or kind.version) >= kind.seeded_since
+        return own if self.seeded is None else self.seeded
 
     def settings_for(self, dataset: str) -> dict[str, Any]:
         """Return the settings for a data set."""
@@ -178,12 +180,19 @@ class Table:
             return
         n_seeds = min(options.seeds or 10**9, row.seeds.get(dataset, self.set_seeds.get(dataset, self.seeds)))
         drawn = Protocol.parse(protocol)
-        if not row.has_seeds and not drawn.is_drawn:
+        if not self.has_seeds(row) and not drawn.is_drawn:
             n_seeds = min(n_seeds, 1)  # nothing is drawn
-        settings, version = row.settings_for(dataset), row.version or self.versions.get(row.method)
+        settings, version = row.settings_for(dataset), self._version(row)
         for variant, values in self.variants(row, dataset):
             for seed in range(n_seeds):
                 yield make_cell(dataset, protocol, row.method, {**settings, **values}, seed, variant, version)
+
+    def has_seeds(self, row: Row) -> bool:
+        """Whether another seed gives another model, with the version that the table shows."""
+        return replace(row, version=self._version(row)).has_seeds
+
+    def _version(self, row: Row) -> int | None:
+        return row.version or self.versions.get(row.method)
 
     def variants(self, row: Row, dataset: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Give the name of each variant of a row, and the settings that make it one on a data set."""

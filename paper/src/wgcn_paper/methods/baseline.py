@@ -105,6 +105,7 @@ class Method(ABC):
     protocols: ClassVar[tuple[str, ...]] = ("corpus", "inductive", "few-label", "unseen")
     why_not: ClassVar[str] = ""  # for a method that cannot run under all protocols: why
     seeded: ClassVar[bool] = True  # whether another seed gives another model
+    seeded_since: ClassVar[int] = 1  # the first version of which that is so
     packages: ClassVar[tuple[str, ...]] = ()  # imported only in `fit`, so that the class can be imported without them
     defaults: ClassVar[Mapping[str, Any]] = {}
     earlier: ClassVar[Mapping[str, Any]] = {}  # values in results from before a setting existed, where not the default

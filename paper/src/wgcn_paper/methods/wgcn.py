@@ -220,6 +220,7 @@ class LinearMethod(_TextMethod):
 
     name = "wgcn-linear"
     version = 3
+    seeded_since = 3  # seeds of earlier versions changed only what was held out for calibration
     defaults: ClassVar = {
         "tokenizer": "words",
         "ngrams": 2,
