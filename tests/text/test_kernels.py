@@ -49,9 +49,12 @@ def test_look_up_gives_the_id_or_minus_one(rule: str, documents: list[str], know
     expected = [[index.get(token, -1) for token in each] for each in tokens]
     unknown = [(i, token) for i, each in enumerate(tokens) for token in each if token not in index]
     for with_new in (False, True):
-        ids, offsets, places, new = LookUpTable(vocabulary).encode(*lay_out(documents, RULES[rule])[:3], with_new)
+        given = *lay_out(documents, RULES[rule])[:3], with_new
+        ids, offsets, places, numbers, words = LookUpTable(vocabulary).encode(*given)
         assert [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)] == expected
+        new = [words[i] for i in numbers]
         assert list(zip(places.tolist(), new, strict=True)) == (unknown if with_new else [])
+        assert words == list(dict.fromkeys(new))
 
 
 def test_many_distinct_words_survive_the_growth_of_the_table() -> None:

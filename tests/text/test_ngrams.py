@@ -26,9 +26,10 @@ def looked_up(
     ends = np.cumsum([0, *(sum(len(token) + 1 for token in document) for document in tokens)], dtype=np.int64)
     given = np.frombuffer(lines, np.uint8), ends, "lines"
     for with_new in (False, True):
-        ids, starts, places, new = LookUpTable(table.index, table).encode(*given, with_new)
+        ids, starts, places, numbers, words = LookUpTable(table.index, table).encode(*given, with_new)
         assert (ids.tolist(), starts.tolist()) == (found.tolist(), offsets.tolist())
         others = [(i, token) for i, document in enumerate(tokens) for token in document if token not in vocabulary]
+        new = [words[i] for i in numbers]
         assert list(zip(places.tolist(), new, strict=True)) == (others if with_new else [])
     assert (found.dtype, offsets.dtype, offsets[-1]) == (np.int32, np.int64, len(found))
     return [found[a:b].tolist() for a, b in pairwise(offsets)]
