@@ -22,6 +22,8 @@ from wgcn.estimators.preparation import Preparation
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.spelling import Spelling, make_spelling
 from wgcn.inference.sums import add_up
+from wgcn.labelling.scope import familiarity_of
+from wgcn.text.encode import WordBytes
 from wgcn.text.subwords import Subwords, subword_hashes
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting
@@ -94,20 +96,27 @@ def rows_by_the_definition(spelling: Spelling, words: list[str]) -> np.ndarray:
 def test_a_row_is_the_sum_of_the_rows_of_the_subwords(words: list[str], seed: int) -> None:
     spelling = made_model(seed).spelling
     assert spelling is not None
-    rows, known = spelling.rows_of(words)
+    rows, known = spelling.rows_of(WordBytes.of(words))
     assert np.array_equal(rows, rows_by_the_definition(spelling, words))
     assert np.array_equal(known, rows.any(axis=1))
     assert rows.dtype == np.float32
 
 
+@pytest.mark.parametrize("path", PATHS)
+def test_without_any_subword_no_word_has_a_row(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    take(path, monkeypatch)
+    rows, known = Spelling(np.empty(0, np.uint32), np.empty((0, 3), np.float16), 1.0).rows_of(WordBytes.of(["red"]))
+    assert (rows.tolist(), known.tolist()) == ([[0, 0, 0]], [False])
+
+
 def scores_by_the_definition(model: TextModel, text: str) -> np.ndarray:
-    """Return the scores of one text: known terms, then new words in the order of the alphabet, in double precision."""
+    """Return the scores of one text: known terms, then new words in the order of the text, in double precision."""
     tokens = [word for word in text.split() if word not in model.stop_words]
     low, high = model.ngram_range
     grams = [" ".join(tokens[i : i + n]) for n in range(low, high + 1) for i in range(len(tokens) - n + 1)]
     known, spelling = sorted({model.vocabulary.index[gram] for gram in grams if gram in model.vocabulary.index}), []
     if model.spelling is not None and low == 1:
-        spelling = [word for word in sorted(set(tokens)) if word not in model.vocabulary.index]
+        spelling = [word for word in dict.fromkeys(tokens) if word not in model.vocabulary.index]
         spelling = [word for word in spelling if rows_by_the_definition(model.spelling, [word]).any()]
     if not known and not spelling:
         return model.scorer._prior_scores
@@ -141,7 +150,7 @@ def test_every_path_and_every_batch_give_the_same_bits(
             found.append(model.scorer.scores(*terms.scored))
             assert terms.words.dtype == (np.int32 if path == "compiled" else np.int64)  # which code is compiled for
             assert "its" not in terms.new_words
-            assert terms.new_words == sorted(terms.new_words)
+            assert len(set(terms.new_words)) == len(terms.new_words)
     assert all(each.tobytes() == found[0].tobytes() for each in found)
 
 
@@ -199,23 +208,23 @@ def test_a_word_of_no_known_subword_changes_nothing_and_a_stop_word_is_never_uns
     assert (terms.n_tokens, terms.n_unknown) == (3 + 2 + 1 + 2 + 1, 3 + 2 + 1 + 2 + 1 - 1)
 
 
-def test_the_terms_of_training_are_what_is_left_without_new_words() -> None:
-    texts = ["red reds wine", "reds", "", "redwine a"]
-    terms = made_model().terms(texts)
-    known, n_words = terms.known(len(VOCABULARY)), len(VOCABULARY)
+def test_new_words_have_rows_and_ids_after_those_of_the_vocabulary() -> None:
+    terms, n_words = made_model().terms(["red reds wine", "reds", "", "redwine a reds"]), len(VOCABULARY)
     assert terms.new_words == ["reds", "redwine"]
     assert terms.new_rows is not None
     assert terms.new_rows.shape == (2, 3)
-    assert known.words.tolist() == [place for place in terms.words.tolist() if place < n_words]
-    assert known.offsets.tolist() == [0, 3, 3, 3, 4]  # reds wine is an n-gram of the vocabulary
-    assert known.counts.tolist() == [1] * 4
-    assert known.weights.tolist() == terms.weights[terms.words < n_words].tolist()
-    assert (known.new_words, known.new_rows) == ([], None)
-    assert (known.n_tokens, known.n_unknown) == (terms.n_tokens, terms.n_unknown)
-    assert known.lengths is terms.lengths
-    assert known.known(n_words) is known
+    assert terms.offsets.tolist() == [0, 4, 5, 5, 8]  # reds wine is an n-gram of the vocabulary
+    assert terms.words[3:].tolist() == [n_words, n_words, 3, n_words + 1, n_words]
+    assert terms.counts.tolist() == [1] * 8
     none = made_model().terms(["red wine"])
-    assert none.known(n_words) is none
+    assert (none.new_words, none.new_rows) == ([], None)
+
+
+def test_spelling_makes_no_text_more_familiar() -> None:
+    model, texts = made_model(), ["red reds wine", "reds", "", "redwine a"]
+    without = replace(model, spelling=None)
+    found, expected = (familiarity_of(each, each.terms(texts)) for each in (model, without))
+    assert np.array_equal(found, expected)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -344,6 +353,7 @@ def test_without_weight_subwords_are_left_out_and_unseen_words_do_not_count() ->
     assert np.array_equal(fitted.predict_proba(["winery carwash red"]), fitted.predict_proba(["red"]))
     why = fitted.explain(["winery red"])[0]
     assert (why.terms, why.unknown, why.spelling) == (["red"], ["winery"], None)
+    assert fitted.model_.terms(["winery red"]).new_words == []
 
 
 def test_stop_words_of_an_estimator_are_never_unseen_words() -> None:

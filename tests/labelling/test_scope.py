@@ -22,7 +22,7 @@ def familiar(vocabulary: Vocabulary, n_texts: int, documents: list[list[str]], l
     found = [ngrams(words, (1, 2)) for words in documents]
     ids = np.array([vocabulary.index.get(term, -1) for terms in found for term in terms], np.int32)
     offsets = np.cumsum([0, *map(len, found)])
-    counts, words, starts = count_terms(ids, offsets, len(vocabulary))
+    counts, words, starts = count_terms(ids, offsets, len(vocabulary), 0)
     idf = TermWeighting.from_counts(vocabulary.document_counts, n_texts).idf
     parts = words, starts, counts, np.diff(offsets)
     return familiarity(vocabulary, idf, (1, 2), *parts, leave_one_out=leave_one_out)

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from wgcn.text.encode import lay_out
-from wgcn.text.kernels import SECRET, LookUpTable, count_words, encode_new, number_keys
+from wgcn.text import kernels
+from wgcn.text.corpus import count_words
+from wgcn.text.encode import WordBytes, lay_out
+from wgcn.text.kernels import SECRET, LookUpTable, encode_new, number_keys
+from wgcn.text.ngrams import NgramTable
 from wgcn.text.tokenize import characters, text_gcn, words
 
 texts = st.lists(
@@ -26,8 +29,7 @@ RULES = {"words": words, "lines": text_gcn, "characters": characters}
 
 def tokens_of(documents: list[str], rule: str) -> list[list[str]]:
     ids, offsets, distinct = encode_new(*lay_out(documents, RULES[rule])[:3])
-    decoded = [word.decode() for word in distinct]
-    return [[decoded[i] for i in ids[a:b]] for a, b in itertools.pairwise(offsets)]
+    return [[distinct[i] for i in ids[a:b]] for a, b in itertools.pairwise(offsets)]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -47,20 +49,20 @@ def test_look_up_gives_the_id_or_minus_one(rule: str, documents: list[str], know
     index = {word: i for i, word in enumerate(vocabulary)}
     tokens = [RULES[rule](text) for text in documents]
     expected = [[index.get(token, -1) for token in each] for each in tokens]
-    unknown = [(i, token) for i, each in enumerate(tokens) for token in each if token not in index]
-    for with_new in (False, True):
-        given = *lay_out(documents, RULES[rule])[:3], with_new
-        ids, offsets, places, numbers, words = LookUpTable(vocabulary).encode(*given)
-        assert [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)] == expected
-        new = [words[i] for i in numbers]
-        assert list(zip(places.tolist(), new, strict=True)) == (unknown if with_new else [])
-        assert words == list(dict.fromkeys(new))
+    unknown = [(i, token) for i, token in enumerate(itertools.chain(*tokens)) if token not in index]
+    given, table = lay_out(documents, RULES[rule])[:3], NgramTable(vocabulary, (1, 1))
+    ids, offsets, places, numbers, found = LookUpTable(table).encode(*given)
+    assert [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)] == expected
+    words = found.decoded()
+    new = [words[i] for i in numbers]
+    assert list(zip(places.tolist(), new, strict=True)) == unknown
+    assert words == list(dict.fromkeys(new))
 
 
-def test_many_distinct_words_survive_the_growth_of_the_table() -> None:
+def test_many_distinct_words_get_ids_by_first_occurrence() -> None:
     text = " ".join(f"w{i}" for i in range(10_000))
     ids, _, distinct = encode_new(*lay_out([text, text], words)[:3])
-    assert distinct == [f"w{i}".encode() for i in range(10_000)]
+    assert distinct == [f"w{i}" for i in range(10_000)]
     assert np.array_equal(ids, np.tile(np.arange(10_000), 2))
 
 
@@ -78,17 +80,32 @@ def test_a_word_counts_once_per_document() -> None:
 
 @given(st.lists(st.integers(-1, 2**40), max_size=60))
 def test_numbers_of_keys_are_those_of_a_dictionary(keys: list[int]) -> None:
-    numbers, distinct, slots, slot_keys = number_keys(np.array(keys, np.int64), SECRET)
+    numbers, distinct = number_keys(np.array(keys, np.int64), SECRET)
     index: dict[int, int] = {}
     expected = [-1 if key < 0 else index.setdefault(key, len(index)) for key in keys]
     assert numbers.tolist() == expected
     assert distinct.tolist() == list(index)
-    assert {key: number for number, key in zip(slots.tolist(), slot_keys.tolist(), strict=True) if key >= 0} == index
 
 
 def test_a_table_of_keys_grows_with_them() -> None:
     keys = np.random.default_rng(0).permutation(np.arange(20_000, dtype=np.int64) * 977)
-    numbers, distinct, slots, _ = number_keys(np.concatenate([keys, keys]), SECRET)
+    numbers, distinct = number_keys(np.concatenate([keys, keys]), SECRET)
     assert np.array_equal(numbers, np.tile(np.arange(20_000), 2))
     assert np.array_equal(distinct, keys)
-    assert len(slots) >= 2 * len(keys)
+
+
+def test_words_of_all_lengths_are_told_apart() -> None:
+    tokens = [*("a" * n for n in range(1, 20)), *("a" * n + "b" for n in range(1, 20)), "\0", "a\0", "\0a", "é" * 4]
+    data = lay_out([" ".join(tokens * 2)], lambda text: text.split(" "))[:3]
+    ids, _, distinct = encode_new(*data)
+    assert distinct == tokens
+    assert ids.tolist() == list(range(len(tokens))) * 2
+    table = LookUpTable(NgramTable(tokens[::2], (1, 1)))
+    assert table.encode(*data)[0].tolist() == [i // 2 if i % 2 == 0 else -1 for i in range(len(tokens))] * 2
+
+
+def test_long_words_that_share_a_key_are_compared_byte_by_byte() -> None:
+    data, begins, ends = WordBytes.of(["long words", "long wordy", "long word", "long wordy", "long words"])
+    keys = np.full(5, kernels._LONG, np.uint64)
+    ids, found = kernels._numbered(data, begins, ends, keys)
+    assert (ids.tolist(), found.decoded()) == ([0, 1, 2, 1, 0], ["long words", "long wordy", "long word"])

@@ -1,6 +1,6 @@
 """The look-up of n-grams, plain and compiled, is held equal to `ngrams` and a dictionary, id for id."""
 
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import pytest
@@ -21,16 +21,19 @@ def looked_up(
 ) -> list[list[int]]:
     table = NgramTable(vocabulary, ngram_range, stop_words)
     ids = np.array([table.index.get(token, -1) for document in tokens for token in document], np.int32)
-    found, offsets = table.look_up(ids, np.cumsum([0, *map(len, tokens)], dtype=np.int64))
-    lines = "".join(f"{token}\n" for document in tokens for token in document).encode()
+    found, offsets, new_tokens, new_places = table.look_up(ids, np.cumsum([0, *map(len, tokens)], dtype=np.int64))
+    all_tokens = list(chain(*tokens))
+    lines = "".join(f"{token}\n" for token in all_tokens).encode()
     ends = np.cumsum([0, *(sum(len(token) + 1 for token in document) for document in tokens)], dtype=np.int64)
     given = np.frombuffer(lines, np.uint8), ends, "lines"
-    for with_new in (False, True):
-        ids, starts, places, numbers, words = LookUpTable(table.index, table).encode(*given, with_new)
-        assert (ids.tolist(), starts.tolist()) == (found.tolist(), offsets.tolist())
-        others = [(i, token) for i, document in enumerate(tokens) for token in document if token not in vocabulary]
-        new = [words[i] for i in numbers]
-        assert list(zip(places.tolist(), new, strict=True)) == (others if with_new else [])
+    ids, starts, places, numbers, words = LookUpTable(table).encode(*given)
+    assert (ids.tolist(), starts.tolist()) == (found.tolist(), offsets.tolist())
+    assert [words.decoded()[i] for i in numbers] == [all_tokens[i] for i in new_tokens]
+    assert places.tolist() == new_places.tolist()
+    is_new = ngram_range[0] == 1 and [token not in stop_words and token not in vocabulary for token in all_tokens]
+    assert new_tokens.tolist() == np.flatnonzero(is_new).tolist()
+    assert (found[new_places] == -1).all()
+    assert (np.diff(new_places) > 0).all()
     assert (found.dtype, offsets.dtype, offsets[-1]) == (np.int32, np.int64, len(found))
     return [found[a:b].tolist() for a, b in pairwise(offsets)]
 

@@ -9,10 +9,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wgcn.estimators.preparation import Preparation
+from wgcn.inference.sums import add_up
+from wgcn.text.encode import WordBytes
+from wgcn.text.kernels import add_subwords
 from wgcn.text.subwords import (
     Subwords,
-    bucket_starts,
-    compiled_places,
+    compiled_parts,
     find_subwords,
     subword_hashes,
     subword_places,
@@ -176,7 +178,17 @@ def test_a_tiny_corpus_has_no_subwords() -> None:
 
 
 @given(st.lists(st.text(max_size=70), max_size=8), st.lists(st.text(max_size=12), max_size=8))
-def test_compiled_code_finds_the_same_places(known: list[str], words: list[str]) -> None:
+def test_compiled_code_finds_the_same_subwords(known: list[str], words: list[str]) -> None:
     hashes = np.unique(subword_hashes(known)[0])
-    plain, compiled = subword_places(words, hashes), compiled_places(words, hashes, bucket_starts(hashes))
-    assert all((ours == theirs).all() for ours, theirs in zip(plain, compiled, strict=True))
+    table = np.random.default_rng(0).standard_normal((len(hashes), 3)).astype(np.float32)
+    places, offsets = subword_places(words, hashes)
+    expected = add_up(table, np.ones(len(places), np.float32), places, offsets)
+    assert np.array_equal(add_subwords(*WordBytes.of(words), table, *compiled_parts(hashes)), expected)
+
+
+def test_hashes_of_one_bucket_and_those_at_its_ends_are_found() -> None:
+    hashes = np.array([0, 1, 2**14 - 1, 2**14, 2**31, 2**32 - 2, 2**32 - 1], np.uint32)
+    padded, starts = compiled_parts(hashes)[:2]
+    assert padded[:-1].tolist() == hashes.tolist()
+    assert starts[:3].tolist() == [0, 3, 4]
+    assert starts[-2:].tolist() == [5, 7]

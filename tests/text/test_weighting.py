@@ -1,6 +1,8 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 
@@ -37,12 +39,22 @@ def test_norms_are_those_of_scikit_learn(docs: DocsCorpus, norm: Norm, sublinear
     assert not ours[-1].any()
 
 
-@given(st.lists(st.lists(st.integers(-1, 90), max_size=60)), st.sampled_from([91, 5000]))
-def test_compiled_counts_of_terms_equal_the_plain_ones(documents: list[list[int]], n_words: int) -> None:
+@given(st.lists(st.lists(st.integers(-1, 90), max_size=60)), st.sampled_from([0, 30, 91, 5000, 300_000]))
+@example([[1, 0, 1, -1, 0], [], [2, 1]], 1)
+@example([[]], 0)
+def test_terms_are_sorted_and_those_of_new_words_in_order_of_occurrence(
+    documents: list[list[int]], n_words: int
+) -> None:
     offsets = np.cumsum([0, *map(len, documents)], dtype=np.int64)
     ids = np.array([i for document in documents for i in document], np.int32)
-    plain, compiled = count_terms(ids, offsets, n_words), kernels.count_terms(ids, offsets, n_words)
-    assert [part.tolist() for part in compiled] == [part.tolist() for part in plain]
+    expected = []
+    for document in documents:
+        new = [i for i in dict.fromkeys(document) if i >= n_words]
+        expected.append(sorted({i for i in document if 0 <= i < n_words}) + new)
+    for count in (count_terms, kernels.count_terms):
+        counts, words, starts = count(ids, offsets, n_words, max(91 - n_words, 0))
+        assert [words[a:b].tolist() for a, b in pairwise(starts)] == expected
+        assert counts.tolist() == [each.count(i) for each, own in zip(documents, expected, strict=True) for i in own]
 
 
 def test_rows_have_length_1_unless_told_otherwise() -> None:

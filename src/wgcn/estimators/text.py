@@ -351,7 +351,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         cited = list(checked_texts(() if documents is None else documents, "documents"))
         texts = list(checked_texts(X, "X"))
         terms = self._fitted.terms([*texts, *cited])
-        shape = len(texts) + len(cited), len(self._fitted.vocabulary) + len(terms.new_words)
+        shape = len(texts) + len(cited), len(self._fitted.vocabulary) + len(terms.new.begins)
         rows = csr_array((terms.weights, terms.words, terms.offsets), shape=shape)
         known = None if documents is None else rows[len(texts) :]
         rows = attach_citations(rows[: len(texts)], document_graph, known, hops=hops)

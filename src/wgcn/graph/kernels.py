@@ -31,7 +31,7 @@ def count_rows(  # type: ignore[no-untyped-def]
     """
     n_words = len(scratch)
     touched = np.empty(n_words + 1, np.int32)
-    bitmap = np.zeros((n_words >> 6) + 1, np.uint64)
+    bitmap, summary = np.zeros((n_words >> 6) + 1, np.uint64), np.zeros((n_words >> 12) + 1, np.uint64)
     word_windows = np.zeros(last - first, np.int64)
     indptr = np.zeros(last - first + 1, np.int64)
     columns = np.empty(1 << 14, np.int32)
@@ -67,7 +67,7 @@ def count_rows(  # type: ignore[no-untyped-def]
         if n + n_touched > len(columns):
             columns = np.concatenate((columns[:n], np.empty(n + n_touched, np.int32)))
             values = np.concatenate((values[:n], np.empty(n + n_touched, scratch.dtype)))
-        sort_words(touched, n_touched, word, bitmap)
+        sort_words(touched, n_touched, bitmap, summary)
         for t in range(n_touched):
             other = touched[t]
             columns[n] = other

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.inference.sums import Floats, add_up
+from wgcn.inference.sums import Floats, Ints, add_up
 
 __all__ = ["Scorer"]
 
@@ -35,23 +35,11 @@ class Scorer:
     sharpness: float = 1.0
     multilabel: bool = False
 
-    def embed(
-        self,
-        weights: Floats,
-        words: npt.NDArray[Any],
-        offsets: npt.NDArray[Any],
-        new_rows: Floats | None = None,
-    ) -> Floats:
+    def embed(self, weights: Floats, words: Ints, offsets: Ints, new_rows: Floats | None = None) -> Floats:
         """Return H_dm = X_dv H_vm; see `add_up`."""
         return add_up(self.word_embeddings, weights, words, offsets, new_rows)
 
-    def scores(
-        self,
-        weights: Floats,
-        words: npt.NDArray[Any],
-        offsets: npt.NDArray[Any],
-        new_rows: Floats | None = None,
-    ) -> Floats:
+    def scores(self, weights: Floats, words: Ints, offsets: Ints, new_rows: Floats | None = None) -> Floats:
         """Return scores of shape (documents, classes); a document with no term gets the logarithm of the prior."""
         scores = self.embed(weights, words, offsets, new_rows)
         if self.class_weights is not None:

@@ -19,7 +19,8 @@ import numpy.typing as npt
 from wgcn.errors import StoreError
 from wgcn.inference import sums
 from wgcn.inference.sums import Floats, add_up
-from wgcn.text.subwords import Hashes, Subwords, bucket_starts, compiled_places, subword_places
+from wgcn.text.encode import WordBytes
+from wgcn.text.subwords import Hashes, Subwords, compiled_parts, subword_places
 
 __all__ = ["Spelling", "make_spelling"]
 
@@ -37,24 +38,23 @@ class Spelling:
 
     def sums_of(self, words: Sequence[str]) -> Floats:
         """Return the sums of the rows of the subwords of words, of shape (words, hidden)."""
-        if sums.is_compiled():
-            places, offsets = compiled_places(words, self.hashes, self._starts)
-        else:
-            places, offsets = subword_places(words, self.hashes)
-        return add_up(self._table, np.ones(len(places), np.float32), places, offsets)
+        places, offsets = subword_places(words, self.hashes)
+        rows, numbers = self.rows[places].astype(np.float32), np.arange(len(places), dtype=np.int32)
+        return add_up(rows, np.ones(len(places), np.float32), numbers, offsets)
 
-    def rows_of(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def rows_of(self, words: WordBytes) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return rows of words, of shape (words, hidden), times 1 / idf, and which words have a row other than 0."""
-        rows = self.sums_of(words)
+        if not (sums.is_compiled() and len(self.hashes)):
+            rows = self.sums_of(words.decoded())
+        else:
+            from wgcn.text.kernels import add_subwords
+
+            rows = add_subwords(*words, *self._parts)
         return rows / np.float32(self.idf), np.asarray(rows.any(axis=1))
 
     @cached_property
-    def _starts(self) -> npt.NDArray[np.int64]:
-        return bucket_starts(self.hashes)
-
-    @cached_property
-    def _table(self) -> npt.NDArray[np.float32]:
-        return self.rows.astype(np.float32)
+    def _parts(self) -> tuple[Any, ...]:
+        return self.rows.astype(np.float32), *compiled_parts(self.hashes)
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """Return what a model folder holds, for `load`."""

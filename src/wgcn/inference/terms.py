@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import chain, repeat
@@ -25,8 +25,8 @@ from wgcn.inference import folder as store
 from wgcn.inference import sums
 from wgcn.inference.spelling import Spelling
 from wgcn.inference.sums import Floats
-from wgcn.text.encode import checked_texts, in_batches, lay_out
-from wgcn.text.ngrams import Ids, NgramTable, Offsets, ngrams
+from wgcn.text.encode import WordBytes, checked_texts, in_batches, lay_out
+from wgcn.text.ngrams import Encoded, Ids, NgramTable, Offsets, ngrams
 from wgcn.text.tokenize import TOKENIZERS, Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import Norm, TermWeighting, count_terms
@@ -61,7 +61,7 @@ class Terms(NamedTuple):
     words: npt.NDArray[Any]  # (terms,)
     offsets: Offsets  # (documents + 1,)
     new_rows: Floats | None  # (new words, hidden)
-    new_words: list[str]
+    new: WordBytes  # (new words,)
     n_tokens: int
     n_unknown: int  # new words count as unknown
     counts: npt.NDArray[Any]  # (terms,), how often each occurs
@@ -72,27 +72,10 @@ class Terms(NamedTuple):
         """What scores are made of."""
         return self[:4]
 
-    def known(self, n_words: int) -> Terms:
-        """Return the terms that are among the words of training."""
-        if not self.new_words:
-            return self
-        kept = self.words < n_words
-        offsets = np.concatenate([[0], np.cumsum(kept)])[self.offsets]
-        parts = (part[kept] for part in (self.weights, self.words, self.counts))
-        return Terms(
-            next(parts), next(parts), offsets, None, [], self.n_tokens, self.n_unknown, next(parts), self.lengths
-        )
-
-
-Counts = tuple[npt.NDArray[Any], npt.NDArray[Any], Offsets]  # as `count_terms` returns them
-
-
-class _NewTokens(NamedTuple):
-    """Tokens that are no word of the vocabulary, one after the other."""
-
-    documents: npt.NDArray[np.int64]  # (tokens,)
-    ids: npt.NDArray[Any]  # (tokens,), places in `words`
-    words: list[str]  # each once
+    @property
+    def new_words(self) -> list[str]:
+        """The words that training did not see, by their rows."""
+        return self.new.decoded()
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,49 +96,33 @@ class TextTerms:
 
     def terms(self, texts: Iterable[str]) -> Terms:
         """Tokenise texts and weight their terms."""
-        ids, offsets, new = self._encode(list(checked_texts(texts)))
+        return self._terms(list(checked_texts(texts)))
+
+    def _terms(self, texts: list[str]) -> Terms:
+        ids, offsets, places, numbers, new = self._encode(texts)
+        n_words, rows, known, new_idf = len(self.vocabulary), None, np.zeros(len(new.begins), bool), 0.0
+        if self.spelling is not None and len(places):
+            (rows, known), new_idf = self.spelling.rows_of(new), self.spelling.idf
+            ids[places], rows = np.where(known, n_words - 1 + np.cumsum(known), -1)[numbers], rows[known]
+        new = WordBytes(new.data, new.begins[known], new.ends[known])
+        count = count_terms
         if sums.is_compiled():
-            from wgcn.text import kernels
-
-            counts, words, new_offsets = kernels.count_terms(ids, offsets, len(self.vocabulary))
-        else:
-            counts, words, new_offsets = count_terms(ids, offsets, len(self.vocabulary))
-        n_unknown, weighting, names, rows = len(ids) - int(counts.sum()), self.weighting, list[str](), None
-        if self.spelling is not None and len(new.words):
-            names, rows, added = self._new_words(self.spelling, new, len(new_offsets) - 1)
-            counts, words, new_offsets = _joined((counts, words, new_offsets), added, len(self.vocabulary))
-            idf = np.full(len(names), self.spelling.idf, weighting.idf.dtype)
-            weighting = replace(weighting, idf=np.append(weighting.idf, idf))
-        weights = weighting.weigh(counts, words, new_offsets)
-        return Terms(weights, words, new_offsets, rows, names, len(ids), n_unknown, counts, np.diff(offsets))
-
-    def _new_words(self, spelling: Spelling, new: _NewTokens, n_documents: int) -> tuple[list[str], Floats, Counts]:
-        """Return new words whose spelling says something, their rows, and how often each occurs in which document."""
-        order = sorted(range(len(new.words)), key=new.words.__getitem__)  # so that sums do not depend on other texts
-        names = [new.words[i] for i in order]
-        rows, known = spelling.rows_of(names)
-        if self.stop_words:
-            known &= ~np.isin(names, self.stop_words)
-        places = np.full(len(names), -1, np.int32)
-        places[order] = np.where(known, np.cumsum(known) - 1, -1)
-        offsets = np.searchsorted(new.documents, np.arange(n_documents + 1))
-        counts = count_terms(places[new.ids], offsets, int(known.sum()))
-        return [name for name, is_known in zip(names, known.tolist(), strict=True) if is_known], rows[known], counts
+            from wgcn.text.kernels import count_terms as count
+        counts, words, new_offsets = count(ids, offsets, n_words, len(new.begins))
+        n_unknown = len(ids) - int(counts.sum()) + int((ids[places] >= 0).sum())
+        weights = self.weighting.weigh(counts, words, new_offsets, new_idf)
+        return Terms(weights, words, new_offsets, rows, new, len(ids), n_unknown, counts, np.diff(offsets))
 
     def _rows(
         self, function: Callable[[Terms], Floats], texts: Iterable[str], n_jobs: int | None, n_columns: int
     ) -> Floats:
         """Apply a function of weighted terms to texts in batches, on `n_jobs` threads; return one row per text."""
-
-        def work(batch: list[str]) -> Floats:
-            return function(self.terms(batch))
-
         batches, threads = self._read_ahead(in_batches(checked_texts(texts), BATCH_CHARACTERS)), n_threads(n_jobs)
         if threads == 1:
-            parts = list(map(work, batches))
+            parts = [function(self._terms(batch)) for batch in batches]
         else:
             with ThreadPoolExecutor(threads) as pool:
-                parts = list(pool.map(work, batches))
+                parts = list(pool.map(lambda batch: function(self._terms(batch)), batches))
         return np.concatenate(parts) if parts else np.empty((0, n_columns), np.float32)
 
     def _read_ahead(self, batches: Iterator[list[str]]) -> Iterator[list[str]]:
@@ -174,38 +141,50 @@ class TextTerms:
         vars(self)["_n_read"] = n_read
         return chain(ahead, batches)
 
-    def _encode(self, texts: list[str]) -> tuple[Ids, Offsets, _NewTokens]:
+    def _encode(self, texts: list[str]) -> Encoded:
         """Return ids of words or n-grams, -1 for unknown ones, where each text begins, and tokens that are no word."""
         function, single = resolve_tokenizer(self.tokenizer), self.ngram_range == (1, 1)
         # The tokens of another function may have spaces in them, so its n-grams cannot be split into tokens.
         if (single or function in TOKENIZERS.values()) and sums.is_compiled():
-            ids, offsets, *found = self._table.encode(*lay_out(texts, function)[:3], self._reads_new_words)
-            return ids, offsets, _NewTokens(*found)
-        nothing = np.empty(0, np.int64)
-        documents, new = list(map(function, texts)), _NewTokens(nothing, nothing, [])
-        if self._reads_new_words:
-            index = self.vocabulary.index
-            found = [[word for word in words if word not in index] for words in documents]
-            place_of: dict[str, int] = {}
-            places = [place_of.setdefault(word, len(place_of)) for word in chain(*found)]
-            in_documents = np.repeat(np.arange(len(found)), list(map(len, found)))
-            new = _NewTokens(in_documents, np.array(places, np.int64), list(place_of))
+            return tuple(self._table.encode(*lay_out(texts, function)[:3]))
+        documents = list(map(function, texts))
         if not single and function in TOKENIZERS.values() and sum(map(len, texts)) > _WORTH_A_TABLE:
-            return *self._ngrams.look_up(*_plain_ids(documents, self._ngrams.index)), new
-        stop_words = frozenset(() if single else self.stop_words)
-        return *_plain_ids(documents, self.vocabulary.index, self.ngram_range, stop_words), new
+            words, offsets = list(chain(*documents)), np.cumsum([0, *map(len, documents)])
+            ids = np.array(list(map(self._ngrams.index.get, words, repeat(-1))), np.int32)
+            ids, offsets, tokens, places = self._ngrams.look_up(ids, offsets)
+            new = [words[token] for token in tokens.tolist()]
+        else:
+            ids, offsets, places, new = self._plain_ids(documents)
+        number_of: dict[str, int] = {}
+        numbers = np.array([number_of.setdefault(word, len(number_of)) for word in new], np.int64)
+        return ids, offsets, places, numbers, WordBytes.of(number_of)
 
-    @property
-    def _reads_new_words(self) -> bool:
-        return self.spelling is not None and self.ngram_range[0] == 1
+    def _plain_ids(self, documents: list[list[str]]) -> tuple[Ids, Offsets, Offsets, list[str]]:
+        """Return the id of each n-gram, -1 for unknown ones and for stop words, and where each document begins.
+
+        Return also the places and the texts of unknown n-grams of one word.
+        """
+        ids, offsets, places, new = list[int](), [0], list[int](), list[str]()
+        index, stop_words, (shortest, longest) = self.vocabulary.index, frozenset(self.stop_words), self.ngram_range
+        for words in documents:
+            kept = [word for word in words if word not in stop_words] if stop_words else words
+            tokens = kept if longest == 1 else ngrams(kept, self.ngram_range)
+            ids.extend(map(index.get, tokens, repeat(-1)))
+            if shortest == 1:
+                single = frozenset(kept)
+                unknown = [i for i, token in enumerate(tokens, offsets[-1]) if ids[i] < 0 and token in single]
+                places += unknown
+                new += [tokens[i - offsets[-1]] for i in unknown]
+                ids.extend(repeat(-1, len(words) - len(kept)))
+            offsets.append(len(ids))
+        return np.array(ids, np.int32), np.array(offsets, np.int64), np.array(places, np.int64), new
 
     @cached_property
     def _table(self) -> Any:
         """The vocabulary for the compiled look-up."""
         from wgcn.text.kernels import LookUpTable
 
-        single = self.ngram_range == (1, 1)
-        return LookUpTable(self.vocabulary.words) if single else LookUpTable(self._ngrams.index, self._ngrams)
+        return LookUpTable(self._ngrams)
 
     @cached_property
     def _ngrams(self) -> NgramTable:
@@ -254,36 +233,6 @@ def load_terms(folder: store.Folder) -> dict[str, Any]:
     }
 
 
-def _joined(known: Counts, new: Counts, n_words: int) -> Counts:
-    """Return counts of terms, as `count_terms` does, with those of new words after the known ones of each document."""
-    document = np.concatenate(
-        [np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)) for *_, offsets in (known, new)]
-    )
-    order = np.argsort(document, kind="stable")
-    counts = np.concatenate([known[0], new[0]])[order]
-    words = np.concatenate([known[1], (new[1] + n_words).astype(known[1].dtype)])[order]  # for which code is compiled
-    return counts, words, known[2] + new[2]
-
-
-def _plain_ids(
-    documents: Iterable[list[str]],
-    index: dict[str, int],
-    ngram_range: tuple[int, int] = (1, 1),
-    stop_words: frozenset[str] = frozenset(),
-) -> tuple[Ids, Offsets]:
-    """Return the id of each n-gram, -1 for unknown ones and for stop words, and where each document begins."""
-    ids: list[int] = []
-    offsets = [0]
-    for words in documents:
-        kept = [word for word in words if word not in stop_words] if stop_words else words
-        tokens = kept if ngram_range == (1, 1) else ngrams(kept, ngram_range)
-        ids.extend(map(index.get, tokens, repeat(-1)))
-        if ngram_range[0] == 1:
-            ids.extend(repeat(-1, len(words) - len(kept)))
-        offsets.append(len(ids))
-    return np.array(ids, np.int32), np.array(offsets, np.int64)
-
-
 def _is_on_disk() -> bool:
     """Whether numba has kept the compiled code; found without numba, whose import takes half a second."""
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser(), "numba")
@@ -295,11 +244,9 @@ def load_compiled() -> None:
     """Load the compiled code or, where none was kept on disk, compile it. A fit does so, for all later processes."""
     if sums.is_compiled():
         return
-    from wgcn.text import kernels
+    from wgcn.text.kernels import add_rows
 
-    model = TextTerms("words", (1, 2), Vocabulary(["a", "a b"]), TermWeighting(np.ones(2, np.float32)))
-    ids, offsets = model._table.encode(*lay_out(["a b"], TOKENIZERS["words"])[:3])[:2]
-    counts, words, offsets = kernels.count_terms(ids, offsets, 2)
-    weights = model.weighting.weigh(counts, words, offsets)
-    table = np.ones((2, 1), np.float32)
-    kernels.add_rows(table, table, words, weights, offsets, np.ones((1, 1), np.float32))
+    hashes, rows = np.zeros(1, np.uint32), np.ones((1, 1), np.float32)
+    add_rows(rows, rows, np.zeros(1, np.int32), np.ones(1, np.float32), np.arange(2), rows)  # now it is used everywhere
+    weighting, spelling = TermWeighting(np.ones(2, np.float32)), Spelling(hashes, rows.astype(np.float16), 1.0)
+    TextTerms("words", (1, 2), Vocabulary(["a", "a b"]), weighting, spelling=spelling).terms(["a b"])

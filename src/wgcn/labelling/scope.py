@@ -85,8 +85,9 @@ def familiarity(
 def familiarity_of(model: Any, terms: Any, *, leave_one_out: bool = False) -> Floats:
     """Return how familiar texts look to a model, of shape (texts, 4): see `familiarity`."""
     given = model.vocabulary, model.weighting.idf, model.ngram_range
-    known = terms.known(len(model.vocabulary))
-    parts = known.words, known.offsets, known.counts, known.lengths
+    known = terms.words < len(model.vocabulary)  # and not a word of no training text
+    offsets = np.concatenate([[0], np.cumsum(known)])[terms.offsets]
+    parts = terms.words[known], offsets, terms.counts[known], terms.lengths
     return familiarity(*given, *parts, leave_one_out=leave_one_out)
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from wgcn.errors import InputError
 from wgcn.text.encode import checked_texts
-from wgcn.text.kernels import SECRET, count_words, number_keys
+from wgcn.text.kernels import SECRET, count_terms, number_keys
 from wgcn.text.ngrams import Ids, Offsets
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.tokens import Tokens
@@ -181,7 +181,7 @@ def number_ngrams(
             keys += following
             keys[(level < 0) | (following < 0)] = -1
             del following  # with very much text, this is where memory is needed most
-            found, table = number_keys(keys, SECRET)[:2]
+            found, table = number_keys(keys, SECRET)
             del keys
             counts = np.bincount(found[found >= 0], minlength=len(table))
             kept = np.flatnonzero(counts >= min_count)
@@ -198,6 +198,12 @@ def number_ngrams(
             numbers[:, n - shortest] = np.where(level < 0, -1, level + len(distinct))
             distinct += names
     return numbers, distinct, n_rare
+
+
+def count_words(ids: Ids, offsets: Offsets, n_words: int) -> tuple[Offsets, Offsets]:
+    """Return how often each word occurs, and in how many documents; negative ids are no words."""
+    counts, words, _ = count_terms(ids, offsets, n_words, 0)
+    return np.bincount(words, counts, n_words).astype(np.int64), np.bincount(words, minlength=n_words)
 
 
 def _filtered(ids: Ids, offsets: Offsets, keep: npt.NDArray[np.bool_]) -> tuple[Ids, Offsets]:

@@ -1,8 +1,10 @@
 """Batches of texts as bytes, the way the compiled tokenisers read them. Needs numpy alone."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,10 +12,30 @@ import numpy.typing as npt
 from wgcn.errors import InputError
 from wgcn.text.tokenize import Tokenizer, fold, words
 
-__all__ = ["checked_texts", "in_batches", "lay_out"]
+__all__ = ["WordBytes", "checked_texts", "in_batches", "lay_out"]
 
 # Large enough that merging a batch's words costs little beside finding them, small enough for the caches.
 BATCH_CHARACTERS = 1 << 22
+
+
+class WordBytes(NamedTuple):
+    """Words as parts of UTF-8 text: as str they are made only where they are shown, because that takes long."""
+
+    data: npt.NDArray[np.uint8]
+    begins: npt.NDArray[np.int32]  # (words,)
+    ends: npt.NDArray[np.int32]  # (words,)
+
+    @classmethod
+    def of(cls, words: Iterable[str]) -> WordBytes:
+        """Return the bytes of words."""
+        parts = [word.encode("utf-8", "surrogatepass") for word in words]
+        places = np.cumsum([0, *map(len, parts)], dtype=np.int32)
+        return cls(np.frombuffer(b"".join(parts), np.uint8), places[:-1], places[1:])
+
+    def decoded(self) -> list[str]:
+        """Return the words one by one."""
+        text, places = self.data.tobytes(), zip(self.begins.tolist(), self.ends.tolist(), strict=True)
+        return [text[begin:end].decode("utf-8", "surrogatepass") for begin, end in places]
 
 
 def checked_texts(texts: Iterable[str], name: str = "texts") -> Iterator[str]:
@@ -61,19 +83,21 @@ def lay_out(batch: list[str], tokenizer: Tokenizer) -> tuple[npt.NDArray[np.uint
     (texts + 1,); which of these it is, "words" or "lines"; and the number of texts that were not valid Unicode.
     """
     rule = "words" if tokenizer is words else "lines"
-    n_replaced = 0
-    encoded = []
-    for text in batch:
-        text = fold(text) if rule == "words" else _one_per_line(tokenizer(text))
-        try:
-            encoded.append(text.encode())
-        except UnicodeEncodeError:
-            encoded.append(re.sub("[\ud800-\udfff]", "\ufffd", text).encode())
-            n_replaced += 1
-    data = np.frombuffer(b"".join(encoded), np.uint8)
+    n_replaced, encoded = 0, list[bytes]()
+    if rule == "words" and (joined := "".join(batch)).isascii():  # all at once is faster
+        data, lengths = joined.lower().encode(), list(map(len, batch))
+    else:
+        for text in batch:
+            text = fold(text) if rule == "words" else _one_per_line(tokenizer(text))
+            try:
+                encoded.append(text.encode())
+            except UnicodeEncodeError:
+                encoded.append(re.sub("[\ud800-\udfff]", "\ufffd", text).encode())
+                n_replaced += 1
+        data, lengths = b"".join(encoded), list(map(len, encoded))
     if len(data) >= 2**31:
-        raise InputError(f"A document of {max(map(len, encoded)):,} bytes is too long: 2 GB is the limit. Split it.")
-    return data, np.cumsum([0, *map(len, encoded)], dtype=np.int64), rule, n_replaced
+        raise InputError(f"A document of {max(lengths):,} bytes is too long: 2 GB is the limit. Split it.")
+    return np.frombuffer(data, np.uint8), np.cumsum([0, *lengths], dtype=np.int64), rule, n_replaced
 
 
 def _one_per_line(tokens: Sequence[str]) -> str:

@@ -10,23 +10,24 @@ made that takes quadratic time. Ids are given in order of first occurrence and d
 
 import re
 import secrets
-from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from wgcn.cores import compiled
-from wgcn.text.ngrams import Ids, NgramTable, Offsets
+from wgcn.text.encode import WordBytes
+from wgcn.text.ngrams import Encoded, Ids, NgramTable, Offsets
 from wgcn.text.tokenize import EMOJI_SUFFIXES, FLAG_LETTERS, emoji_bases, word_marks
 
 Bytes = npt.NDArray[np.uint8]
+Keys = npt.NDArray[np.uint64]
 
 # The part that a character has in words, 0 for none, and as further bits its part in emoji.
 _START, _INSIDE, _APOSTROPHE, _PART_IN_WORDS, _EMOJI, _FLAG, _SUFFIX = 1, 2, 3, 3, 4, 8, 16
 _PRIME = np.uint64(2**31 - 1)
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
-SECRET = np.uint64(2**19 + secrets.randbelow(2**31 - 2**20))
+_LONG = np.uint64(1 << 63)  # from here on, keys of words do not tell them apart
+SECRET = np.uint64(secrets.randbits(64) | 1)
 
 
 @lru_cache(maxsize=1)
@@ -85,7 +86,7 @@ def _scan_words(data, documents, classes):  # type: ignore[no-untyped-def]
     n = 0
     for document in range(len(documents) - 1):
         at, end = documents[document], documents[document + 1]
-        inside = False  # a word
+        begin, inside = at, False  # of a word
         while at < end:
             code, width = np.int64(data[at]), 1
             if code >= 0x80:
@@ -98,21 +99,16 @@ def _scan_words(data, documents, classes):  # type: ignore[no-untyped-def]
                     n += 1
                     continue
             kind = classes[code] & _PART_IN_WORDS
-            if kind == _START:
-                if not inside:
-                    begins[n] = at
-                    inside = True
-            elif inside and kind != _INSIDE:
-                # An apostrophe goes on only if a letter follows at once; that letter is read in the next round.
-                goes_on = kind == _APOSTROPHE and at + 1 < end and classes[_decode(data, at + 1)[0]] == _START
-                if not goes_on:
-                    ends[n] = at
-                    n += 1
-                    inside = False
+            goes_on = (kind == _START) | (inside & (kind == _INSIDE))
+            if kind == _APOSTROPHE:  # it goes on only if a letter follows at once
+                goes_on = inside and at + 1 < end and classes[_decode(data, at + 1)[0]] == _START
+            begin = begin if inside else at
+            begins[n], ends[n] = begin, at  # until the word ends, again and again: a branch would take longer
+            n += inside & (not goes_on)
+            inside = goes_on
             at += width
-        if inside:
-            ends[n] = end
-            n += 1
+        ends[n] = end
+        n += inside
         offsets[document + 1] = n
     return begins[:n], ends[:n], offsets
 
@@ -122,110 +118,114 @@ def _scan_words(data, documents, classes):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _hashes(data, begins, ends, secret):  # type: ignore[no-untyped-def]
-    """Hash tokens: a polynomial in the secret modulo 2^31 - 1; two words of n bytes collide with chance n / 2^31."""
-    hashes = np.empty(len(begins), np.uint32)
+def _keys(data, begins, ends, secret):  # type: ignore[no-untyped-def]
+    """Return keys of tokens: up to seven bytes with a 1 before them, otherwise `_LONG` and a hash of the bytes.
+
+    The hash is a polynomial in the secret modulo 2^31 - 1: two words of n bytes collide with chance n / 2^30.
+    """
+    blocks = np.zeros(len(data) // 8 + 2, np.uint64)  # eight bytes are read at a time
+    blocks.view(np.uint8)[: len(data)] = data
+    keys = np.empty(len(begins), np.uint64)
     for token in range(len(begins)):
-        h = np.uint64(ends[token] - begins[token])
-        for i in range(begins[token], ends[token]):
-            x = h * secret + np.uint64(data[i])
-            h = (x & _PRIME) + (x >> np.uint64(31))
-        h = (h & _PRIME) + (h >> np.uint64(31))
-        hashes[token] = h * _SPREAD >> np.uint64(32)
-    return hashes
+        begin, size = begins[token], ends[token] - begins[token]
+        if size < 8:
+            shift, end = np.uint64(8 * (begin & 7)), np.uint64(1) << np.uint64(8 * size)
+            block = blocks[begin >> 3] >> shift | blocks[(begin >> 3) + 1] << np.uint64(1) << (np.uint64(63) - shift)
+            keys[token] = block & (end - np.uint64(1)) | end
+        else:
+            key = np.uint64(1)
+            for i in range(begin, begin + size):
+                key = key * (secret >> np.uint64(34)) + np.uint64(data[i])
+                key = (key & _PRIME) + (key >> np.uint64(31))
+            keys[token] = key | _LONG
+    return keys
 
 
 @compiled
-def _filled_slots(hashes, n_slots):  # type: ignore[no-untyped-def]
-    """Put distinct words into an open-addressing table."""
+def _slot(key, n_slots, secret):  # type: ignore[no-untyped-def]
+    """Return the slot where the search for a key begins: the upper bits of its product with the secret.
+
+    Of two keys, the chance to share one is at most 2 / n_slots (Dietzfelbinger et al., 1997).
+    """
+    return ((np.uint64(key) * secret) >> np.uint64(32)) * np.uint64(n_slots) >> np.uint64(32)
+
+
+@compiled
+def _filled_slots(keys, n_words, secret):  # type: ignore[no-untyped-def]
+    """Return slots of an open-addressing table, a power of two, with place for so many words, the first put in."""
+    n_slots = 2
+    while n_slots < 2 * n_words:
+        n_slots *= 2
     slots = np.full(n_slots, -1, np.int32)
-    mask = np.uint32(n_slots - 1)
-    for word in range(len(hashes)):
-        slot = hashes[word] & mask
+    for word in range(len(keys)):
+        slot = _slot(keys[word], n_slots, secret)
         while slots[slot] >= 0:
-            slot = (slot + np.uint32(1)) & mask
+            slot = (slot + np.uint64(1)) & np.uint64(n_slots - 1)
         slots[slot] = word
     return slots
 
 
 @compiled
-def _match(data, begins, ends, hashes, known, firsts, lasts, known_hashes, slots, adds):  # type: ignore[no-untyped-def]
+def _match(data, begins, ends, keys, secret, known, firsts, lasts, known_keys, slots, adds):  # type: ignore[no-untyped-def]
     """Return the id of each token among the words known[firsts:lasts], and how many were added.
 
     A token that is not among them gets -1 or, if `adds`, becomes the next word; then `known` is the same data.
     """
     ids = np.empty(len(begins), np.int32)
-    mask = np.uint32(len(slots) - 1)
     n_added = 0
     for token in range(len(begins)):
-        begin, size = begins[token], ends[token] - begins[token]
-        slot = hashes[token] & mask
+        key, slot = keys[token], _slot(keys[token], len(slots), secret)
         word = slots[slot]
         while word >= 0:
-            first = firsts[word]
-            if known_hashes[word] == hashes[token] and lasts[word] - first == size:
-                i = 0
+            if known_keys[word] == key:
+                if key < _LONG:
+                    break
+                first, begin, size = firsts[word], begins[token], ends[token] - begins[token]
+                i = 0 if lasts[word] - first == size else size + 1
                 while i < size and known[first + i] == data[begin + i]:
                     i += 1
                 if i == size:
                     break
-            slot = (slot + np.uint32(1)) & mask
+            slot = (slot + np.uint64(1)) & np.uint64(len(slots) - 1)
             word = slots[slot]
         if adds and word < 0:
             word = slots[slot] = n_added
-            firsts[word], lasts[word], known_hashes[word] = begin, ends[token], hashes[token]
+            firsts[word], lasts[word], known_keys[word] = begins[token], ends[token], key
             n_added += 1
-            if 2 * n_added > len(slots):
-                slots = _filled_slots(known_hashes[:n_added], 2 * len(slots))
-                mask = np.uint32(len(slots) - 1)
         ids[token] = word
     return ids, n_added
 
 
 @compiled
-def _hash_key(key, secret):  # type: ignore[no-untyped-def]
-    """Hash a whole number below 2^62 as `_hashes` does a word of two characters."""
-    x = np.uint64(key >> 31) * secret + (np.uint64(key) & _PRIME)
-    h = (x & _PRIME) + (x >> np.uint64(31))
-    return ((h & _PRIME) + (h >> np.uint64(31))) * _SPREAD >> np.uint64(32)
-
-
-@compiled
 def number_keys(keys, secret):  # type: ignore[no-untyped-def]
-    """Give numbers to keys below 2^62, -1 to negative ones; return also the keys, and each slot's number and key."""
+    """Give numbers to keys, -1 to negative ones; return also the distinct keys."""
     numbers, distinct = np.empty(len(keys), np.int32), np.empty(len(keys), np.int64)
-    slots, slot_keys = np.full(1 << 12, -1, np.int32), np.full(1 << 12, -1, np.int64)
-    mask, n = np.uint64(len(slots) - 1), 0
+    slots, n = np.full(1 << 12, -1, np.int32), 0
     for i in range(len(keys)):
         numbers[i] = -1
         if keys[i] >= 0:
-            slot = _hash_key(keys[i], secret) & mask
-            while slot_keys[slot] >= 0 and slot_keys[slot] != keys[i]:
-                slot = (slot + np.uint64(1)) & mask
-            if slot_keys[slot] < 0:
-                slots[slot], slot_keys[slot], distinct[n] = n, keys[i], keys[i]
+            slot = _slot(keys[i], len(slots), secret)
+            while slots[slot] >= 0 and distinct[slots[slot]] != keys[i]:
+                slot = (slot + np.uint64(1)) & np.uint64(len(slots) - 1)
+            if slots[slot] < 0:
+                slots[slot], distinct[n] = n, keys[i]
                 n += 1
             numbers[i] = slots[slot]
             if 2 * n > len(slots):
-                slots, slot_keys = np.full(2 * len(slots), -1, np.int32), np.full(2 * len(slots), -1, np.int64)
-                mask = np.uint64(len(slots) - 1)
-                for number in range(n):
-                    slot = _hash_key(distinct[number], secret) & mask
-                    while slot_keys[slot] >= 0:
-                        slot = (slot + np.uint64(1)) & mask
-                    slots[slot], slot_keys[slot] = number, distinct[number]
-    return numbers, distinct[:n].copy(), slots, slot_keys
+                slots = _filled_slots(distinct[:n], len(slots), secret)
+    return numbers, distinct[:n].copy()
 
 
 @compiled
 def _look_up_ngrams(  # type: ignore[no-untyped-def]
-    ids, offsets, is_kept, slots, slot_keys, entry_of, ngram_range, secret
+    ids, offsets, is_kept, bits, slots, slot_keys, entry_of, ngram_range, secret
 ):
-    """Do what `NgramTable.look_up` does, with its keys in the table that `number_keys` returns."""
+    """Do what `NgramTable.look_up` does, with its keys in a table of slots."""
     shortest, longest = ngram_range
     found = np.empty(len(ids) * (longest - shortest + 1), np.int32)
     new_offsets = np.zeros(len(offsets), np.int64)
-    n_words, mask, n = len(is_kept) - 1, np.uint64(len(slots) - 1), 0
+    tokens, places = np.empty(len(ids) + 1, np.int64), np.empty(len(ids) + 1, np.int64)
+    n_words, n, n_new = len(is_kept) - 1, 0, 0
     for document in range(len(offsets) - 1):
         end = offsets[document + 1]
         for begin in range(offsets[document], end):
@@ -234,38 +234,29 @@ def _look_up_ngrams(  # type: ignore[no-untyped-def]
                 found[n] = -1
                 n += shortest == 1
                 continue
-            for length in range(1, longest + 1):
-                if length >= shortest:
-                    found[n] = entry_of[node]
-                    n += 1
+            if shortest == 1:
+                found[n], tokens[n_new], places[n_new] = entry_of[node], begin, n
+                n_new += entry_of[node] < 0
+                n += 1
+            for length in range(2, longest + 1):
                 at += 1
                 while at < end and not is_kept[ids[at]]:
                     at += 1
                 if at >= end:
                     break
-                if node >= 0 and length < longest:
-                    key = node * n_words + ids[at] if ids[at] >= 0 else -1
-                    slot = _hash_key(key, secret) & mask
-                    while slot_keys[slot] >= 0 and slot_keys[slot] != key:
-                        slot = (slot + np.uint64(1)) & mask
-                    node = np.int64(n_words + slots[slot] if slot_keys[slot] >= 0 and key >= 0 else -1)
+                if node >= 0:
+                    key, node = node * n_words + ids[at], np.int64(-1)
+                    place = _slot(key, 4 * len(slots), secret)
+                    if ids[at] >= 0 and bits[place >> np.uint64(3)] >> (place & np.uint64(7)) & np.uint64(1):
+                        slot = place >> np.uint64(2)
+                        while slot_keys[slot] >= 0 and slot_keys[slot] != key:
+                            slot = (slot + np.uint64(1)) & np.uint64(len(slots) - 1)
+                        node = np.int64(n_words + slots[slot] if slot_keys[slot] == key else -1)
+                if length >= shortest:
+                    found[n] = entry_of[node]
+                    n += 1
         new_offsets[document + 1] = n
-    return found[:n], new_offsets
-
-
-@compiled
-def count_words(ids, offsets, n_words):  # type: ignore[no-untyped-def]
-    """Return how often each word occurs, and in how many documents; negative ids are no words."""
-    counts, document_counts = np.zeros(n_words, np.int64), np.zeros(n_words, np.int64)
-    last = np.full(n_words, -1, np.int32)
-    for document in range(len(offsets) - 1):
-        for i in range(offsets[document], offsets[document + 1]):
-            word = ids[i]
-            if word >= 0:
-                counts[word] += 1
-                document_counts[word] += last[word] != document
-                last[word] = document
-    return counts, document_counts
+    return found[:n], new_offsets, tokens[:n_new], places[:n_new]
 
 
 # The position of the only bit of a 64-bit number: each such number times this constant has its own upper six bits.
@@ -275,67 +266,88 @@ _BIT_POSITIONS[[((1 << i) * int(_DE_BRUIJN) >> 58) & 63 for i in range(64)]] = n
 
 
 @compiled
-def sort_words(touched, n_touched, word, bitmap):  # type: ignore[no-untyped-def]
-    """Sort distinct words in place: where they are many, by a bitmap of all words above `word`, which is faster."""
-    if n_touched * 32 < len(bitmap):
-        touched[:n_touched].sort()
-        return
+def sort_words(touched, n_touched, bitmap, summary):  # type: ignore[no-untyped-def]
+    """Sort distinct words in place, by a bitmap of all words and one of its blocks of 64, both 0 before and after."""
     for t in range(n_touched):
         bitmap[touched[t] >> 6] |= np.uint64(1) << np.uint64(touched[t] & 63)
+        summary[touched[t] >> 12] |= np.uint64(1) << np.uint64(touched[t] >> 6 & 63)
     n = 0
-    for block in range(word >> 6, len(bitmap)):
-        bits = bitmap[block]
-        bitmap[block] = 0
-        while bits != 0:
-            lowest = bits & (~bits + np.uint64(1))
-            touched[n] = (block << 6) + _BIT_POSITIONS[(lowest * _DE_BRUIJN) >> np.uint64(58)]
-            n += 1
-            bits ^= lowest
+    for part in range(len(summary)):
+        blocks, summary[part] = summary[part], 0
+        while blocks != 0:
+            block = (part << 6) + _BIT_POSITIONS[((blocks & (~blocks + np.uint64(1))) * _DE_BRUIJN) >> np.uint64(58)]
+            blocks &= blocks - np.uint64(1)
+            bits, bitmap[block] = bitmap[block], 0
+            while bits != 0:
+                lowest = bits & (~bits + np.uint64(1))
+                touched[n] = (block << 6) + _BIT_POSITIONS[(lowest * _DE_BRUIJN) >> np.uint64(58)]
+                n += 1
+                bits ^= lowest
 
 
 @compiled
-def count_terms(ids, offsets, n_words):  # type: ignore[no-untyped-def]
+def count_terms(ids, offsets, n_words, n_new):  # type: ignore[no-untyped-def]
     """Do what `wgcn.text.weighting.count_terms` does."""
     words, counts = np.empty(len(ids), np.int32), np.empty(len(ids), np.int32)
-    new_offsets = np.zeros(len(offsets), np.int64)
-    count_of = np.zeros(n_words, np.int32)
-    bitmap = np.zeros((n_words >> 6) + 1, np.uint64)
+    new_offsets, new = np.zeros(len(offsets), np.int64), np.empty(n_new + 1, np.int32)
+    count_of = np.zeros(n_words + n_new, np.int32)
+    bitmap, summary = np.zeros((n_words >> 6) + 1, np.uint64), np.zeros((n_words >> 12) + 1, np.uint64)
     for document in range(len(offsets) - 1):
-        first, n = new_offsets[document], 0
+        first, n, n_own = new_offsets[document], 0, 0
         for i in range(offsets[document], offsets[document + 1]):
-            if ids[i] >= 0:
-                words[first + n] = ids[i]
-                n += count_of[ids[i]] == 0
-                count_of[ids[i]] += 1
-        sort_words(words[first:], n, 0, bitmap)
-        for k in range(first, first + n):
+            word = ids[i]
+            if word >= n_words:
+                new[n_own] = word
+                n_own += count_of[word] == 0
+                count_of[word] += 1
+            elif word >= 0:
+                words[first + n] = word
+                n += count_of[word] == 0
+                count_of[word] += 1
+        sort_words(words[first:], n, bitmap, summary)
+        last = new_offsets[document + 1] = first + n + n_own
+        words[first + n : last] = new[:n_own]
+        for k in range(first, last):
             counts[k] = count_of[words[k]]
             count_of[words[k]] = 0
-        new_offsets[document + 1] = first + n
     return counts[: new_offsets[-1]], words[: new_offsets[-1]], new_offsets
 
 
 @compiled
-def find_subwords(codes, ends, hashes, starts, shortest, longest, first, factor, mixer):  # type: ignore[no-untyped-def]
-    """Do what `wgcn.text.subwords.subword_places` does, with the places in `hashes` by the upper 16 bits of a hash."""
-    low = np.uint64(0xFFFFFFFF)
-    places, offsets = np.empty(len(codes) * (longest - shortest + 1), np.int32), np.zeros(len(ends) + 1, np.int64)
-    n_found, begin = 0, 0
-    for word in range(len(ends)):
-        for n in range(shortest, longest + 1):
-            for at in range(begin, ends[word] - n + 1):
-                h = np.uint64(first)
-                for i in range(at, at + n):
-                    h = ((h ^ np.uint64(codes[i])) * np.uint64(factor)) & low
-                h = ((h ^ (h >> np.uint64(16))) * np.uint64(mixer)) & low
-                h ^= h >> np.uint64(13)
-                for place in range(starts[h >> np.uint64(16)], starts[(h >> np.uint64(16)) + np.uint64(1)]):
-                    if hashes[place] == h:
-                        places[n_found] = place
-                        n_found += 1
-        begin = ends[word]
-        offsets[word + 1] = n_found
-    return places[:n_found], offsets
+def add_subwords(data, begins, ends, table, hashes, starts, shift, sizes, longest_word, numbers):  # type: ignore[no-untyped-def]
+    """Return the sums of the rows of the subwords of words data[begins:ends], in the order of `subword_hashes`.
+
+    `starts` says where the hashes of each bucket begin, which are equal when shifted; one more number follows them.
+    """
+    (shortest, longest), (first, factor, mixer) = sizes, numbers
+    codes, states = np.zeros(longest_word + 2, np.uint32), np.empty(longest_word + 2, np.uint32)
+    places = np.empty(len(codes) * longest + 1, np.int32)
+    sums, total = np.zeros((len(begins), table.shape[1]), table.dtype), np.empty(table.shape[1])
+    for word in range(len(begins)):
+        at, size, n_found = begins[word], 1, 0
+        codes[0] = ord("<")
+        while at < ends[word] and size <= longest_word and data[at] != ord(" "):
+            codes[size], width = _decode(data, at)
+            at += width
+            size += 1
+        if at < ends[word] or size == 1:
+            continue
+        codes[size], states[: size + 1], total[:] = ord(">"), first, 0
+        for n in range(1, longest + 1):
+            for i in range(size + 2 - n):
+                states[i] = (states[i] ^ codes[i + n - 1]) * factor
+            for i in range(size + 2 - n if n >= shortest else 0):
+                h = np.uint32((states[i] ^ (states[i] >> np.uint32(16))) * mixer)
+                h = np.uint32(h ^ (h >> np.uint32(13)))
+                bucket = h >> np.uint32(shift)
+                for place in range(starts[bucket], max(starts[bucket + np.uint32(1)], starts[bucket] + 1)):
+                    places[n_found] = place
+                    n_found += hashes[place] == h
+        for place in places[:n_found]:
+            for j in range(len(total)):
+                total[j] += table[place, j]
+        sums[word] = total
+    return sums
 
 
 @compiled
@@ -356,62 +368,55 @@ def add_rows(table, new_rows, rows, weights, offsets, sums):  # type: ignore[no-
         sums[group] = total
 
 
-def _tokens(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Ids, npt.NDArray[np.uint32], Offsets]:
-    """Return where each token of a batch begins and ends, its hash, and the first token of each document."""
+def _tokens(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Ids, Keys, Offsets]:
+    """Return where each token of a batch begins and ends, its key, and the first token of each document."""
     if rule == "words":
         begins, ends, offsets = _scan_words(data, documents, character_classes())
     else:  # one token per line
         ends = np.flatnonzero(data == ord("\n")).astype(np.int32)
         begins = np.concatenate([np.zeros(1, np.int32), ends + np.int32(1)])[: len(ends)]
         offsets = np.searchsorted(ends, documents)
-    return begins, ends, _hashes(data, begins, ends, SECRET), offsets
+    return begins, ends, _keys(data, begins, ends, SECRET), offsets
 
 
-def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets, list[bytes]]:
+def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets, list[str]]:
     """Tokenise what `lay_out` gives: the ids of words by first occurrence, where each text begins, and these words."""
-    begins, ends, hashes, offsets = _tokens(data, documents, rule)
-    ids, words = _numbered(data, begins, ends, hashes)
-    return ids, offsets, words
+    begins, ends, keys, offsets = _tokens(data, documents, rule)
+    ids, words = _numbered(data, begins, ends, keys)
+    return ids, offsets, words.decoded()
 
 
-def _numbered(data: Bytes, begins: Ids, ends: Ids, hashes: npt.NDArray[np.uint32]) -> tuple[Ids, list[bytes]]:
+def _numbered(data: Bytes, begins: Ids, ends: Ids, keys: Keys) -> tuple[Ids, WordBytes]:
     """Return the ids of tokens by first occurrence, and their words."""
-    firsts, lasts, slots = np.empty_like(begins), np.empty_like(ends), np.full(1 << 12, -1, np.int32)
-    ids, n = _match(data, begins, ends, hashes, data, firsts, lasts, np.empty_like(hashes), slots, True)
-    text = data.tobytes()
-    return ids, [text[i:j] for i, j in zip(firsts[:n].tolist(), lasts[:n].tolist(), strict=True)]
+    firsts, lasts, slots = np.empty_like(begins), np.empty_like(ends), _filled_slots(keys[:0], len(keys), SECRET)
+    ids, n = _match(data, begins, ends, keys, SECRET, data, firsts, lasts, np.empty_like(keys), slots, True)
+    return ids, WordBytes(data, firsts[:n], lasts[:n])
 
 
 class LookUpTable:
-    """Words, and n-grams of them, for the compiled look-up; the id of a word is its place."""
+    """A table of n-grams for the compiled look-up."""
 
-    def __init__(self, words: Iterable[str], ngrams: NgramTable | None = None) -> None:
-        encoded = [word.encode() for word in words]
-        starts = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-        words_at = np.frombuffer(b"".join(encoded), np.uint8), starts[:-1], starts[1:]
-        hashes = _hashes(*words_at, SECRET)
-        self._known = *words_at, hashes, _filled_slots(hashes, 1 << (2 * len(encoded) + 1).bit_length())
-        self._ngrams = ngrams
-        if ngrams is not None:
-            self._key_slots = number_keys(ngrams.keys, SECRET)[2:]
+    def __init__(self, ngrams: NgramTable) -> None:
+        words = WordBytes.of(ngrams.index)
+        keys = _keys(*words, SECRET)
+        self._known = *words, keys, _filled_slots(keys, len(keys), SECRET)
+        slots = _filled_slots(ngrams.keys, len(ngrams.keys), SECRET)
+        slot_keys = np.append(ngrams.keys, -1)[slots]
+        # Four bits per slot: where the search for a key that is not there would begin, most are 0.
+        begins = np.zeros(4 * len(slots), bool)
+        begins[_slot.py_func(ngrams.keys, len(begins), SECRET)] = True
+        self._ngrams = (
+            ngrams.is_kept,
+            np.packbits(begins, bitorder="little"),
+            slots,
+            slot_keys,
+            ngrams.entry_of,
+            ngrams.ngram_range,
+        )
 
-    def encode(
-        self, data: Bytes, documents: Offsets, rule: str, with_new: bool = False
-    ) -> tuple[Ids, Offsets, npt.NDArray[np.int64], Ids, list[str]]:
-        """Tokenise a batch as `encode_new` does, into ids, -1 for what is not known, and where each text begins.
-
-        If `with_new`, also return of the tokens that are no word of the vocabulary the texts that they are in, their
-        own ids by first occurrence, and these words.
-        """
-        begins, ends, hashes, offsets = _tokens(data, documents, rule)
-        ids, table = _match(data, begins, ends, hashes, *self._known, False)[0], self._ngrams
-        new, new_ids, words = np.empty(0, np.int64), ids[:0], list[str]()
-        if with_new:
-            new = np.flatnonzero((ids if table is None else table.entry_of[ids]) < 0)
-            new_ids, found = _numbered(data, begins[new], ends[new], hashes[new])
-            words = [word.decode() for word in found]
-        new_documents = np.searchsorted(offsets, new, side="right") - 1
-        if table is not None:
-            parts = (table.is_kept, *self._key_slots, table.entry_of, table.ngram_range, SECRET)
-            ids, offsets = _look_up_ngrams(ids, offsets, *parts)
-        return ids, offsets, new_documents, new_ids, words
+    def encode(self, data: Bytes, documents: Offsets, rule: str) -> Encoded:
+        """Tokenise a batch as `encode_new` does, into ids of n-grams, -1 for what is no entry; see `Encoded`."""
+        begins, ends, keys, offsets = _tokens(data, documents, rule)
+        ids, _ = _match(data, begins, ends, keys, SECRET, *self._known, False)
+        ids, offsets, new, places = _look_up_ngrams(ids, offsets, *self._ngrams, SECRET)
+        return ids, offsets, places, *_numbered(data, begins[new], ends[new], keys[new])

@@ -12,10 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NgramTable", "ngrams"]
+from wgcn.text.encode import WordBytes
+
+__all__ = ["Encoded", "NgramTable", "ngrams"]
 
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
+# The ids of n-grams, where each document begins, and the tokens that are no entry: their places among the n-grams, the
+# numbers of their words, and these words, each once.
+Encoded = tuple[Ids, Offsets, Offsets, npt.NDArray[Any], WordBytes]
 
 
 def ngrams(tokens: Sequence[str], ngram_range: tuple[int, int]) -> list[str]:
@@ -45,9 +50,10 @@ class NgramTable:
     def __init__(self, entries: Sequence[str], ngram_range: tuple[int, int], stop_words: Iterable[str] = ()) -> None:
         self.ngram_range = ngram_range
         self.index: dict[str, int] = {}  # the ids of words, and of stop words
-        words = (word for entry in entries for word in entry.split(" "))
+        separator = " " if ngram_range[1] > 1 else "\n"  # a single token may have spaces in it, but no line break
+        words = (word for entry in entries for word in entry.split(separator))
         ids = np.fromiter((self.index.setdefault(word, len(self.index)) for word in words), np.int64)
-        lengths = np.fromiter((entry.count(" ") + 1 for entry in entries), np.int64, len(entries))
+        lengths = np.fromiter((entry.count(separator) + 1 for entry in entries), np.int64, len(entries))
         stopped = [self.index.setdefault(word, len(self.index)) for word in stop_words]
         self.is_kept = np.ones(len(self.index) + 1, bool)  # the last place is that of the id -1
         self.is_kept[stopped] = False
@@ -66,10 +72,11 @@ class NgramTable:
         self.entry_of = np.full(n_nodes + 1, -1, np.int32)  # the entry that each node is; the last place is for node -1
         self.entry_of[ends[ends >= 0]] = np.flatnonzero(ends >= 0)
 
-    def look_up(self, ids: Ids, offsets: Offsets) -> tuple[Ids, Offsets]:
+    def look_up(self, ids: Ids, offsets: Offsets) -> tuple[Ids, Offsets, Offsets, Offsets]:
         """Return the n-grams of documents of word ids, -1 for one that is no entry, and where each document begins.
 
-        Stop words are dropped first; where n-grams of one word are looked for, each counts as one that is no entry.
+        Stop words are dropped first; where n-grams of one word are looked for, each counts as one that is no entry, and
+        the other words that are no entry are returned too: their places among the ids and among the n-grams.
         """
         shortest, longest = self.ngram_range
         kept = slice(None) if self.is_kept.all() else self.is_kept[ids]
@@ -78,6 +85,7 @@ class NgramTable:
         counts = np.full(len(ids), shortest == 1, np.int64)
         counts[kept] = np.clip(left - shortest + 1, 0, longest - shortest + 1)
         all_places = _sums(counts)
+        new = np.flatnonzero((shortest == 1) & self.is_kept[ids] & (self.entry_of[ids] < 0))
         found, places, ids = np.full(all_places[-1], -1, np.int32), all_places[:-1][kept], ids[kept]
         begins = np.flatnonzero(ids >= 0)
         nodes = ids[begins].astype(np.int64)
@@ -94,7 +102,7 @@ class NgramTable:
                 begins, nodes = begins[fits[order[hits]]], len(self.index) + numbers[hits]
             if n >= shortest:
                 found[places[begins] + n - shortest] = self.entry_of[nodes]
-        return found, all_places[offsets]
+        return found, all_places[offsets], new, all_places[new]
 
 
 def _sums(numbers: npt.NDArray[Any]) -> Offsets:

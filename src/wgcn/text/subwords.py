@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from wgcn.text.vocabulary import Vocabulary
 
-__all__ = ["Hashes", "Subwords", "bucket_starts", "compiled_places", "find_subwords", "subword_places"]
+__all__ = ["Hashes", "Subwords", "compiled_parts", "find_subwords", "subword_places"]
 
 Hashes = npt.NDArray[np.uint32]
 
@@ -27,6 +27,7 @@ _LONGEST_WORD = 64  # characters; longer ones, such as encoded data, have no sub
 _MIN_PLACES, _MIN_DOCUMENTS = 2, 3  # in words, and of these words, where a subword occurs
 _FIRST, _FACTOR = np.uint32(0x811C9DC5), np.uint32(0x01000193)  # of the hash FNV-1a
 _MIXER = np.uint32(0x85EBCA6B)
+_BUCKET_SHIFT = 14  # most of the buckets of a hundred thousand hashes have one of them or none
 
 
 class Subwords(NamedTuple):
@@ -47,7 +48,9 @@ def subword_hashes(words: Sequence[str]) -> tuple[Hashes, npt.NDArray[np.int64]]
     >>> offsets.tolist(), len(set(hashes[:10].tolist()) & set(hashes[10:].tolist()))
     ([0, 10, 24], 6)
     """
-    codes, ends = _laid_out(words)
+    padded = [f"<{word}>" if 0 < len(word) <= _LONGEST_WORD and " " not in word else "" for word in words]
+    ends = np.cumsum(np.fromiter(map(len, padded), np.int64, len(padded)))
+    codes = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), np.uint32)
     left = np.repeat(ends, np.diff(ends, prepend=0)) - np.arange(len(codes))  # characters to the end of the word
     hashes, begins = np.full(len(codes), _FIRST), np.arange(len(codes))
     found, owners = [], []
@@ -61,13 +64,6 @@ def subword_hashes(words: Sequence[str]) -> tuple[Hashes, npt.NDArray[np.int64]]
     owner = np.concatenate(owners)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(ends)))])
     return np.concatenate(found)[np.argsort(owner, kind="stable")], offsets
-
-
-def _laid_out(words: Sequence[str]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-    """Return the characters of words with marks at their ends, and where each word ends."""
-    padded = [f"<{word}>" if 0 < len(word) <= _LONGEST_WORD and " " not in word else "" for word in words]
-    ends = np.cumsum(np.fromiter(map(len, padded), np.int64, len(padded)))
-    return np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), np.uint32), ends
 
 
 def _mixed(hashes: Hashes) -> Hashes:
@@ -84,21 +80,11 @@ def subword_places(words: Sequence[str], hashes: Hashes) -> tuple[npt.NDArray[np
     return places[known].astype(np.int32), np.concatenate([[0], np.cumsum(known)])[offsets]
 
 
-def compiled_places(
-    words: Sequence[str], hashes: Hashes, starts: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """Do what `subword_places` does, with compiled code; `starts` are those of `bucket_starts`."""
-    from wgcn.text import kernels
-
-    found: tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]] = kernels.find_subwords(
-        *_laid_out(words), hashes, starts, _SHORTEST, _LONGEST, _FIRST, _FACTOR, _MIXER
-    )
-    return found
-
-
-def bucket_starts(hashes: Hashes) -> npt.NDArray[np.int64]:
-    """Return where ascending hashes begin that have the same upper 16 bits, of shape (2^16 + 1,)."""
-    return np.searchsorted(hashes, np.arange((1 << 16) + 1, dtype=np.int64) << 16)
+def compiled_parts(hashes: Hashes) -> tuple[Any, ...]:
+    """Return what `wgcn.text.kernels.add_subwords` needs of ascending hashes: see there."""
+    starts = np.cumsum(np.bincount(hashes >> _BUCKET_SHIFT, minlength=1 << (32 - _BUCKET_SHIFT)), dtype=np.int32)
+    buckets = np.append(hashes, np.uint32(0)), np.append(np.int32(0), starts), _BUCKET_SHIFT
+    return *buckets, (_SHORTEST, _LONGEST), _LONGEST_WORD, (_FIRST, _FACTOR, _MIXER)
 
 
 def find_subwords(vocabulary: Vocabulary, n_documents: int) -> Subwords:

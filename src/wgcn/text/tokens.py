@@ -30,9 +30,9 @@ class Tokens(NamedTuple):
     @classmethod
     def from_texts(cls, texts: Iterable[str], tokenizer: str | Tokenizer, n_jobs: int | None = None) -> Tokens:
         """Tokenise texts: batches on several threads, taken in order, so that only a few are in memory at a time."""
-        index: dict[bytes, int] = {}  # by first occurrence
+        index: dict[str, int] = {}  # by first occurrence
         ids, lengths, n_replaced = [np.empty(0, np.int32)], [np.zeros(1, np.int64)], 0
-        waiting: deque[Future[tuple[Ids, Offsets, list[bytes]]]] = deque()
+        waiting: deque[Future[tuple[Ids, Offsets, list[str]]]] = deque()
         function, threads = resolve_tokenizer(tokenizer), n_threads(n_jobs)
 
         def take() -> None:
@@ -53,7 +53,7 @@ class Tokens(NamedTuple):
         if n_replaced:
             had = "had characters that are not valid Unicode (lone surrogates); these were replaced."
             warnings.warn(f"{n_replaced:,} texts {had}", WGCNWarning, stacklevel=3)
-        words, numbers = _sorted([word.decode() for word in index])
+        words, numbers = _sorted(list(index))
         return cls(numbers[np.concatenate(ids)], np.cumsum(np.concatenate(lengths)), words)
 
     def insert(self, place: int, more: Tokens) -> Tokens:

@@ -48,11 +48,12 @@ class TermWeighting:
         return cls((np.log((1 + n_documents) / (1 + document_counts)) + 1).astype(np.float32), sublinear, norm)
 
     def weigh(
-        self, counts: npt.NDArray[Any], words: npt.NDArray[Any], offsets: npt.NDArray[np.int64]
+        self, counts: npt.NDArray[Any], words: npt.NDArray[Any], offsets: npt.NDArray[np.int64], new_idf: float = 0.0
     ) -> npt.NDArray[np.float32]:
-        """Return the weights of terms, given as `count_terms` does."""
-        tf = counts.astype(np.float32)
-        weights: npt.NDArray[np.float32] = (1 + np.log(tf) if self.sublinear else tf) * self.idf[words]
+        """Return the weights of terms, given as `count_terms` does; `new_idf` is the idf of all new words."""
+        tf, idf = counts.astype(np.float32), np.take(self.idf, words, mode="clip")
+        idf[words >= len(self.idf)] = new_idf
+        weights: npt.NDArray[np.float32] = (1 + np.log(tf) if self.sublinear else tf) * idf
         lengths = np.diff(offsets)
         has_terms = lengths > 0
         if has_terms.any():
@@ -66,16 +67,23 @@ class TermWeighting:
 
 
 def count_terms(
-    ids: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], n_words: int
+    ids: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], n_words: int, n_new: int
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.int64]]:
     """Return how often which word occurs in a document, both of shape (terms,), and where each document begins.
 
-    Words are sorted in each document; negative ids are no words.
+    Words are sorted in each document. After them come, by first occurrence in it, the `n_new` words whose ids go on
+    from those of the others: so their order does not depend on other documents. Negative ids are no words.
     """
-    document = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    cells, counts = np.unique((document * n_words + ids)[ids >= 0], return_counts=True)
-    new_offsets = np.searchsorted(cells, np.arange(len(offsets)) * n_words)
-    return counts, cells % max(n_words, 1), new_offsets
+    document, n_ids = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), n_words + n_new
+    all_cells = (document * n_ids + ids)[ids >= 0]
+    cells, counts = np.unique(all_cells, return_counts=True)
+    if n_new:
+        _, firsts = np.unique(all_cells[all_cells % n_ids >= n_words], return_index=True)
+        new = np.flatnonzero(cells % n_ids >= n_words)
+        in_order = new[np.argsort(firsts)]
+        cells[new], counts[new] = cells[in_order], counts[in_order]
+    new_offsets = np.searchsorted(cells // max(n_ids, 1), np.arange(len(offsets)))
+    return counts, cells % max(n_ids, 1), new_offsets
 
 
 def document_terms(corpus: Corpus, weighting: TermWeighting | Literal["count", "tfidf"] = "tfidf") -> csr_array:
@@ -96,7 +104,7 @@ def document_terms(corpus: Corpus, weighting: TermWeighting | Literal["count", "
     from wgcn.text import kernels
 
     shape = (len(corpus), len(corpus.vocabulary))
-    counts, words, offsets = kernels.count_terms(corpus.ids, corpus.offsets, shape[1])
+    counts, words, offsets = kernels.count_terms(corpus.ids, corpus.offsets, shape[1], 0)
     weights = counts.astype(np.float32)
     if weighting == "tfidf":
         weighting = TermWeighting.from_counts(corpus.vocabulary.document_counts, len(corpus), sublinear=False)
