@@ -121,7 +121,7 @@ def test_a_swapped_vocabulary_is_noticed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 3}, "format version 3, but this wgcn reads 2"),
+        ({"version": 3}, "format version 4, but this wgcn reads 3"),
         ({"version": True}, "wrong type"),
         ({"version": "1"}, "format version '1', but"),
         ({"format": "wgcn-model"}, "holds 'wgcn-model'"),

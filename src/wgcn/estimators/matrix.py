@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ from wgcn.labelling.labels import check_class_weight, checked_weights, class_opt
 from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.tuning import Tuned
 from wgcn.linear.model import LinearSettings
+from wgcn.linear.operator import row_slice
 from wgcn.linear.training import Earlier, LinearTask, LinearTraining, train_linear
 from wgcn.progress import shown
 from wgcn.text.vocabulary import Vocabulary
@@ -67,6 +69,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Labell
         word_vectors: npt.NDArray[Any] | None = None,
         seeds: SeedRows | None = None,
         subwords: csr_array | None = None,
+        leads: Mapping[int, csr_array] | None = None,
     ) -> LinearTask:
         """Return what to train on, checked, with the word graph."""
         terms = self._rows(X, reset=True)
@@ -98,7 +101,9 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Labell
         self.classes_, self.n_labelled_, self.tuned_ = labels.classes, int(labels.labelled.sum()), None
         self.word_graph_, graph = word_graph, word_graph.adjacency
         documents = own, labels.targets, labels.multilabel, own_weight, others
-        return LinearTask(*documents, graph, vectors, prior, seeds, subwords)
+        n, weighted = terms.shape[0], dict(leads or {})  # with the unlabelled ones after those of X
+        divided = {k: divided_rows(row_slice(each, 0, n), labels.labelled, each[n:]) for k, each in weighted.items()}
+        return LinearTask(*documents, graph, vectors, prior, seeds, subwords, divided)
 
     @property
     def word_embeddings_(self) -> npt.NDArray[Any]:
@@ -167,7 +172,7 @@ class WGCNClassifier(MatrixClassifier):
         As in `WGCNTextClassifier`; subwords have to be given to `fit`.
     naive_bayes : float, default=0.5
         How much less words are penalised that the classes use differently, from 0 to 1.
-    teacher : float, default=2.0
+    teacher : float, default=1.5
         Weight of what unlabelled documents teach, times their share of all documents; 0 for no teacher. Multi-label
         models have none.
     self_training : float, default=0.3
@@ -203,7 +208,7 @@ class WGCNClassifier(MatrixClassifier):
     subwords: float = 1.5
     naive_bayes: float = 0.5
     C: float = 0.5
-    teacher: float = 2.0
+    teacher: float = 1.5
     self_training: float = 0.3
     top_k: int | None = 100
     class_weight: dict[Any, float] | str | None = None
@@ -224,6 +229,7 @@ class WGCNClassifier(MatrixClassifier):
         word_vectors: npt.NDArray[Any] | None = None,
         seeds: SeedRows | None = None,
         subwords: csr_array | None = None,
+        leads: Mapping[int, csr_array] | None = None,
         verbose: bool = False,
     ) -> WGCNClassifier:
         """Fit the model.
@@ -251,11 +257,14 @@ class WGCNClassifier(MatrixClassifier):
             Words that stand for classes, from `wgcn.labelling.seed_words.find_seeds`; `y` is read with their classes.
         subwords : csr_array of shape (n_features, n_subwords), optional
             Which subwords a word has, with their weights: see `wgcn.text.subwords`.
+        leads : mapping from int to csr_array of shape (n_documents + n_more, n_features), optional
+            The documents of X and `unlabeled` weighted otherwise, by how many terms at their beginning count more. With
+            `tune`, the fit may choose one of them instead; `tuned_` says which.
         verbose : bool, default=False
             Whether to print the stages of the work with the seconds that each took.
         """
         with shown(verbose):
-            more = unlabeled, word_vectors, seeds, subwords
+            more = unlabeled, word_vectors, seeds, subwords, leads
             return self._train(self._task(X, y, sample_weight, word_graph, document_graph, *more))
 
     def _train(self, task: LinearTask, earlier: Earlier | None = None) -> WGCNClassifier:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from itertools import chain
@@ -32,13 +32,14 @@ from wgcn.labelling.notices import Observed
 from wgcn.labelling.row_parts import make_split
 from wgcn.labelling.seed_words import GivenSeeds, SeedRows, find_seeds
 from wgcn.progress import stage
+from wgcn.text import kernels
 from wgcn.text.corpus import Corpus, check_ngram_range
 from wgcn.text.encode import checked_texts
 from wgcn.text.subwords import Subwords, find_subwords
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.tokens import Tokens
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
-from wgcn.text.weighting import Norm, TermWeighting, document_terms
+from wgcn.text.weighting import LONG, Norm, TermWeighting, document_terms
 
 if TYPE_CHECKING:
     from wgcn.estimators.matrix import MatrixClassifier
@@ -50,6 +51,7 @@ Model = TypeVar("Model", TextModel, EmbeddingModel)
 _MANY_WORDS = 100_000
 _MANY_NGRAMS = 1_000_000  # of one length: in more text, an n-gram has to occur more often to count
 _MANY_PAIRS = 20_000_000  # of words that share windows: in more text, a pair has to be seen more often to count
+_LONG_SHARE = 0.25  # of texts: where fewer are long, it makes no difference what counts in these
 _CITATION_EDGES = 100  # per word, of a graph of citations: it is dense otherwise
 
 
@@ -106,12 +108,14 @@ class Preparation:
         *,
         background: Iterable[str] = (),
         with_graph: bool = True,
+        leads: Iterable[int] = (),
         earlier: Prepared | None = None,
     ) -> Prepared:
         """Do what needs no labels, for texts of which the labelled come first.
 
         `background` are texts from elsewhere, for vocabulary, idf and word graph alone. The word graph is left out if
-        it is made from citations. The texts that were prepared `earlier` come before these, and are not read again.
+        it is made from citations. `leads` are those that can be chosen between later, by `Prepared.with_lead`. The
+        texts that were prepared `earlier` come before these, with their lead, and are not read again.
         """
         started = time.perf_counter()
         own, n_jobs = Observed(checked_texts(texts)), self.n_jobs
@@ -134,9 +138,12 @@ class Preparation:
             )
             counts = document_terms(corpus, "count")
             counts = counts if n_own == len(corpus) else counts[:n_own]
-            weights = weighting.weigh(counts.data, counts.indices, counts.indptr)
-            terms = csr_array((weights, counts.indices, counts.indptr), shape=counts.shape)
             counts.data = counts.data.astype(np.min_scalar_type(int(counts.data.max(initial=0))))
+            leads = leads if earlier is None else [earlier.weighting.lead]
+            if earlier is None and np.mean(counts.sum(axis=1) > LONG) < _LONG_SHARE:
+                leads = ()
+            parts = corpus.ids, corpus.offsets[: n_own + 1], counts.indices, counts.indptr, len(words)
+            leading = {lead: kernels.leading_counts(*parts, lead) for lead in leads if lead}
         graph, n_in_graph = carried_graph(earlier, words, len(corpus), corpus.n_tokens)
         if with_graph and graph is None:
             with stage("Counting windows") as counting:
@@ -153,8 +160,9 @@ class Preparation:
                 counting.detail = f"{graph.adjacency.nnz:,} weights of the word graph"
         load_compiled()
         seconds = time.perf_counter() - started
-        own_texts = tokens, digests, counts
-        return Prepared(self, words, weighting, terms, graph, len(corpus) - n_own, seconds, *own_texts, n_in_graph)
+        own_texts = tokens, digests, counts, leading
+        made = Prepared(self, words, weighting, graph, len(corpus) - n_own, seconds, *own_texts, n_in_graph)
+        return made if earlier is None else made.with_lead(earlier.weighting.lead)
 
     def nodes(self, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
         """Return which words may have edges. If there are no single words, n-grams have edges anyway."""
@@ -169,14 +177,35 @@ class Prepared:
     preparation: Preparation
     vocabulary: Vocabulary
     weighting: TermWeighting
-    document_terms: csr_array  # (texts, words)
     word_graph: WordGraph | None
     n_background: int  # texts that shaped all of this, but have no row in `document_terms`
     seconds: float
     tokens: Tokens  # of all texts, those in the background last, for texts that are added later
     digests: npt.NDArray[np.int64]  # (texts,), to know these texts again in this process
     term_counts: csr_array  # (texts, words), how often; mostly one byte each, and the indices are those of the terms
+    leading: Mapping[int, npt.NDArray[np.uint8]]  # by lead, how often each term occurs in the lead of its text
     n_in_graph: int  # texts whose windows the word graph has: of few new ones, it has none
+
+    @cached_property
+    def document_terms(self) -> csr_array:
+        """X_dv, (texts, words)."""
+        counts = self.term_counts
+        parts = counts.data, counts.indices, counts.indptr
+        weights = self.weighting.weigh(*parts, leading=self.leading.get(self.weighting.lead))
+        return csr_array((weights, *parts[1:]), shape=counts.shape)
+
+    def with_lead(self, lead: int) -> Prepared:
+        """Return the same with a number of terms at the beginning of texts that count more, one of `leading` or 0."""
+        if lead == self.weighting.lead:
+            return self
+        other = replace(self, weighting=replace(self.weighting, lead=lead))
+        vars(other).update({name: value for name, value in vars(self).items() if name == "subwords"})  # found before
+        return other
+
+    @property
+    def by_lead(self) -> dict[int, csr_array]:
+        """The rows of texts as they are with each lead."""
+        return {lead: self.with_lead(lead).document_terms for lead in self.leading}
 
     def word_vectors(self, given: Mapping[str, npt.ArrayLike]) -> npt.NDArray[np.float32]:
         """Return vectors as a matrix of words by values; a word that has none, and an n-gram, has zeros."""

@@ -20,17 +20,17 @@ from wgcn.estimators.preparation import Preparation, Prepared, TextEstimator
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.inference.model import TextModel
-from wgcn.labelling.additions import Added, earlier_terms, find_texts, places_in
 from wgcn.labelling.answers import Answers
 from wgcn.labelling.classifier import LabelledClassifier
-from wgcn.labelling.labels import Labels, check_lengths, checked_weights, read_labels, read_some_labels, relabelled
+from wgcn.labelling.labels import Labels, check_lengths, checked_weights, read_labels
 from wgcn.labelling.loop import LabellingLoop
 from wgcn.labelling.notices import Observed, notices
 from wgcn.labelling.seed_words import GivenSeeds, SeedRows, read_seeds, seed_report
 from wgcn.labelling.teacher import Teacher
 from wgcn.labelling.trust import held_out_trust
+from wgcn.labelling.tuning import LEADS, MIN_LABELS
+from wgcn.labelling.update import Updating
 from wgcn.linear.operator import row_slice
-from wgcn.linear.training import Earlier
 from wgcn.progress import shown
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
@@ -51,7 +51,7 @@ class TrainingSet(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, LabellingLoop):
+class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, LabellingLoop, Updating):
     """Classify texts through a graph of their words.
 
     Every text given to `fit`, labelled or not, shapes the vocabulary, the idf and the word graph. Nothing of the texts
@@ -82,8 +82,8 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         Shares of the classes among the texts to be predicted and the unlabelled ones, if they are other than among the
         labels. Scores are shifted by the logarithms of the shares. Not for multi-label models.
     tune : bool, default=True
-        Whether to compare a few other settings with those given, where at least 1,000 texts are labelled: a smaller
-        and a larger C, and a model that penalises all words alike. See `wgcn.labelling.tuning`.
+        Whether to compare a few other settings with those given, where at least 1,000 texts are labelled: long texts
+        whose beginning counts more, another C, and a model that penalises all words alike: `wgcn.labelling.tuning`.
     n_jobs : int or None, default=None
         Number of threads; None or -1 for one per core, -2 for one less, and so on.
 
@@ -181,6 +181,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
                 chain(own, checked_texts(unlabeled, "unlabeled")),
                 background=checked_texts(background, "background"),
                 with_graph=document_graph is None,
+                leads=LEADS if self.tune and labels.labelled.sum() >= MIN_LABELS else (),
             )
             check_lengths(own.n, n_labels)
             for notice in notices(own, *labels, own_tokenizer=self.tokenizer not in ("words", "text_gcn")):
@@ -195,55 +196,12 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
                 word_vectors=None if vectors is None else prepared.word_vectors(vectors),
                 seeds=prepared.seed_rows(given, labels.classes),
                 subwords=prepared.subword_matrix(self.subwords),
+                leads=prepared.by_lead,
             )
+        if classifier.tuned_ is not None:
+            prepared = prepared.with_lead(int(classifier.tuned_.settings["lead"]))
         fixed = "" if document_graph is None and vectors is None else "vectors" if vectors else "document_graph"
         return self._finish(classifier, TrainingSet(prepared, labels, weight, fixed, given), started)
-
-    def update(self, texts: Texts, labels: Any, *, verbose: bool = False) -> WGCNTextClassifier:
-        """Add texts and labels to those of the last fit, and fit again from where it ended.
-
-        The model is about that of a `fit` to all texts, but sooner. From two million tokens on, the word graph is
-        counted again only when over an eighth of all texts are new to it: till then, new words have no edges. The model
-        as it was scores the texts that come; with earlier held-out ones they calibrate the new one. What `tune` chose
-        stays.
-
-        Parameters
-        ----------
-        texts : iterable of str
-            Texts that the last fit had, in X or `unlabeled`, which get the labels, and new ones, which are added to X.
-        labels : sequence
-            One label per text, as in `fit`, also of new classes. None leaves the label of a known text as it is. A
-            sample weight is that of the fit, 1 for a new text.
-        verbose : bool, default=False
-            Whether to print the stages of the work with the seconds that each took.
-        """
-        given, before = list(checked_texts(texts)), self._training_set()
-        more = read_some_labels(labels, before.labels.classes)
-        check_lengths(len(given), len(more.labelled))
-        prepared, n_before = before.prepared, len(before.prepared.digests)
-        found = find_texts(prepared.digests, given)
-        if len(found.new) and before.fixed:
-            raise InputError(
-                f"{len(found.new):,} of the texts are new, and the last fit had {before.fixed}: fit again."
-            )
-        n_texts = n_before + len(found.new)
-        new = np.arange(n_before, n_texts)
-        which, documents = np.append(found.given, found.new), np.append(found.documents, new)
-        seeded = before.seeds.classes if before.seeds else ()
-        now = relabelled(before.labels, more, which, documents, n_texts, seeded)
-        self.check_parameters(now)
-        started, classifier = time.perf_counter(), self._classifier()
-        with shown(verbose):
-            if len(new):
-                prepared = prepared.preparation.prepare([given[i] for i in found.new], earlier=prepared)
-                started = time.perf_counter()
-            weight = np.append(before.weight, np.ones(n_texts - len(before.weight)))
-            graph = prepared.word_graph or self.word_graph_
-            rows = prepared.seed_rows(before.seeds, now.classes)
-            subwords = prepared.subword_matrix(self.subwords)
-            task = classifier._task(prepared.document_terms, now, weight, graph, None, seeds=rows, subwords=subwords)
-            classifier._train(task, self._earlier(before, prepared, now))
-        return self._finish(classifier, TrainingSet(prepared, now, weight, before.fixed, before.seeds), started)
 
     def _training_set(self) -> TrainingSet:
         self._fitted  # noqa: B018
@@ -252,21 +210,6 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         if Preparation.of(self) != self.training_set_.prepared.preparation:
             raise InputError("Parameters that say how texts are prepared were changed after the last fit: fit again.")
         return self.training_set_
-
-    def _earlier(self, before: TrainingSet, prepared: Prepared, labels: Labels) -> Earlier | None:
-        """Return what the last fit knows of the texts of now; None if it left out some, of weight 0, or had seeds."""
-        trained, n = self.classifier_.trained_, len(before.prepared.digests)
-        if len(trained.duals[0]) < len(before.labels.targets) or before.seeds is not None:
-            return None
-        was_labelled = np.append(before.labels.labelled, np.zeros(n - len(before.labels.labelled), bool))
-        added = Added.to(was_labelled, labels.labelled, places_in(self.classes_, labels.classes))
-        added = added._replace(same_graph=prepared.n_in_graph == before.prepared.n_in_graph)
-        new = np.flatnonzero(labels.labelled[n:]) + n
-        if len(new) and self.class_prior is None and (added.classes >= 0).all():
-            weights = [(each.vocabulary, each.weighting) for each in (prepared, before.prepared)]
-            scores = self.classifier_.scorer_.scores_of(earlier_terms(prepared.document_terms[new], *weights))
-            added = added._replace(scored=(np.cumsum(labels.labelled)[new] - 1, scores))
-        return trained, added
 
     def _finish(self, classifier: WGCNClassifier, training_set: TrainingSet, started: float) -> WGCNTextClassifier:
         settings = self.get_params(deep=False)

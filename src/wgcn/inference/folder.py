@@ -38,7 +38,7 @@ __all__ = ["Folder", "Schema", "check_csr", "check_target", "csr_tensors", "load
 
 Schema = Mapping[str, type | tuple[type, ...]]
 
-VERSION, _READABLE = 2, (1, 2)  # version 1 had no spelling
+VERSION, _READABLE = 3, (1, 2, 3)  # version 1 had no spelling, and 2 no lead
 CONFIG, VOCABULARY, README = "config.json", "vocabulary.txt", "README.md"
 _NEW, _PENDING = ".wgcn-new-", ".wgcn-pending"
 _MAX_CONFIG_BYTES = 1 << 24  # stop words and classes are stored there
@@ -183,6 +183,8 @@ def _load(path: Path, kind: str, schema: Schema, content: bytes) -> Folder:
     _check_keys(path, CONFIG, document, _DOCUMENT)
     if document["digest"] != _digest(document):
         raise StoreError(f"{path} is damaged: {CONFIG} does not match its digest. Save or fetch it again.")
+    if version < 3 and "lead" in schema:
+        document["config"].setdefault("lead", 0)
     _check_keys(path, "config", document["config"], schema)
     tensor_file = f"{kind}.safetensors"
     names = {VOCABULARY, tensor_file, *({README} & document["files"].keys())}

@@ -25,11 +25,12 @@ from wgcn.inference import folder as store
 from wgcn.inference import sums
 from wgcn.inference.spelling import Spelling
 from wgcn.inference.sums import Floats
+from wgcn.text import weighting
 from wgcn.text.encode import WordBytes, checked_texts, in_batches, lay_out
 from wgcn.text.ngrams import Encoded, Ids, NgramTable, Offsets, ngrams
 from wgcn.text.tokenize import TOKENIZERS, Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary
-from wgcn.text.weighting import Norm, TermWeighting, count_terms
+from wgcn.text.weighting import Norm, TermWeighting
 
 __all__ = ["TERM_SCHEMA", "UNSOUND", "Terms", "TextTerms", "load_compiled", "load_terms"]
 
@@ -46,6 +47,7 @@ TERM_SCHEMA: dict[str, type | tuple[type, ...]] = {
     "stop_words": list,
     "sublinear": bool,
     "norm": str,
+    "lead": int,
     "settings": dict,
     "report": dict,
 }
@@ -104,13 +106,15 @@ class TextTerms:
         if self.spelling is not None and len(places):
             (rows, known), new_idf = self.spelling.rows_of(new), self.spelling.idf
             ids[places], rows = np.where(known, n_words - 1 + np.cumsum(known), -1)[numbers], rows[known]
-        new = WordBytes(new.data, new.begins[known], new.ends[known])
-        count = count_terms
+        new, leading = WordBytes(new.data, new.begins[known], new.ends[known]), None
+        module: Any = weighting
         if sums.is_compiled():
-            from wgcn.text.kernels import count_terms as count
-        counts, words, new_offsets = count(ids, offsets, n_words, len(new.begins))
+            from wgcn.text import kernels as module
+        counts, words, new_offsets = module.count_terms(ids, offsets, n_words, len(new.begins))
+        if self.weighting.lead:
+            leading = module.leading_counts(ids, offsets, words, new_offsets, n_words, self.weighting.lead)
         n_unknown = len(ids) - int(counts.sum()) + int((ids[places] >= 0).sum())
-        weights = self.weighting.weigh(counts, words, new_offsets, new_idf)
+        weights = self.weighting.weigh(counts, words, new_offsets, leading, new_idf)
         return Terms(weights, words, new_offsets, rows, new, len(ids), n_unknown, counts, np.diff(offsets))
 
     def _rows(
@@ -205,6 +209,7 @@ class TextTerms:
             "stop_words": list(self.stop_words),
             "sublinear": self.weighting.sublinear,
             "norm": self.weighting.norm,
+            "lead": self.weighting.lead,
             "settings": self.settings,
             "report": self.report,
         }
@@ -216,6 +221,7 @@ def load_terms(folder: store.Folder) -> dict[str, Any]:
     sound = (
         config["tokenizer"] in TOKENIZERS
         and config["norm"] in get_args(Norm)
+        and 0 <= config["lead"] < 2**31
         and len(config["ngram_range"]) == 2
         and all(type(n) is int for n in config["ngram_range"])
         and 1 <= config["ngram_range"][0] <= config["ngram_range"][1] <= 100
@@ -229,7 +235,7 @@ def load_terms(folder: store.Folder) -> dict[str, Any]:
         **{name: config[name] for name in ("tokenizer", "settings", "report")},
         **{name: tuple(config[name]) for name in ("ngram_range", "stop_words")},
         "vocabulary": folder.vocabulary,
-        "weighting": TermWeighting(idf, config["sublinear"], config["norm"]),
+        "weighting": TermWeighting(idf, config["sublinear"], config["norm"], config["lead"]),
     }
 
 

@@ -1,8 +1,8 @@
 """The teacher: labels spread to similar documents, and words are learnt from all documents.
 
     F  <- s S F + (1 - s) Y           S: nearest documents in the space of `wgcn.labelling.space`, normalised
-    W' = argmin |Z W' + c' - P|^2     Z = X E; P: shares of the classes that reached a document; then once more with the
-                                      softmax of 4 (Z W' + c') for P
+    W' = argmin |Z W' + c' - P|^2     Z = X E; P: shares of the classes that reached a document; then three times more
+                                      with the softmax of 4 (Z W' + c') for P
     scores' = X E W' + c'             a table of words again, so a new document needs nothing else
 
 Label spreading is that of Zhou et al. (2004), the rescaling to the known shares of the classes that of Zhu et al.
@@ -39,14 +39,15 @@ _MANY_DOCUMENTS = 1000  # of as many, words that only one has do not help to tel
 _NEIGHBOURS = 40
 _SPREADING = 0.5  # s: how much a document takes from its neighbours in a step
 _STEPS = 20
-_SHARPNESS = 4.0  # of the shares that a first regression gives for a second one
+_SHARPNESS = 4.0  # of the shares that a regression gives for the next one
+_MORE_REGRESSIONS = 3
 _PENALTY = 0.1  # of the least squares, beside the mean square of a column
 _BLOCK = 10_000  # rows that are summed in single precision
 _GRAPH_WEIGHT = 1.5  # of a word's neighbours in the space, beside 1 for the words themselves
 _VECTOR_WEIGHT = 3.0  # of given word vectors in the space
 _REGRESSION_WEIGHT = 0.75  # of the regression on given vectors, beside what has spread
 _REGRESSION_C = 10.0
-_VECTOR_TRUST = 2.0  # factor of all scores where vectors are given
+_VECTOR_TRUST = 2.7  # factor of all scores where vectors are given
 
 
 class Taught(NamedTuple):
@@ -121,7 +122,8 @@ class Teacher:
         with threads(self._n_jobs) as pool:
             if self.seeded is None:
                 shares = self._spread(targets, labelled, class_prior, pool)
-                shares = self._sharpened(shares, targets, labelled, class_prior, pool)
+                for _ in range(_MORE_REGRESSIONS):
+                    shares = self._sharpened(shares, targets, labelled, class_prior, pool)
             else:
                 found = self.seeded.evidence + label_evidence(self._terms, self._terms[labelled], targets, self.place)
                 places = np.argsort(self._order)

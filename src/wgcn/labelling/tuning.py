@@ -1,15 +1,21 @@
-"""Choice of the linear model's hyper-parameters on labelled documents that are held out, in about the time of a fit.
+"""Choice of the linear model's settings on labelled documents that are held out, in about the time of a fit.
 
-The default is compared with a few other settings in a race. All are judged on the same held-out documents, first on a
-part of them; then only the best of the others goes on to the next part, and only if it is half a standard error ahead
-of the default. It replaces the default if it is two standard errors ahead on all parts: the luckiest of several
-candidates is rarely the best. As in McNemar's test, the standard error of a difference is that of two equally good
-models, and counts only the documents on which they differ.
+The default is compared with other settings in a race. All are judged on the same held-out documents, first on a part of
+them, in rounds: a round varies what was best before it, and its best goes on if it is half a standard error ahead. What
+is best in the end is compared with the default on the next part too. It replaces the default if it is two standard
+errors ahead on all parts: the luckiest of several candidates is rarely the best.
+
+A document counts by how clearly a model is right, from 0 to 1: the tanh of its margin, moved and halved. Shares of
+right documents differ by about the same, but their standard error is two to three times as large.
+
+What is varied: where texts are long, how many terms at the beginning of a text count more (`LEADS`); then C, and where
+texts are short also a plain model without naive Bayes scales, which may be better with many classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,16 +23,24 @@ import numpy.typing as npt
 
 from wgcn.labelling.splits import Rows
 
-__all__ = ["Settings", "Tuned", "candidates", "tune"]
+__all__ = ["LEADS", "MIN_LABELS", "Settings", "Trials", "Tuned", "margins_of", "rounds", "tune"]
 
 Floats = npt.NDArray[Any]
 Settings = dict[str, float]
-# Fits a model with some settings without the documents of a part, and returns for which of these it is right.
-Judge = Callable[[int, Settings], npt.NDArray[np.bool_]]
+# Fits a model with some settings without the documents of a part, and returns `margins_of` these.
+Judge = Callable[[int, Settings], Floats]
+# Given the best settings so far, returns others, and how much they have to gain at least.
+Round = Callable[[Settings], tuple[list[Settings], float]]
 
-_GO_ON, _REPLACE_DEFAULT = 0.5, 2.0  # standard errors ahead of the default
-_C_FACTOR = 2.5
-_PLAIN_C_FACTOR = 4.0  # without naive Bayes scales, which make the rows of documents longer
+# Terms at the beginning of a text that may count more: a title and the sentence after it, or the first paragraphs.
+LEADS = 50, 200
+MIN_LABELS = 1000  # fewer documents are too few to choose settings by
+_GO_ON, _REPLACE_DEFAULT = 0.5, 2.0  # standard errors ahead of what was best, and of the default
+_LEAST_GAIN = 1e-3  # by another C: less is not worth a fit that may take longer
+_C_FACTORS = 0.25, 2.0  # a fit with more than twice the C takes longer and gains no more
+_PLAIN_FACTOR = 4.0  # without naive Bayes scales, which make the rows of documents longer
+_MOST_DOCUMENTS = 5000  # to which trials are fitted
+_STEEPNESS = 2.0  # from wrong to right
 
 
 class Tuned(NamedTuple):
@@ -39,50 +53,114 @@ class Tuned(NamedTuple):
     n_fits: int  # beside that of the default on the first part, which calibration needs anyway
 
 
-def candidates(default: Settings, short: bool) -> list[Settings]:
-    """Return what is compared with the default: a smaller and a larger C.
+def rounds(leads: Iterable[int], short: bool) -> list[Round]:
+    """Return what is varied one after the other: the lead, if there are several, and C."""
+    return [partial(_other_leads, leads=leads), partial(_other_penalties, short=short)]
 
-    For short texts, also a plain model without naive Bayes scales: with many classes it may be better.
+
+def _other_leads(best: Settings, leads: Iterable[int]) -> tuple[list[Settings], float]:
+    return [{**best, "lead": lead} for lead in leads], 0.0
+
+
+def _other_penalties(best: Settings, short: bool) -> tuple[list[Settings], float]:
+    others = [{**best, "C": best["C"] * factor} for factor in _C_FACTORS]
+    if short and best["naive_bayes"] > 0:
+        others.append({**best, "naive_bayes": 0.0, "C": best["C"] * _PLAIN_FACTOR})
+    return others, _LEAST_GAIN
+
+
+def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings, rounds: Sequence[Round]) -> Tuned:
+    """Choose between the default and what rounds propose.
+
+    `parts` are documents to hold out in turn, and `weight`, of shape (documents,), is what each document counts.
     """
-    C = default["C"]
-    others = [{**default, "C": C / _C_FACTOR}, {**default, "C": C * _C_FACTOR}]
-    if short and default["naive_bayes"] > 0:
-        others.append({**default, "naive_bayes": 0.0, "C": C * _PLAIN_C_FACTOR})
-    return others
+    best, n_fits, before = default, 0, [judge(0, default)]
+    margins = before
 
+    def is_ahead(ones: list[Floats], others: list[Floats], n_errors: float, least: float = 0.0) -> bool:
+        rows = np.concatenate(list(parts[: len(ones)]))
+        gain, error = _gain(weight[rows], np.concatenate(ones), np.concatenate(others))
+        return gain > max(n_errors * error, least)
 
-def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings, others: Sequence[Settings]) -> Tuned:
-    """Choose between the default and others.
-
-    `parts` are documents to hold out in turn, and `weight`, of shape (documents,), is what each document
-    counts.
-    """
-    rights, n_fits = {"default": [judge(0, default)]}, len(others)
-    first = [judge(0, settings) for settings in others]
-    gains = [_gain(weight, parts, [right], rights["default"])[0] for right in first]
-    best = int(np.argmax(gains))
-    rights["best"] = [first[best]]
-    for part in range(1, len(parts)):
-        gain, error = _gain(weight, parts, rights["best"], rights["default"])
-        if gain <= _GO_ON * error or gain <= 0:
+    for propose in rounds:
+        others, least = propose(best)
+        trials = [(settings, [judge(0, settings)]) for settings in others]
+        n_fits += len(trials)
+        winner = max(trials, key=lambda trial: _gain(weight[parts[0]], trial[1][0], before[0])[0], default=None)
+        if winner is not None and is_ahead(winner[1], margins, _GO_ON, least):
+            best, margins = winner
+    for part in range(1, len(parts) if best is not default else 1):
+        if not is_ahead(margins, before, _GO_ON):
             break
-        rights["default"].append(judge(part, default))
-        rights["best"].append(judge(part, others[best]))
+        before, margins = [*before, judge(part, default)], [*margins, judge(part, best)]
         n_fits += 2
-    gain, error = _gain(weight, parts, rights["best"], rights["default"])
-    finished = len(rights["best"]) == len(parts)
-    chosen = others[best] if finished and gain > max(_REPLACE_DEFAULT * error, 0) else default
-    before = _gain(weight, parts, rights["default"])[0]
-    n_held_out = sum(map(len, rights["best"]))
-    return Tuned(chosen, before + gain * (chosen is not default), before, n_held_out, n_fits)
+    if len(margins) < len(parts) or not is_ahead(margins, before, _REPLACE_DEFAULT):
+        best = default
+    weights = weight[np.concatenate(list(parts[: len(margins)]))]
+    accuracy, default_accuracy = (
+        float(np.average(np.concatenate(each) > 0, weights=weights)) for each in (margins, before)
+    )
+    chosen = accuracy if best is not default else default_accuracy
+    return Tuned(best, chosen, default_accuracy, len(weights), n_fits)
 
 
-def _gain(
-    weight: Floats, parts: Sequence[Rows], ones: Sequence[Floats], others: Sequence[Floats] | None = None
-) -> tuple[float, float]:
-    """Return an accuracy, or the difference of two, and the standard error of this."""
-    others = [np.zeros(len(one)) for one in ones] if others is None else others
-    rows = np.concatenate(list(parts[: len(ones)]))
-    mean = np.concatenate(ones).astype(np.float64) - np.concatenate(others)
-    whole = max(float(weight[rows].sum()), 1e-12)
-    return float(weight[rows] @ mean) / whole, float(np.linalg.norm(weight[rows] * mean)) / whole
+def margins_of(scores: Floats, targets: Floats, multilabel: bool) -> Floats:
+    """Return how far documents are from a wrong decision, of shape (documents,): below 0 where it is wrong.
+
+    `scores` and `targets` are of shape (documents, classes). It is the distance of the right score from the best wrong
+    one, or with several labels the least distance of a score from 0, by the median of its size.
+    """
+    if multilabel:
+        margins = np.where(targets > 0, scores, -scores).min(axis=1)
+    else:
+        right, wrong = (np.max(scores, axis=1, where=side, initial=-np.inf) for side in (targets > 0, targets <= 0))
+        margins = right - wrong
+    middle = float(np.median(np.abs(margins))) if len(margins) else 0.0
+    return np.asarray(margins / max(middle, 1e-12), np.float64)
+
+
+def _gain(weight: Floats, ones: Floats, others: Floats) -> tuple[float, float]:
+    """Return how much more is right, and the standard error of this if both are equally good."""
+    difference = 0.5 * (np.tanh(_STEEPNESS * ones) - np.tanh(_STEEPNESS * others))
+    whole = max(float(weight.sum()), 1e-12)
+    return float(weight @ difference) / whole, float(np.linalg.norm(weight * difference)) / whole
+
+
+class Trials:
+    """Fits with some settings without some documents, and returns their margins.
+
+    Trials are quick, because settings are only compared by them: without the word graph, which costs most and changes
+    least, and without self-training; to a loose tolerance, from where the default's fit ended; and to some documents
+    where there are many.
+    """
+
+    def __init__(self, trainer: Any, parts: Sequence[Rows], default: Settings) -> None:
+        self._trainer, self._parts, self._default = trainer, parts, default
+        self._known = [_evenly(np.setdiff1d(trainer.rows, part), _MOST_DOCUMENTS) for part in parts]
+        self._taught: dict[int, Any] = {}
+        task = trainer.task
+        shape = len(task.targets), task.targets.shape[1] - trainer.binary
+        self._dual = np.zeros(shape, task.terms.dtype)
+        self.first_dual = self._dual  # of the default without the first part
+
+    def __call__(self, place: int, settings: Settings) -> Floats:
+        """Return the margins of the documents of a part."""
+        trainer, part, rows = self._trainer, self._parts[place], self._known[place]
+        task = trainer.task
+        if place not in self._taught:
+            self._taught[place] = trainer.teach(rows)
+        trainer.use(settings)
+        known, weight = task.targets[rows], task.weight[rows]
+        terms = task.leads[int(settings["lead"])][0] if settings["lead"] else task.terms
+        fitted = trainer.fit(terms[rows], known, weight, self._taught[place], self._dual[rows], trial=True)
+        if settings is self._default:
+            self._dual = np.zeros_like(self._dual)
+            self._dual[rows] = fitted.dual
+            self.first_dual = self._dual if place == 0 else self.first_dual
+        scorer = trainer.scorer(fitted, known, weight)
+        return margins_of(scorer.scores_of(terms[part]), task.targets[part], task.multilabel)
+
+
+def _evenly(rows: Rows, most: int) -> Rows:
+    """Return at most so many of some rows, evenly."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]

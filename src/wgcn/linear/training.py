@@ -13,8 +13,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ from wgcn.labelling.calibration import SHARPNESS, Calibration, HeldOut, calibrat
 from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.splits import Rows, cross_validation_parts, folds, held_out_mask
 from wgcn.labelling.teacher import Taught, Teacher
-from wgcn.labelling.tuning import Settings, Tuned, candidates, tune
+from wgcn.labelling.tuning import MIN_LABELS, Settings, Trials, Tuned, rounds, tune
 from wgcn.linear.model import Blocks, LinearFit, LinearSettings, Scales, block_scales, fit_linear
 from wgcn.linear.operator import row_slice
 from wgcn.progress import stage
@@ -41,11 +41,8 @@ __all__ = ["Earlier", "LinearTask", "LinearTrained", "LinearTraining", "train_li
 _MIN_TO_HOLD_OUT = 100
 # With fewer than this and a teacher, cross-validating the teacher is quicker and more certain.
 _MIN_BESIDE_TEACHER = 500
-# Fewer than this are too few to choose settings by.
-_MIN_TO_TUNE = 1000
 _TUNING_FOLDS = 5
 _RACE = 5e-2  # tolerance of the fits that settings are compared by
-_MOST_IN_TRIAL = 5000  # documents to which these are fitted
 _SHORT = 40  # words and n-grams per document of short texts
 # Tolerance of a fit that begins where an earlier one ended. On 20NG with 10 % new documents, scores of held-out ones
 # are 0.005 from the minimum (root mean square; 0.09 at most); from zero with 1e-3, they are 0.003 (0.10).
@@ -58,7 +55,7 @@ class LinearTraining:
     """How the linear model is trained."""
 
     settings: LinearSettings
-    teacher: float = 2.0  # weight of the teacher's scores, times the share of unlabelled documents
+    teacher: float = 1.5  # weight of the teacher's scores, times the share of unlabelled documents
     self_training: float = 0.3  # weight of an unlabelled document in the second fit, beside a labelled one; 0 for none
     validation_fraction: float = 0.1  # share of the labelled documents held out for calibration
     tune: bool = True  # whether settings are chosen where there are enough labels
@@ -85,6 +82,8 @@ class LinearTask:
     class_prior: npt.NDArray[np.float64] | None = None  # (classes,)
     seeds: SeedRows | None = None  # words that stand for classes; there may be no labelled document then
     subwords: csr_array | None = None  # (words, subwords)
+    # By how many terms at the beginning of a text count more, the rows of labelled and unlabelled documents.
+    leads: Mapping[int, tuple[csr_array, csr_array]] = field(default_factory=dict)
 
     @property
     def blocks(self) -> Blocks:
@@ -122,7 +121,9 @@ def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | 
     """Train the linear model; the result is the same, up to the tolerance, if it begins with an earlier one."""
     used = task.weight > 0
     if not used.all():  # no fold may have only documents of weight 0
-        task = replace(task, terms=task.terms[used], targets=task.targets[used], weight=task.weight[used])
+        leads = {lead: (own[used], others) for lead, (own, others) in task.leads.items()}
+        terms, targets, weight = task.terms[used], task.targets[used], task.weight[used]
+        task = replace(task, terms=terms, targets=targets, weight=weight, leads=leads)
         earlier = None  # whose documents may be others
     trainer, tuned = _Trainer(task, training, earlier), None
     task = trainer.task
@@ -138,7 +139,7 @@ def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | 
         scorer, fits = trainer.train(trainer.rows, start)
         calibration = calibrate(scorer, known.scores, task.targets[known.rows])._replace(held_out=known)
     else:
-        if training.tune and earlier is None and len(task.targets) >= _MIN_TO_TUNE:
+        if training.tune and earlier is None and len(task.targets) >= MIN_LABELS:
             with stage("Choosing settings") as choosing:
                 tuned = trainer.tune()
                 choosing.detail = "" if tuned is None else f"{tuned.n_fits} fits"
@@ -171,11 +172,9 @@ class _Trainer:
         self.binary = task.targets.shape[1] == 2 and not task.multilabel  # then one column is fitted
         n_labelled, n_unlabelled = len(task.targets), 0 if task.multilabel else task.unlabelled.shape[0]
         self.unlabelled_share = n_unlabelled / max(n_unlabelled + n_labelled, 1)
-        self.everything, n = task.terms, n_labelled + n_unlabelled
-        if n_unlabelled:  # in memory once: what there was before is not needed any more
-            self.everything = csr_array(vstack([task.terms, task.unlabelled]))
-            own, others = row_slice(self.everything, 0, n_labelled), row_slice(self.everything, n_labelled, n)
-            self.task = task = replace(task, terms=own, unlabelled=others)
+        n = n_labelled + n_unlabelled
+        self.take(task.terms, task.unlabelled[:n_unlabelled] if task.multilabel else task.unlabelled)
+        task = self.task
         if earlier is not None:
             few = earlier[1].same_graph and are_few(n_labelled - earlier[0].scale[1], n_labelled)
             self.settings = replace(self.settings, tol=max(self.settings.tol, _WARM_FEW if few else _WARM))
@@ -184,7 +183,6 @@ class _Trainer:
         else:
             sample = (task.terms, task.weight) if n_labelled else (task.unlabelled, np.ones(n_unlabelled))
             self.scale = block_scales(sample[0], task.blocks, sample[1], training.n_jobs), n_labelled
-        self.unlabelled = task.unlabelled[:n_unlabelled] if task.multilabel else task.unlabelled
         self.teacher: Teacher | None = None
         helps = n_unlabelled and task.adjacency.nnz and training.teacher > 0
         if helps or task.seeds is not None:
@@ -213,16 +211,31 @@ class _Trainer:
         if len(fifths) < _TUNING_FOLDS:
             return None
         parts = [fifths[0], np.concatenate(fifths[1:3])]  # the second has half of the rest: two fits judge much
-        default = {"C": float(self.settings.C), "naive_bayes": float(self.settings.naive_bayes)}
-        short, judge = self.task.terms.nnz < _SHORT * len(targets), _Judge(self, parts, default)
-        tuned = tune(judge, parts, self.task.weight, default, candidates(default, short))
+        default = {"C": float(self.settings.C), "naive_bayes": float(self.settings.naive_bayes), "lead": 0}
+        short, judge = self.task.terms.nnz < _SHORT * len(targets), Trials(self, parts, default)
+        tuned = tune(judge, parts, self.task.weight, default, rounds(self.task.leads, short))
         self.use(tuned.settings)
+        if (lead := int(tuned.settings["lead"])) in self.task.leads:
+            own, others = self.task.leads[lead]
+            self.take(own, others[: self.unlabelled.shape[0]])
         self._judged = parts[0], judge.first_dual
         return tuned
 
     def use(self, values: Settings) -> None:
-        """Take settings from now on."""
-        self.settings = replace(self.settings, **values)  # type: ignore[arg-type]
+        """Take settings from now on; the lead is not one of the model."""
+        own = {name: value for name, value in values.items() if name != "lead"}
+        self.settings = replace(self.settings, **own)  # type: ignore[arg-type]
+
+    def take(self, terms: csr_array, unlabelled: csr_array) -> None:
+        """Train on these rows of the documents from now on."""
+        self.everything, n = terms, terms.shape[0]
+        if unlabelled.shape[0]:  # in memory once: what there was before is not needed any more
+            self.everything = csr_array(vstack([terms, unlabelled]))
+            terms, unlabelled = (
+                row_slice(self.everything, 0, n),
+                row_slice(self.everything, n, self.everything.shape[0]),
+            )
+        self.task, self.unlabelled = replace(self.task, terms=terms, unlabelled=unlabelled), unlabelled
 
     def train(self, rows: Rows, start: Sequence[Floats] = ()) -> tuple[Scorer, list[LinearFit]]:
         """Fit to labelled documents, and then to the unlabelled ones too; `start` has a warm start for each fit."""
@@ -342,41 +355,3 @@ class _Trainer:
     def both_sides(self, fitted: Floats) -> Floats:
         """Return what was fitted with a column per class: for two classes, one column serves both."""
         return np.concatenate([-fitted, fitted], axis=-1) if self.binary else fitted
-
-
-class _Judge:
-    """Fits with some settings without some documents, and says for which of these the model is right.
-
-    Trials are quick, because settings are only compared by them: without the word graph, which costs most and changes
-    least, and without self-training; to a loose tolerance, from where the default's fit ended; and to some documents
-    where there are many.
-    """
-
-    def __init__(self, trainer: _Trainer, parts: Sequence[Rows], default: Settings) -> None:
-        self._trainer, self._parts, self._default = trainer, parts, default
-        self._known = [_evenly(np.setdiff1d(trainer.rows, part), _MOST_IN_TRIAL) for part in parts]
-        self._taught: dict[int, Taught | None] = {}
-        task = trainer.task
-        shape = len(task.targets), task.targets.shape[1] - trainer.binary
-        self._dual = np.zeros(shape, task.terms.dtype)
-        self.first_dual = self._dual  # of the default without the first part
-
-    def __call__(self, place: int, settings: Settings) -> npt.NDArray[np.bool_]:
-        trainer, part, rows = self._trainer, self._parts[place], self._known[place]
-        task = trainer.task
-        if place not in self._taught:
-            self._taught[place] = trainer.teach(rows)
-        trainer.use(settings)
-        known, weight = task.targets[rows], task.weight[rows]
-        fitted = trainer.fit(task.terms[rows], known, weight, self._taught[place], self._dual[rows], trial=True)
-        if settings is self._default:
-            self._dual = np.zeros_like(self._dual)
-            self._dual[rows] = fitted.dual
-            self.first_dual = self._dual if place == 0 else self.first_dual
-        scorer = trainer.scorer(fitted, known, weight)
-        return scorer.are_right(scorer.scores_of(task.terms[part]), task.targets[part])
-
-
-def _evenly(rows: Rows, most: int) -> Rows:
-    """Return at most so many of some rows, evenly."""
-    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]

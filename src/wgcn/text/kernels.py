@@ -19,6 +19,7 @@ from wgcn.cores import compiled
 from wgcn.text.encode import WordBytes
 from wgcn.text.ngrams import Encoded, Ids, NgramTable, Offsets
 from wgcn.text.tokenize import EMOJI_SUFFIXES, FLAG_LETTERS, emoji_bases, word_marks
+from wgcn.text.weighting import LONG
 
 Bytes = npt.NDArray[np.uint8]
 Keys = npt.NDArray[np.uint64]
@@ -311,6 +312,27 @@ def count_terms(ids, offsets, n_words, n_new):  # type: ignore[no-untyped-def]
             counts[k] = count_of[words[k]]
             count_of[words[k]] = 0
     return counts[: new_offsets[-1]], words[: new_offsets[-1]], new_offsets
+
+
+@compiled
+def leading_counts(ids, offsets, words, term_offsets, n_words, lead):  # type: ignore[no-untyped-def]
+    """Do what `wgcn.text.weighting.leading_counts` does."""
+    leading, count_of = np.zeros(len(words), np.uint8), np.zeros(n_words, np.uint8)
+    for document in range(len(offsets) - 1):
+        n = 0
+        for i in range(offsets[document], offsets[document + 1]):
+            n += 0 <= ids[i] < n_words
+        at, left = offsets[document], min(lead, n) if n > LONG else 0
+        while left > 0:
+            if 0 <= ids[at] < n_words:
+                count_of[ids[at]] += count_of[ids[at]] < 255
+                left -= 1
+            at += 1
+        for k in range(term_offsets[document], term_offsets[document + 1] if n > LONG else 0):
+            if words[k] < n_words:
+                leading[k] = count_of[words[k]]
+                count_of[words[k]] = 0
+    return leading
 
 
 @compiled

@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 
     from wgcn.text.corpus import Corpus
 
-__all__ = ["Norm", "TermWeighting", "count_terms", "document_terms"]
+__all__ = ["LONG", "Norm", "TermWeighting", "count_terms", "document_terms", "leading_counts"]
 
 Norm = Literal["l2", "l1"]
+
+LONG = 100  # known terms; in shorter texts, no part counts more than another
+_LEAD_COUNT = 3  # what an occurrence in the lead of a text counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +33,7 @@ class TermWeighting:
     idf: npt.NDArray[np.float32]  # (words,): log((1 + documents) / (1 + documents that have the word)) + 1
     sublinear: bool = True  # whether a word that occurs n times counts 1 + log(n) rather than n
     norm: Norm = "l2"  # a row has the length 1, or sums to 1 (the paper's "distribution on the whole vocabulary")
+    lead: int = 0  # known terms at the beginning of a long text that count more: a title says what a text is about
 
     def __post_init__(self) -> None:
         if self.norm not in get_args(Norm):
@@ -48,18 +52,31 @@ class TermWeighting:
         return cls((np.log((1 + n_documents) / (1 + document_counts)) + 1).astype(np.float32), sublinear, norm)
 
     def weigh(
-        self, counts: npt.NDArray[Any], words: npt.NDArray[Any], offsets: npt.NDArray[np.int64], new_idf: float = 0.0
+        self,
+        counts: npt.NDArray[Any],
+        words: npt.NDArray[Any],
+        offsets: npt.NDArray[np.int64],
+        leading: npt.NDArray[np.uint8] | None = None,
+        new_idf: float = 0.0,
     ) -> npt.NDArray[np.float32]:
-        """Return the weights of terms, given as `count_terms` does; `new_idf` is the idf of all new words."""
-        tf, idf = counts.astype(np.float32), np.take(self.idf, words, mode="clip")
-        idf[words >= len(self.idf)] = new_idf
+        """Return the weights of terms, given as `count_terms` and `leading_counts` do.
+
+        `new_idf` is the idf of all new words, which do not count in the length of a document that has others.
+        """
+        tf, idf, is_new = counts.astype(np.float32), np.take(self.idf, words, mode="clip"), words >= len(self.idf)
+        idf[is_new] = new_idf
+        if leading is not None:
+            tf += np.float32(_LEAD_COUNT - 1) * leading
         weights: npt.NDArray[np.float32] = (1 + np.log(tf) if self.sublinear else tf) * idf
         lengths = np.diff(offsets)
         has_terms = lengths > 0
         if has_terms.any():
             # Summed in double, so that the order of a sum does not show in single precision.
-            sizes = weights.astype(np.float64) ** (2 if self.norm == "l2" else 1)
-            sizes = np.add.reduceat(sizes, offsets[:-1][has_terms])
+            starts, parts = offsets[:-1][has_terms], weights.astype(np.float64) ** (2 if self.norm == "l2" else 1)
+            sizes = np.add.reduceat(parts, starts)
+            if new_idf > 0:
+                known = np.add.reduceat(np.where(is_new, 0, parts), starts)
+                sizes = np.where(known > 0, known, sizes)
             if self.norm == "l2":
                 sizes = np.sqrt(sizes)
             weights /= np.repeat(sizes.astype(np.float32), lengths[has_terms])
@@ -84,6 +101,34 @@ def count_terms(
         cells[new], counts[new] = cells[in_order], counts[in_order]
     new_offsets = np.searchsorted(cells // max(n_ids, 1), np.arange(len(offsets)))
     return counts, cells % max(n_ids, 1), new_offsets
+
+
+def leading_counts(
+    ids: npt.NDArray[np.int32],
+    offsets: npt.NDArray[np.int64],
+    words: npt.NDArray[Any],
+    term_offsets: npt.NDArray[Any],
+    n_words: int,
+    lead: int,
+) -> npt.NDArray[np.uint8]:
+    """Return how often each term is among the first `lead` of its document that are below `n_words`; at most 255.
+
+    It is 0 in documents that have no more than `LONG` such terms. `words` and `term_offsets` are what `count_terms`
+    returns.
+    """
+    known = np.flatnonzero((ids >= 0) & (ids < n_words))
+    starts = np.searchsorted(known, offsets)
+    sizes = np.diff(starts)
+    document = np.repeat(np.arange(len(sizes)), sizes)
+    leads = (np.arange(len(known)) - starts[document] < lead) & (sizes[document] > LONG)
+    # A term of a document as one number; new words, which come after the others, are not looked for.
+    size = max(n_words, int(words.max(initial=0)) + 1)
+    cells = np.repeat(np.arange(len(sizes)), np.diff(term_offsets)) * size + words
+    found, counts = np.unique(document[leads] * size + ids[known[leads]], return_counts=True)
+    order = np.argsort(cells, kind="stable")
+    leading = np.zeros(len(words), np.uint8)
+    leading[order[np.searchsorted(cells[order], found)]] = np.minimum(counts, 255)
+    return leading
 
 
 def document_terms(corpus: Corpus, weighting: TermWeighting | Literal["count", "tfidf"] = "tfidf") -> csr_array:

@@ -17,6 +17,7 @@ from wgcn.estimators.matrix import WGCNClassifier
 from wgcn.estimators.network import WGCNNetworkClassifier
 from wgcn.estimators.preparation import Preparation, Prepared
 from wgcn.graph import WordGraph
+from wgcn.labelling.tuning import LEADS
 from wgcn_paper.datasets import load_dataset, stop_words
 from wgcn_paper.methods.baseline import Baseline, Fit, array_digest
 from wgcn_paper.methods.extension import extend_by_vectors
@@ -79,9 +80,14 @@ class _TextMethod(Baseline):
         kind = self.name if self.settings["ngrams"] > 1 else None
         more = [self.settings.get(name) or None for name in ("ngram_edges", "vectors", "background")]
         source = [task.digest, self._pick((*_TEXT, *_GRAPH)), kind, more]
-        prepared = _prepared.find(source, lambda: preparation.prepare(texts, background=self._background()))
+        leads = LEADS if self.settings.get("tune") else ()
+        prepared = _prepared.find(
+            [*source, leads], lambda: preparation.prepare(texts, background=self._background(), leads=leads)
+        )
         with interrupts_raised():  # a training that was interrupted is not a result
             self._train(classifier, prepared, task)
+        if classifier.tuned_ is not None:
+            prepared = prepared.with_lead(int(classifier.tuned_.settings["lead"]))
         self.model = model = self._extended(prepared.text_model(classifier, {}), task)
         digest = array_digest(
             model.vocabulary.words,
@@ -215,11 +221,12 @@ class LinearMethod(_TextMethod):
 
     `learn_alpha`, `order`, `loss`, `average` and `smoothing` are settings of earlier runs, which are kept; the library
     no longer has them. Version 1 had an L-BFGS solver, and with `tune` Optuna proposed the candidates; version 2 had no
-    subwords, counted all documents alike in self-training, and `tune` was a longer search.
+    subwords, counted all documents alike in self-training, and `tune` was a longer search; version 3 had no lead, and
+    counted unseen words in the length of a document.
     """
 
     name = "wgcn-linear"
-    version = 3
+    version = 4
     seeded_since = 3  # seeds of earlier versions changed only what was held out for calibration
     defaults: ClassVar = {
         "tokenizer": "words",
@@ -243,7 +250,7 @@ class LinearMethod(_TextMethod):
         "learn_alpha": "",
         "order": 1,
         "naive_bayes": 0.5,
-        "teacher": 2.0,
+        "teacher": 1.5,
         "self_training": 0.3,
         "C": 0.5,
         "loss": "squared_hinge",
@@ -253,7 +260,7 @@ class LinearMethod(_TextMethod):
         "extend": "",
     }
     earlier: ClassVar = {"self_training": 0.0, "subwords": 0.0}
-    former: ClassVar = {2: {"subwords": 0.0, "tune": False}}
+    former: ClassVar = {2: {"subwords": 0.0, "tune": False}, 3: {"teacher": 2.0}}
 
     def __init__(self, settings: Mapping[str, Any] | None = None, seed: int = 0, device: str = "auto") -> None:
         super().__init__(settings, seed, device)
@@ -308,6 +315,7 @@ class LinearMethod(_TextMethod):
             unlabeled=prepared.document_terms[n_labels:],
             word_vectors=vectors,
             subwords=prepared.subword_matrix(self.settings["subwords"]),
+            leads=prepared.by_lead,
         )
 
 
