@@ -265,7 +265,7 @@ class Prepared:
         )
         split, trained = None, getattr(classifier, "trained_", None)  # a network has none
         if trained is not None:
-            split = make_split(classifier.word_graph_.adjacency, trained.own_rows, trained.factor)
+            split = make_split(trained.adjacency, trained.own_rows, trained.factor)
             if trained.subword_rows is not None:
                 parts["spelling"] = make_spelling(self.subwords, trained.subword_rows, self.weighting.idf)
         return TextModel(scorer=classifier.scorer_, classes=classifier.classes_, split=split, **parts)

@@ -24,7 +24,17 @@ from wgcn.graph import kernels
 from wgcn.graph.counts import WindowCounts
 from wgcn.inference.sums import row_blocks
 
-__all__ = ["Diagonal", "EdgeRules", "Weight", "floating", "from_documents", "from_windows", "normalize", "product"]
+__all__ = [
+    "Diagonal",
+    "EdgeRules",
+    "Weight",
+    "floating",
+    "from_documents",
+    "from_windows",
+    "normalize",
+    "product",
+    "strongest_edges",
+]
 
 Weight = Literal["pmi", "npmi", "count", "cosine", "product"]
 Diagonal = Literal["self", "one", "none"]
@@ -153,13 +163,17 @@ def _finished(
     """Make the graph of its upper triangle: set the diagonal, mirror, keep the strongest edges."""
     diagonal = {"self": own, "one": np.ones_like(own), "none": np.zeros_like(own)}[rules.diagonal]
     indptr, columns, weights = kernels.mirror(indptr, columns, weights, diagonal)
-    if rules.top_k is not None:
-        keep = kernels.strongest(indptr, columns, weights, rules.top_k)
-        indptr = np.concatenate(([0], np.cumsum(keep)))[indptr]
-        columns, weights = columns[keep], weights[keep]
     if len(columns) <= np.iinfo(np.int32).max:  # the index type that scipy would choose
         indptr = indptr.astype(np.int32)
-    return csr_array((weights, columns, indptr), shape=(len(own), len(own)))
+    adjacency = csr_array((weights, columns, indptr), shape=(len(own), len(own)))
+    return adjacency if rules.top_k is None else strongest_edges(adjacency, rules.top_k)
+
+
+def strongest_edges(adjacency: csr_array, k: int) -> csr_array:
+    """Return a symmetric graph with the edges that are among the k strongest of one of their words."""
+    keep = kernels.strongest(adjacency.indptr, adjacency.indices, adjacency.data, k)
+    indptr = np.concatenate(([0], np.cumsum(keep)))[adjacency.indptr].astype(adjacency.indptr.dtype)
+    return csr_array((adjacency.data[keep], adjacency.indices[keep], indptr), shape=adjacency.shape)
 
 
 def normalize(adjacency: csr_array) -> tuple[csr_array, npt.NDArray[np.float64]]:

@@ -23,6 +23,7 @@ from scipy.sparse import csr_array, vstack
 from sklearn.utils import check_random_state
 
 from wgcn.checks import check_least, check_share
+from wgcn.graph.association import strongest_edges
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.sums import Floats
 from wgcn.labelling.additions import Added, are_few
@@ -43,6 +44,7 @@ _MIN_TO_HOLD_OUT = 100
 _MIN_BESIDE_TEACHER = 500
 _TUNING_FOLDS = 5
 _RACE = 5e-2  # tolerance of the fits that settings are compared by
+_MOST_EDGES = 100  # per word, where all documents are labelled
 _SHORT = 40  # words and n-grams per document of short texts
 # Tolerance of a fit that begins where an earlier one ended. On 20NG with 10 % new documents, scores of held-out ones
 # are 0.005 from the minimum (root mean square; 0.09 at most); from zero with 1e-3, they are 0.003 (0.10).
@@ -112,6 +114,7 @@ class LinearTrained(NamedTuple):
     factor: float
     subword_rows: Floats | None  # likewise
     scale: tuple[Scales, int]  # of graph and subwords, and the number of labelled documents that gave it
+    adjacency: csr_array  # the edges that were used
 
 
 Earlier = tuple[LinearTrained, Added]  # an earlier training, and how the task differs from it
@@ -159,7 +162,7 @@ def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | 
         held_out = held_out._replace(rows=np.flatnonzero(used)[held_out.rows])
     last, duals = fits[-1], [fit.dual for fit in fits]
     spelt = None if last.subword_rows is None else trainer.both_sides(last.subword_rows)
-    own = trainer.both_sides(last.own_rows), last.factor, spelt, trainer.scale
+    own = trainer.both_sides(last.own_rows), last.factor, spelt, trainer.scale, task.adjacency
     return LinearTrained(scorer, last.history, tuned, accuracy, n_held_out, held_out, duals, trainer.teacher, *own)
 
 
@@ -173,6 +176,8 @@ class _Trainer:
         n_labelled, n_unlabelled = len(task.targets), 0 if task.multilabel else task.unlabelled.shape[0]
         self.unlabelled_share = n_unlabelled / max(n_unlabelled + n_labelled, 1)
         n = n_labelled + n_unlabelled
+        if n == n_labelled:  # a teacher needs the weak edges too; beside many labels they make no difference
+            self.task = task = replace(task, adjacency=strongest_edges(task.adjacency, _MOST_EDGES))
         self.take(task.terms, task.unlabelled[:n_unlabelled] if task.multilabel else task.unlabelled)
         task = self.task
         if earlier is not None:
