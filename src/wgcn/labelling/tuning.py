@@ -39,7 +39,7 @@ _GO_ON, _REPLACE_DEFAULT = 0.5, 2.0  # standard errors ahead of what was best, a
 _LEAST_GAIN = 1e-3  # by another C: less is not worth a fit that may take longer
 _C_FACTORS = 0.25, 2.0  # a fit with more than twice the C takes longer and gains no more
 _PLAIN_FACTOR = 4.0  # without naive Bayes scales, which make the rows of documents longer
-_MOST_DOCUMENTS = 5000  # to which trials are fitted
+_MOST_DOCUMENTS = 3000  # to which trials are fitted
 _STEEPNESS = 2.0  # from wrong to right
 
 
