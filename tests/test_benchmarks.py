@@ -130,7 +130,7 @@ def test_the_choice_of_settings_is_compared_with_none(
 
     monkeypatch.setattr(tuning.WGCNTextClassifier, "fit", recorded)
     monkeypatch.setattr(sets, "split", {"docs": given}.__getitem__)
-    monkeypatch.setattr("wgcn.linear.training._MIN_TO_TUNE", 0)
+    monkeypatch.setattr("wgcn.linear.training.MIN_LABELS", 0)
     tuning.measure(name, splits=2)
     assert re.fullmatch(
         rf"{name}: [+-]\d+\.\d\d points, standard error \d+\.\d\d; other settings in [012] of 2 splits; "

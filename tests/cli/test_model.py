@@ -335,7 +335,7 @@ def test_ngrams_count_in_the_network(run: Run, train: Path) -> None:
 
 def test_fit_chooses_settings(run: Run, train: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "settings chosen" not in run("fit", train, "--model", train.parent / "m")[1]  # too few labels
-    monkeypatch.setattr("wgcn.linear.training._MIN_TO_TUNE", 4)
+    monkeypatch.setattr("wgcn.linear.training.MIN_LABELS", 4)
     assert "settings chosen" not in run("fit", train, "--model", train.parent / "m", "--no-tune")[1]
     code, out, err = run("fit", train, "--model", train.parent / "m")
     assert code == 0
@@ -344,10 +344,10 @@ def test_fit_chooses_settings(run: Run, train: Path, monkeypatch: pytest.MonkeyP
     assert lines[-1].startswith("The model is in ")
     assert all(" s  " in line for line in lines[1:-1])  # one line per stage
     assert any("Choosing settings: 3 fits" in line for line in lines)
-    chosen = "C 0.5, naive_bayes 0.5: 100.00% in cross-validation, with the initial values 100.00%"
+    chosen = "C 0.5, lead 0, naive_bayes 0.5: 100.00% in cross-validation, with the initial values 100.00%"
     assert chosen in out
     model = TextModel.load(train.parent / "m")
-    assert "| settings chosen | C 0.5, naive_bayes 0.5: 100.00%" in (train.parent / "m/README.md").read_text()
+    assert "| settings chosen | C 0.5, lead 0, naive_bayes 0.5: 100.00%" in (train.parent / "m/README.md").read_text()
     assert model.predict(TEXTS).tolist() == LABELS
 
 
@@ -358,7 +358,7 @@ def test_ctrl_c_while_settings_are_chosen_leaves_nothing(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("wgcn.linear.training._MIN_TO_TUNE", 4)
+    monkeypatch.setattr("wgcn.linear.training.MIN_LABELS", 4)
     monkeypatch.setattr("wgcn.linear.training.tune", interrupt)
     assert run("fit", train, "--model", train.parent / "m", "--tune")[:2] == (130, "")
     assert [entry.name for entry in train.parent.iterdir()] == ["train.csv"]

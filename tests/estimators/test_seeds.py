@@ -128,5 +128,6 @@ def test_what_cannot_be_used_is_said(y: object, seeds: object, message: str) -> 
 
 
 def test_without_labels_no_settings_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.linear.training._MIN_TO_TUNE", 0)
+    for module in ("wgcn.linear.training", "wgcn.estimators.text"):
+        monkeypatch.setattr(f"{module}.MIN_LABELS", 0)
     assert WGCNTextClassifier(tune=True).fit(TEXTS, seeds=SEEDS).tuned_ is None

@@ -111,6 +111,8 @@ def test_what_was_saved_comes_back(tmp_path: Path) -> None:
         {"ngram_range": [2, 1]},
         {"stop_words": ["of", "a"]},
         {"norm": "l3"},
+        {"lead": -1},
+        {"lead": False},
         {"sublinear": 1},
         {"settings": []},
         {"classes": ["a"]},

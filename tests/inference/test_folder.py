@@ -121,7 +121,7 @@ def test_a_swapped_vocabulary_is_noticed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 3}, "format version 4, but this wgcn reads 3"),
+        ({"version": 4}, "format version 4, but this wgcn reads 3"),
         ({"version": True}, "wrong type"),
         ({"version": "1"}, "format version '1', but"),
         ({"format": "wgcn-model"}, "holds 'wgcn-model'"),
@@ -140,6 +140,21 @@ def test_a_config_that_does_not_fit_the_schema_is_refused(
     rewrite_config(folder, **changes)
     with pytest.raises(StoreError, match=message):
         load_folder(folder, "test", SCHEMA)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_folder_without_a_lead_has_none(folder: Path, version: int) -> None:
+    rewrite_config(folder, version=version)
+    assert load_folder(folder, "test", {**SCHEMA, "lead": int}).config == {"window": 5, "note": None, "lead": 0}
+    assert load_folder(folder, "test", SCHEMA).config == {"window": 5, "note": None}
+    rewrite_config(folder, config={"window": 5, "note": None, "lead": True})
+    with pytest.raises(StoreError, match="wrong type"):
+        load_folder(folder, "test", {**SCHEMA, "lead": int})
+
+
+def test_a_folder_of_this_version_has_to_say_its_lead(folder: Path) -> None:
+    with pytest.raises(StoreError, match=r"lacks .*lead"):
+        load_folder(folder, "test", {**SCHEMA, "lead": int})
 
 
 def test_a_huge_or_deep_config_is_refused(folder: Path) -> None:
@@ -367,7 +382,7 @@ def test_a_folder_of_another_kind_is_not_replaced(folder: Path) -> None:
 
 
 def test_a_folder_of_a_newer_version_is_not_replaced(folder: Path) -> None:
-    rewrite_config(folder, version=3)
+    rewrite_config(folder, version=4)
     with pytest.raises(InputError, match="newer wgcn"):
         save(folder)
 

@@ -107,6 +107,13 @@ def test_no_texts_give_no_rows(model: TextModel) -> None:
         {"norm": ""},
         {"norm": None},
         {"norm": ["l2"]},
+        {"lead": -1},
+        {"lead": True},
+        {"lead": "50"},
+        {"lead": 50.0},
+        {"lead": None},
+        {"lead": 2**31},
+        {"lead": 10**400},
         {"code": "import os"},
         {"report": {"extended": {}}},
         {"report": {"extended": [{"how": "graph", "words": 1}]}},
@@ -163,6 +170,37 @@ def test_the_norm_is_saved(model: TextModel, tmp_path: Path, norm: Norm) -> None
     weights = loaded.terms(["red wine red"]).weights
     assert np.sum(weights if norm == "l1" else weights**2) == pytest.approx(1, rel=1e-6)
     assert np.array_equal(loaded.scores(TEXTS), other.scores(TEXTS))
+
+
+@pytest.mark.parametrize("lead", [0, 1, 50, 2**31 - 1])
+def test_the_lead_is_saved(model: TextModel, tmp_path: Path, lead: int) -> None:
+    other = replace(model, weighting=replace(model.weighting, lead=lead))
+    other.save(tmp_path / "m")
+    loaded = TextModel.load(tmp_path / "m")
+    assert loaded.weighting.lead == lead
+    long = "red wine " + "fast car " * 60
+    assert np.array_equal(loaded.scores([long]), other.scores([long]))
+    assert np.array_equal(loaded.scores([long]), model.scores([long])) == (lead == 0)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_model_of_an_earlier_version_has_no_lead(folder: Path, model: TextModel, version: int) -> None:
+    document = json.loads((folder / "config.json").read_text())
+    assert document["version"] == 3
+    document["version"] = version
+    del document["config"]["lead"]
+    (folder / "config.json").write_text(json.dumps(document))
+    with pytest.raises(StoreError, match="digest"):
+        TextModel.load(folder)
+    resign(folder)
+    loaded = TextModel.load(folder)
+    assert loaded.weighting.lead == 0
+    texts = [*TEXTS, "red wine " * 80 + "fast car"]
+    assert np.array_equal(loaded.scores(texts), model.scores(texts))
+    loaded.save(folder)
+    document = json.loads((folder / "config.json").read_text())
+    assert (document["version"], document["config"]["lead"]) == (3, 0)
+    assert np.array_equal(TextModel.load(folder).scores(texts), model.scores(texts))
 
 
 @pytest.mark.parametrize("labels", [[3, 3, 7, 7], ["ä\n\tb", "ä\n\tb", "c", "c"], [False, False, True, True]])

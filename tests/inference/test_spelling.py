@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ from wgcn.labelling.scope import familiarity_of
 from wgcn.text.encode import WordBytes
 from wgcn.text.subwords import Subwords, subword_hashes
 from wgcn.text.vocabulary import Vocabulary
-from wgcn.text.weighting import TermWeighting
+from wgcn.text.weighting import Norm, TermWeighting
 
 # Whether there is compiled code, and from how many characters on a table is made without it.
 PATHS = {"compiled": (True, 0), "table": (False, -1), "plain": (False, 1 << 60)}
@@ -126,7 +126,8 @@ def scores_by_the_definition(model: TextModel, text: str) -> np.ndarray:
         assert model.spelling is not None
         weights.append((1 + np.log(tokens.count(word))) * model.spelling.idf)
         rows.append(rows_by_the_definition(model.spelling, [word])[0].astype(float))
-    length = np.sqrt(sum(float(weight) ** 2 for weight in weights))
+    counted = weights[: len(known)] or weights  # in the length: new words only where there is no known term
+    length = np.sqrt(sum(float(weight) ** 2 for weight in counted))
     total = sum(np.float32(weight / length) * row for weight, row in zip(weights, rows, strict=True))
     return np.asarray(total + model.scorer.bias)
 
@@ -218,6 +219,47 @@ def test_new_words_have_rows_and_ids_after_those_of_the_vocabulary() -> None:
     assert terms.counts.tolist() == [1] * 8
     none = made_model().terms(["red wine"])
     assert (none.new_words, none.new_rows) == ([], None)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("norm", get_args(Norm))
+def test_new_words_leave_the_weights_of_known_terms_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, path: str, norm: Norm
+) -> None:
+    take(path, monkeypatch)
+    model = made_model()
+    model = replace(model, weighting=replace(model.weighting, norm=norm))
+    texts = ["red wine red a", "it's a"]
+    known, more = model.terms(texts), model.terms(["reds red wine red a", "it's a redwine redwine"])
+    is_new = more.words >= len(VOCABULARY)
+    assert (more.new_words, more.words[is_new].tolist()) == (["reds", "redwine"], [8, 9])
+    assert more.weights[~is_new].tobytes() == known.weights.tobytes()
+    assert more.words[~is_new].tolist() == known.words.tolist()
+    assert (more.weights[is_new] > 0).all()
+    assert not np.array_equal(model.scores(["reds red wine red a"]), model.scores(texts[:1]))
+    # A new word weighs as much beside the known terms as its idf says.
+    assert model.spelling is not None
+    ratio = more.weights[is_new][0] / more.weights[more.words == 1][0]
+    assert ratio == pytest.approx(model.spelling.idf / model.weighting.idf[1], rel=1e-5)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("norm", get_args(Norm))
+def test_a_text_of_new_words_alone_has_a_row_of_length_one_and_scores_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, path: str, norm: Norm
+) -> None:
+    take(path, monkeypatch)
+    model = made_model()
+    model = replace(model, weighting=replace(model.weighting, norm=norm))
+    texts = ["reds", "reds redwine wines", "redwine " * 300 + "reds", "reds zzzz"]
+    terms, scores = model.terms(texts), model.scores(texts)
+    assert (terms.words >= len(VOCABULARY)).all()
+    sizes = np.add.reduceat(terms.weights if norm == "l1" else terms.weights**2, terms.offsets[:-1])
+    np.testing.assert_allclose(sizes, 1, rtol=1e-5)
+    assert np.isfinite(scores).all()
+    assert (scores - model.scorer.bias).any(axis=1).all()
+    assert np.array_equal(scores[3], scores[0])
+    assert not np.array_equal(scores[0], scores[1])
 
 
 def test_spelling_makes_no_text_more_familiar() -> None:
@@ -472,14 +514,20 @@ def test_a_folder_of_version_1_without_spelling_still_loads(
 ) -> None:
     old = replace(fitted.model_, spelling=None)
     monkeypatch.setattr("wgcn.inference.folder.VERSION", 1)
+    term_config = TextModel._term_config
+    monkeypatch.setattr(
+        TextModel, "_term_config", lambda self: {k: v for k, v in term_config(self).items() if k != "lead"}
+    )
     old.save(tmp_path / "old")
-    assert json.loads((tmp_path / "old" / "config.json").read_text())["version"] == 1
+    document = json.loads((tmp_path / "old" / "config.json").read_text())
+    assert document["version"] == 1
+    assert "lead" not in document["config"]
     monkeypatch.undo()
     loaded = TextModel.load(tmp_path / "old")
-    assert loaded.spelling is None
+    assert (loaded.spelling, loaded.weighting.lead) == (None, 0)
     assert np.array_equal(loaded.scores(NEW), old.scores(NEW))
     loaded.save(tmp_path / "old")
-    assert json.loads((tmp_path / "old" / "config.json").read_text())["version"] == 2
+    assert json.loads((tmp_path / "old" / "config.json").read_text())["version"] == 3
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,8 @@ def spread_labels(near: np.ndarray, targets: np.ndarray, labelled: np.ndarray) -
     known = np.zeros((len(near), targets.shape[1]))
     known[labelled] = targets
     spread = known
-    for _ in range(20):
-        spread = 0.5 * near @ spread + 0.5 * known
+    for _ in range(teacher._STEPS):
+        spread = teacher._SPREADING * near @ spread + (1 - teacher._SPREADING) * known
     return with_shares(spread, targets, labelled)
 
 
@@ -76,7 +76,7 @@ def nearest(rows: np.ndarray, k: int) -> np.ndarray:
 def ridge(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Solve least squares with a penalty on the weights, not on the intercept, as one larger plain problem."""
     n, columns = rows.shape
-    penalty = 0.1 * np.mean(np.sum((rows - rows.mean(axis=0)) ** 2, axis=0))
+    penalty = teacher._PENALTY * np.mean(np.sum((rows - rows.mean(axis=0)) ** 2, axis=0))
     larger = np.zeros((n + columns, columns + 1))
     larger[:n, :columns], larger[:n, -1] = rows, 1
     larger[n:, :columns] = np.sqrt(penalty) * np.eye(columns)
@@ -87,17 +87,18 @@ def ridge(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def reference(
     terms: csr_array, adjacency: csr_array | None, targets: np.ndarray, labelled: np.ndarray, k: int
 ) -> Taught:
-    found = find_space(terms, adjacency, graph_weight=1.5)
+    found = find_space(terms, adjacency, graph_weight=teacher._GRAPH_WEIGHT)
     shares = spread_labels(nearest(found.place(terms @ found.words).astype(float), k), targets, labelled)
     reached = shares.sum(axis=1) > 0
     words = found.words.astype(float)
     rows = terms @ words
     weights, bias = ridge(rows[reached], 2 * shares[reached] - 1)
-    # A second regression on what the first says, decided more clearly.
-    sharp = np.exp(4 * (rows @ weights + bias))
-    sharp[:, ~targets.any(axis=0)] = sharp[~reached] = 0
-    shares = with_shares(sharp / np.maximum(sharp.sum(axis=1, keepdims=True), 1e-12), targets, labelled)
-    weights, bias = ridge(rows[reached], 2 * shares[reached] - 1)
+    # More regressions on what the one before says, decided more clearly.
+    for _ in range(teacher._MORE_REGRESSIONS):
+        sharp = np.exp(teacher._SHARPNESS * (rows @ weights + bias))
+        sharp[:, ~targets.any(axis=0)] = sharp[~reached] = 0
+        shares = with_shares(sharp / np.maximum(sharp.sum(axis=1, keepdims=True), 1e-12), targets, labelled)
+        weights, bias = ridge(rows[reached], 2 * shares[reached] - 1)
     return Taught(words @ weights, bias)
 
 
@@ -120,6 +121,17 @@ def test_it_teaches_what_the_dense_reference_does(with_graph: bool, n_near: int,
         taught = Teacher(terms, adjacency).teach(targets, labelled)
     assert (taught.word_scores.shape, taught.bias.shape) == ((15, 3), (3,))
     assert_alike(taught, reference(terms, adjacency, targets, labelled, n_near))
+
+
+def test_every_further_regression_decides_more_clearly(monkeypatch: pytest.MonkeyPatch) -> None:
+    terms, targets = documents(), classes([0, 0, 0, 1, 1, 2])
+    sizes = []
+    for n_more in range(4):
+        monkeypatch.setattr(teacher, "_MORE_REGRESSIONS", n_more)
+        taught = Teacher(terms, graph()).teach(targets, np.arange(6))
+        assert_alike(taught, reference(terms, graph(), targets, np.arange(6), 40))
+        sizes.append(float(np.std(taught.word_scores)))
+    assert sizes == sorted(set(sizes))
 
 
 def test_some_of_the_labelled_documents_can_be_taken_as_unlabelled() -> None:
@@ -239,7 +251,7 @@ def test_vectors_that_say_nothing_leave_what_is_taught_as_it_was_but_for_its_wei
     terms, targets = documents(), classes([0, 0, 1, 2])
     plain = Teacher(terms, graph()).teach(targets, np.arange(4))
     nothing = Teacher(terms, graph(), np.zeros((15, 3), np.float32)).teach(targets, np.arange(4))
-    np.testing.assert_allclose(nothing.word_scores / 2, plain.word_scores, atol=0.1)
+    np.testing.assert_allclose(nothing.word_scores / teacher._VECTOR_TRUST, plain.word_scores, atol=0.1)
 
 
 def test_the_size_of_vectors_does_not_matter() -> None:

@@ -151,7 +151,7 @@ def test_a_setting_that_was_removed_is_explained(name: str) -> None:
 
 
 def test_the_linear_model_can_be_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.linear.training._MIN_TO_TUNE", 60)
+    monkeypatch.setattr("wgcn.linear.training.MIN_LABELS", 60)
     texts = tuple(f"{'wine' if i % 2 else 'car'} {'car' if i % 5 < 2 else 'of'} {i % 3}" for i in range(60))
     task = replace(TASK, texts=texts, labels=np.array(["drink" if i % 2 else "drive" for i in range(60)], object))
     method, fixed = LinearMethod({"C": 1e-4}), LinearMethod({"C": 1e-4, "tune": False})
@@ -159,6 +159,30 @@ def test_the_linear_model_can_be_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
         each.fit(task)
     assert method.model.report["tuned"]["n_held_out"] > 0
     assert "tuned" not in fixed.model.report
+    assert method.model.weighting.lead == fixed.model.weighting.lead == 0  # such short texts have none
+
+
+def test_a_lead_is_chosen_for_long_texts_as_the_library_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("wgcn.linear.training", "wgcn.estimators.text"):
+        monkeypatch.setattr(f"{module}.MIN_LABELS", 100)
+    rng, topics = np.random.default_rng(0), ("art", "law")
+    labels = [topics[i % 2] for i in range(200)]
+    texts = []
+    for label in labels:  # what a text is about is said in its first words alone
+        words = [f"{label}{i}" if i < 8 else f"other{i}" for i in rng.integers(0, 20, 15)]
+        texts.append(" ".join([*words, *(f"{topics[i % 2]}{i // 2}" for i in rng.integers(0, 40, 110))]))
+    task = replace(TASK, texts=tuple(texts), labels=np.array(labels, object))
+    method, fixed = LinearMethod(), LinearMethod({"tune": False})
+    for each in (method, fixed):
+        each.fit(task)
+    lead = method.model.weighting.lead
+    assert lead == method.model.report["tuned"]["settings"]["lead"] > 0
+    assert fixed.model.weighting.lead == 0
+    expected = WGCNTextClassifier().fit(texts, labels).model_
+    assert expected.weighting.lead == lead
+    assert np.array_equal(method.model.scores(texts), expected.scores(texts))
+    # What is kept for other fits has no lead yet.
+    assert [each.weighting.lead for each in wgcn._prepared.values()] == [0, 0]
 
 
 def test_training_texts_of_other_sets_are_background(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -377,13 +401,24 @@ OTHERS = [
 ]
 
 
-def test_preparation_is_shared_by_labels_seeds_and_models() -> None:
-    LinearMethod({"ngrams": 1}).fit(TASK)
+@pytest.mark.parametrize("tune", [False, True])
+def test_preparation_is_shared_by_labels_and_seeds(tune: bool) -> None:
+    settings = {"ngrams": 1, "tune": tune}
+    LinearMethod(settings).fit(TASK)
     [kept] = wgcn._prepared.values()
-    LinearMethod({"ngrams": 1, "C": 3.0, "alpha": 0.0}, seed=1).fit(replace(TASK, labels=LABELS[::-1].copy()))
-    same = {name: LinearMethod.defaults[name] for name in TEXT} | {"ngrams": 1}
-    NetworkMethod(same | {"hidden": 4, "max_epochs": 2}, device="cpu").fit(TASK)
+    LinearMethod({**settings, "C": 3.0, "alpha": 0.0}, seed=1).fit(replace(TASK, labels=LABELS[::-1].copy()))
     assert [*wgcn._prepared.values()] == [kept]
+
+
+def test_preparation_is_shared_by_models_where_there_is_no_lead_to_choose() -> None:
+    same = {name: LinearMethod.defaults[name] for name in TEXT} | {"ngrams": 1}
+    network = NetworkMethod(same | {"hidden": 4, "max_epochs": 2}, device="cpu")
+    LinearMethod({"ngrams": 1, "tune": False}).fit(TASK)
+    [kept] = wgcn._prepared.values()
+    network.fit(TASK)
+    assert [*wgcn._prepared.values()] == [kept]
+    LinearMethod({"ngrams": 1}).fit(TASK)
+    assert len(wgcn._prepared) == 2
 
 
 def test_preparation_with_ngrams_is_not_shared_by_models() -> None:

@@ -12,7 +12,6 @@ from warnings import warn
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from sklearn.base import clone
 
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.estimators.matrix import WGCNClassifier
@@ -51,7 +50,7 @@ class TrainingSet(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, LabellingLoop, Updating):
+class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, Updating, LabellingLoop):
     """Classify texts through a graph of their words.
 
     Every text given to `fit`, labelled or not, shapes the vocabulary, the idf and the word graph. Nothing of the texts
@@ -203,19 +202,11 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         fixed = "" if document_graph is None and vectors is None else "vectors" if vectors else "document_graph"
         return self._finish(classifier, TrainingSet(prepared, labels, weight, fixed, given), started)
 
-    def _training_set(self) -> TrainingSet:
-        self._fitted  # noqa: B018
-        if not hasattr(self, "training_set_") or not hasattr(self.classifier_, "trained_"):
-            raise InputError("What was read from a file, copied or extended has no training texts any more: fit again.")
-        if Preparation.of(self) != self.training_set_.prepared.preparation:
-            raise InputError("Parameters that say how texts are prepared were changed after the last fit: fit again.")
-        return self.training_set_
-
     def _finish(self, classifier: WGCNClassifier, training_set: TrainingSet, started: float) -> WGCNTextClassifier:
         settings = self.get_params(deep=False)
         del settings["tune"], settings["n_jobs"]
         if classifier.tuned_ is not None:
-            settings.update(classifier.tuned_.settings)
+            settings.update(classifier.tuned_.settings, lead=training_set.prepared.weighting.lead)
         model = training_set.prepared.text_model(classifier, settings, time.perf_counter() - started)
         self.training_set_ = training_set
         if (teacher := classifier.trained_.teacher) and teacher.seeded:
@@ -299,14 +290,3 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         known = None if documents is None else rows[len(texts) :]
         rows = attach_citations(rows[: len(texts)], document_graph, known, hops=hops)
         return self._fitted.scorer.scores(rows.data, rows.indices, rows.indptr, terms.new_rows)
-
-    def extend(self, texts: Texts, min_count: int = 2) -> WGCNTextClassifier:
-        """Return a fitted estimator that has rows for words which training did not see: see `TextModel.extend`.
-
-        This estimator stays as it is. In the new one, `model_`, `word_embeddings_` and `word_graph_` have the words of
-        training first, then the new ones, which have no edges in `word_graph_`. `classifier_` is the one that was
-        fitted, with the words of training alone.
-        """
-        model = self._fitted.extend(texts, min_count)
-        extended: WGCNTextClassifier = clone(self)
-        return extended._keep(self.classifier_, self.word_graph_.among(model.vocabulary), model)

@@ -1,4 +1,4 @@
-"""Adding texts and labels to those of an earlier fit, as a method of an estimator for texts."""
+"""Adding to a fitted estimator for texts, as its methods: texts and labels by `update`, words by `extend`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
 from wgcn.errors import InputError
 from wgcn.labelling.additions import Added, earlier_terms, find_texts, places_in
@@ -20,17 +21,19 @@ __all__ = ["Updating"]
 
 
 class Updating:
-    """A method of `wgcn.WGCNTextClassifier`, which prepares texts and fits models to them."""
+    """Methods of `wgcn.WGCNTextClassifier`, which prepares texts and fits models to them."""
 
     classes_: npt.NDArray[Any]
     classifier_: Any  # a fitted `wgcn.WGCNClassifier`
     word_graph_: Any
+    training_set_: Any  # of the last fit, a `TrainingSet`
     subwords: float
     class_prior: Any
 
+    @property
     @abstractmethod
-    def _training_set(self) -> Any:
-        """Return what the last fit saw, a `TrainingSet`."""
+    def _fitted(self) -> Any:
+        """The `wgcn.TextModel`."""
 
     @abstractmethod
     def _classifier(self) -> Any:
@@ -105,3 +108,23 @@ class Updating:
             scores = self.classifier_.scorer_.scores_of(earlier_terms(prepared.document_terms[new], *weights))
             added = added._replace(scored=(np.cumsum(labels.labelled)[new] - 1, scores))
         return trained, added
+
+    def _training_set(self) -> Any:
+        self._fitted  # noqa: B018
+        if not hasattr(self, "training_set_") or not hasattr(self.classifier_, "trained_"):
+            raise InputError("What was read from a file, copied or extended has no training texts any more: fit again.")
+        if (before := self.training_set_.prepared.preparation).of(self) != before:
+            raise InputError("Parameters that say how texts are prepared were changed after the last fit: fit again.")
+        return self.training_set_
+
+    def extend(self, texts: Iterable[str], min_count: int = 2) -> Self:
+        """Return a fitted estimator that has rows for words which training did not see: see `TextModel.extend`.
+
+        This estimator stays as it is. In the new one, `model_`, `word_embeddings_` and `word_graph_` have the words of
+        training first, then the new ones, which have no edges in `word_graph_`. `classifier_` is the one that was
+        fitted, with the words of training alone.
+        """
+        model = self._fitted.extend(texts, min_count)
+        extended: Any = clone(self)
+        kept: Self = extended._keep(self.classifier_, self.word_graph_.among(model.vocabulary), model)
+        return kept

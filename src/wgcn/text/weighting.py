@@ -154,7 +154,10 @@ def document_terms(corpus: Corpus, weighting: TermWeighting | Literal["count", "
     if weighting == "tfidf":
         weighting = TermWeighting.from_counts(corpus.vocabulary.document_counts, len(corpus), sublinear=False)
     if isinstance(weighting, TermWeighting):
-        weights = weighting.weigh(weights, words, offsets)
+        leading = None
+        if weighting.lead:
+            leading = kernels.leading_counts(corpus.ids, corpus.offsets, words, offsets, shape[1], weighting.lead)
+        weights = weighting.weigh(weights, words, offsets, leading)
     elif weighting != "count":
         raise InputError(f"Unknown weighting {weighting!r}. Use 'count', 'tfidf' or a TermWeighting.")
     # scikit-learn takes no matrix with 64-bit indices, so those are kept for what needs them.
