@@ -83,7 +83,7 @@ def test_the_best_figures_of_the_readme_are_bold() -> None:
         if numbers:
             groups[-1].append(numbers)
     groups = [group for group in groups if group]
-    assert [len(group) for group in groups] == [4, 7, 6, 5]
+    assert [len(group) for group in groups] == [4, 8, 7, 5]
     for group in groups:
         for column in zip(*group, strict=True):
             best = max(map(figure, column))

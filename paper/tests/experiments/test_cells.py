@@ -82,12 +82,13 @@ def test_a_cell_of_an_earlier_version_has_the_defaults_of_that_version(monkeypat
 
 def test_earlier_versions_of_the_linear_model_had_no_subwords_and_were_not_tuned() -> None:
     defaults = method_class("wgcn-linear").defaults
-    changed = {"subwords": 0.0, "tune": False}
+    changed = {"subwords": 0.0, "tune": False, "teacher": 2.0}
     for version in (1, 2):
         assert make_cell("r8", "corpus", "wgcn-linear", {}, version=version).settings == {**defaults, **changed}
     assert make_cell("r8", "corpus", "wgcn-linear", {"tune": True}, version=2).settings["tune"] is True
+    assert make_cell("r8", "corpus", "wgcn-linear", {}, version=3).settings == {**defaults, "teacher": 2.0}
     assert make_cell("r8", "corpus", "wgcn-linear", {}).settings == defaults
-    with pytest.raises(InputError, match="is at version 3; runs of version 2 are kept"):
+    with pytest.raises(InputError, match="is at version 4; runs of version 2 are kept"):
         run_cell(make_cell("r8", "corpus", "wgcn-linear", {}, version=2))
 
 

@@ -140,7 +140,7 @@ class Preparation:
             counts = counts if n_own == len(corpus) else counts[:n_own]
             counts.data = counts.data.astype(np.min_scalar_type(int(counts.data.max(initial=0))))
             leads = leads if earlier is None else [earlier.weighting.lead]
-            if earlier is None and np.sum(counts.sum(axis=1) > LONG) <= _LONG_SHARE * n_own:
+            if earlier is None and np.sum(counts.sum(axis=1) > LONG) < _LONG_SHARE * n_own:
                 leads = ()
             parts = corpus.ids, corpus.offsets[: n_own + 1], counts.indices, counts.indptr, len(words)
             leading = {lead: kernels.leading_counts(*parts, lead) for lead in leads if lead}
