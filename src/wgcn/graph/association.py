@@ -171,8 +171,8 @@ def _finished(
 
 def strongest_edges(adjacency: csr_array, k: int) -> csr_array:
     """Return a symmetric graph with the edges that are among the k strongest of one of their words."""
-    keep = kernels.strongest(adjacency.indptr, adjacency.indices, adjacency.data, k)
-    indptr = np.concatenate(([0], np.cumsum(keep)))[adjacency.indptr].astype(adjacency.indptr.dtype)
+    keep = np.flatnonzero(kernels.strongest(adjacency.indptr, adjacency.indices, adjacency.data, k))
+    indptr = np.searchsorted(keep, adjacency.indptr).astype(adjacency.indptr.dtype)
     return csr_array((adjacency.data[keep], adjacency.indices[keep], indptr), shape=adjacency.shape)
 
 
