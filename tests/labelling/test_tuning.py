@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -530,3 +531,33 @@ def test_no_warning_where_all_is_well() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         WGCNClassifier().fit(x, y)
+
+
+@pytest.mark.parametrize("with_subwords", [True, False])
+def test_a_trial_with_the_columns_of_its_documents_is_one_with_all_columns(
+    with_subwords: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(3)
+    codes, n_words = np.arange(90) % 3, 200  # most words are in few documents, so that many are not in those of a trial
+    x = np.where(rng.random((90, n_words)) < np.where(np.arange(n_words) % 3 == codes[:, None], 0.06, 0.02), 1.0, 0.0)
+    subwords = csr_array(np.where(rng.random((n_words, 30)) < 0.1, 1.0, 0.0)) if with_subwords else None
+    graph = csr_array((n_words, n_words))
+    own = LinearTask(csr_array(x), np.eye(3)[codes], False, np.ones(90), csr_array((0, n_words)), graph, None, None)
+    own = replace(own, subwords=subwords)
+    monkeypatch.setattr(linear_training, "_RACE", 1e-9)
+    monkeypatch.setattr(tuning, "_MOST_DOCUMENTS", 30)
+    trainer = linear_training._Trainer(own, LinearTraining(LinearSettings(tol=1e-9)))
+    held_out = np.arange(0, 90, 4)
+    default = {"C": 0.5, "naive_bayes": 0.5, "lead": 0}
+    margins = tuning.Trials(trainer, [held_out], default)(0, default)
+    known = tuning._evenly(np.setdiff1d(np.arange(90), held_out), 30)
+    assert set(csr_array(x)[held_out].indices) - set(csr_array(x)[known].indices)
+    fitted = linear_training.fit_linear(
+        csr_array(x)[known],
+        np.eye(3)[codes[known]],
+        Blocks(None, subwords),
+        LinearSettings(tol=1e-9),
+        scales=trainer.scale[0],
+    )
+    scores = csr_array(x)[held_out] @ fitted.word_embeddings + fitted.bias
+    assert margins == pytest.approx(margins_of(scores, np.eye(3)[codes[held_out]], False), abs=1e-3)

@@ -103,6 +103,7 @@ def fit_linear(
     scales: Scales | None = None,
     taught: Taught | None = None,
     start: Floats | None = None,
+    n_words: int | None = None,
     n_jobs: int | None = None,
 ) -> LinearFit:
     """Fit the linear model to X of shape (documents, words), whose type (float32 or float64) the fit has too.
@@ -114,6 +115,7 @@ def fit_linear(
     taught : T and a part of the intercept, with the columns of targets
     start : `dual` of a similar fit as a warm start, 0 for documents that it did not have; the result is the same up to
         the tolerance
+    n_words : the number of words where X has only the columns of some: as many have the same naive Bayes scales so
     """
     dtype = document_terms.dtype
     weight = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight, float)
@@ -127,7 +129,7 @@ def fit_linear(
         memory, transposed = Memory(dtype), csr_array(document_terms.T)
         own, spelt = None, None  # R and R_s
         if settings.naive_bayes > 0:
-            own, spelt = naive_bayes_scales(transposed, targets, weight, settings.naive_bayes, pool, subwords)
+            own, spelt = naive_bayes_scales(transposed, targets, weight, settings.naive_bayes, pool, subwords, n_words)
         graph_block = GraphBlock(graph, float(factor), pool, memory)
         subword_block = SubwordBlock(subwords, settings.subwords * scales.subwords, spelt, pool, memory)
         operator = DocumentOperator(document_terms, transposed, (graph_block, subword_block), own, pool, memory)
@@ -181,6 +183,7 @@ def naive_bayes_scales(
     share: float,
     pool: ThreadPoolExecutor | None = None,
     subwords: csr_array | None = None,
+    n_words: int | None = None,
 ) -> tuple[Floats, Floats | None]:
     """Return R of shape (words, columns): how differently documents with and without a class use a word; and R_s.
 
@@ -189,7 +192,8 @@ def naive_bayes_scales(
 
     after the naive Bayes support vector machine of Wang and Manning (2012). A word counts once per document, and a
     subword once per word of a document. Two documents of all words are added, divided between the sides in proportion
-    to their words. `transposed` is X^T, of shape (words, documents).
+    to their words. `transposed` is X^T, of shape (words, documents). There may be `n_words` in all: a word that no
+    document has is used by all classes alike.
     """
     dtype, weight = transposed.dtype, sample_weight[:, None]
     present = csr_array(((transposed.data != 0).astype(dtype), transposed.indices, transposed.indptr), transposed.shape)
@@ -202,10 +206,10 @@ def naive_bayes_scales(
         parts = csr_array(parts.T)
         sums = [multiply(parts, np.ascontiguousarray(each[words]), pool) for each in (inside, everywhere)]
         spelt = _scales(sums[0], sums[1], share)
-    return _scales(inside, everywhere, share), spelt
+    return _scales(inside, everywhere, share, n_words), spelt
 
 
-def _scales(inside: Floats, everywhere: Floats, share: float) -> Floats:
+def _scales(inside: Floats, everywhere: Floats, share: float, n_words: int | None = None) -> Floats:
     """Return R from the weights of documents with a word, of a class and of all; the former is written to."""
     dtype = inside.dtype
     outside = everywhere - inside
@@ -219,7 +223,7 @@ def _scales(inside: Floats, everywhere: Floats, share: float) -> Floats:
             part -= np.log(np.maximum(n, 1e-12)).astype(dtype)
         contrast: Floats = np.abs(np.subtract(inside, outside, out=inside), out=inside)
     contrast[~np.isfinite(contrast)] = 0
-    mean = float(np.sqrt(np.mean(np.square(contrast), dtype=np.float64)))
+    mean = np.sqrt(np.sum(np.square(contrast), dtype=np.float64) / ((n_words or len(contrast)) * contrast.shape[1]))
     if mean < 1e-6:  # rounding
         return np.ones(contrast.shape, dtype)
     contrast *= dtype.type(share / mean)

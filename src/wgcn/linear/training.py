@@ -334,20 +334,22 @@ class _Trainer:
         taught: Taught | None,
         start: Floats | None = None,
         *,
-        trial: bool = False,
+        trial: tuple[csr_array | None, int] | None = None,
     ) -> LinearFit:
-        """Fit once, with the settings in use."""
+        """Fit once, with the settings in use; a trial has its subwords, and the number of all words."""
         n, n_unlabelled = terms.shape[0], max(terms.shape[0] - len(self.rows), 0)
+        subwords, n_words = trial or (self.task.subwords, None)
         with stage("Self-training" if n_unlabelled else "Fitting", f"{n:,} documents"):
             return fit_linear(
                 terms,
                 targets[:, 1:] if self.binary else targets,
-                Blocks(None, self.task.subwords) if trial else self.task.blocks,
+                Blocks(None if trial else self.task.adjacency, subwords),
                 replace(self.settings, tol=max(self.settings.tol, _RACE)) if trial else self.settings,
                 sample_weight=weight,
                 scales=self.scale[0],
                 taught=taught,
                 start=start,
+                n_words=n_words,
                 n_jobs=self.training.n_jobs,
             )
 
