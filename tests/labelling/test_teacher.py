@@ -94,12 +94,14 @@ def reference(
     rows = terms @ words
     weights, bias = ridge(rows[reached], 2 * shares[reached] - 1)
     # More regressions on what the one before says, decided more clearly.
-    for _ in range(teacher._MORE_REGRESSIONS):
+    few = len(labelled) < teacher._FEW_LABELS
+    for _ in range(teacher._MORE_REGRESSIONS[few]):
         sharp = np.exp(teacher._SHARPNESS * (rows @ weights + bias))
         sharp[:, ~targets.any(axis=0)] = sharp[~reached] = 0
         shares = with_shares(sharp / np.maximum(sharp.sum(axis=1, keepdims=True), 1e-12), targets, labelled)
         weights, bias = ridge(rows[reached], 2 * shares[reached] - 1)
-    return Taught(words @ weights, bias)
+    trust = 1 if few else teacher._MANY_TRUST
+    return Taught(trust * (words @ weights), trust * bias)
 
 
 def assert_alike(taught: Taught, expected: Taught, atol: float = 1e-3) -> None:
@@ -127,11 +129,24 @@ def test_every_further_regression_decides_more_clearly(monkeypatch: pytest.Monke
     terms, targets = documents(), classes([0, 0, 0, 1, 1, 2])
     sizes = []
     for n_more in range(4):
-        monkeypatch.setattr(teacher, "_MORE_REGRESSIONS", n_more)
+        monkeypatch.setattr(teacher, "_MORE_REGRESSIONS", {True: n_more})
         taught = Teacher(terms, graph()).teach(targets, np.arange(6))
         assert_alike(taught, reference(terms, graph(), targets, np.arange(6), 40))
         sizes.append(float(np.std(taught.word_scores)))
     assert sizes == sorted(set(sizes))
+
+
+def test_where_labels_are_not_few_one_more_regression_follows_and_scores_count_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terms, targets = documents(), classes([0, 0, 0, 1, 1, 2])
+    few = Teacher(terms, graph()).teach(targets, np.arange(6))
+    monkeypatch.setattr(teacher, "_FEW_LABELS", 6)
+    many = Teacher(terms, graph()).teach(targets, np.arange(6))
+    assert_alike(many, reference(terms, graph(), targets, np.arange(6), 40))
+    assert not np.allclose(many.word_scores, few.word_scores, atol=1e-3)
+    fewer = Teacher(terms, graph()).teach(targets[:5], np.arange(5))
+    assert_alike(fewer, reference(terms, graph(), targets[:5], np.arange(5), 40))
 
 
 def test_some_of_the_labelled_documents_can_be_taken_as_unlabelled() -> None:

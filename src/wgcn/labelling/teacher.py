@@ -1,8 +1,8 @@
 """The teacher: labels spread to similar documents, and words are learnt from all documents.
 
     F  <- s S F + (1 - s) Y           S: nearest documents in the space of `wgcn.labelling.space`, normalised
-    W' = argmin |Z W' + c' - P|^2     Z = X E; P: shares of the classes that reached a document; then three times more
-                                      with the softmax of 4 (Z W' + c') for P
+    W' = argmin |Z W' + c' - P|^2     Z = X E; P: shares of the classes that reached a document; then once more with the
+                                      softmax of 4 (Z W' + c') for P, or three times where labels are few
     scores' = X E W' + c'             a table of words again, so a new document needs nothing else
 
 Label spreading is that of Zhou et al. (2004), the rescaling to the known shares of the classes that of Zhu et al.
@@ -40,7 +40,9 @@ _NEIGHBOURS = 40
 _SPREADING = 0.5  # s: how much a document takes from its neighbours in a step
 _STEPS = 20
 _SHARPNESS = 4.0  # of the shares that a regression gives for the next one
-_MORE_REGRESSIONS = 3
+_FEW_LABELS = 150  # below, what has spread is uncertain, and more regressions make it clearer
+_MORE_REGRESSIONS = {True: 3, False: 1}  # where labels are few, and where not
+_MANY_TRUST = 4 / 3  # factor of the scores where labels are not few; they are less sharp
 _PENALTY = 0.1  # of the least squares, beside the mean square of a column
 _BLOCK = 10_000  # rows that are summed in single precision
 _GRAPH_WEIGHT = 1.5  # of a word's neighbours in the space, beside 1 for the words themselves
@@ -118,11 +120,11 @@ class Teacher:
         `class_prior` are the shares of the classes among all documents, by default those among the labels. Beside seed
         words, labelled documents are seeds too, and nothing spreads: see `wgcn.labelling.seeds`.
         """
-        labelled = self.rows[labelled]
+        labelled, few = self.rows[labelled], len(labelled) < _FEW_LABELS
         with threads(self._n_jobs) as pool:
             if self.seeded is None:
                 shares = self._spread(targets, labelled, class_prior, pool)
-                for _ in range(_MORE_REGRESSIONS):
+                for _ in range(_MORE_REGRESSIONS[few]):
                     shares = self._sharpened(shares, targets, labelled, class_prior, pool)
             else:
                 found = self.seeded.evidence + label_evidence(self._terms, self._terms[labelled], targets, self.place)
@@ -138,7 +140,10 @@ class Teacher:
                 size, more_size = (float(np.std(multiply(self._terms, each, pool))) for each in (scores, more_scores))
                 factor = np.float32(_REGRESSION_WEIGHT * size / max(more_size, 1e-12))
                 scores, bias = scores + factor * more_scores, bias + factor * more_bias
-                scores, bias = np.float32(_VECTOR_TRUST) * scores, np.float32(_VECTOR_TRUST) * bias
+                trust = np.float32(_VECTOR_TRUST)
+            else:
+                trust = np.float32(1 if few or self.seeded is not None else _MANY_TRUST)
+            scores, bias = trust * scores, trust * bias
         everywhere = np.zeros((self._n_words, targets.shape[1]), np.float32)
         everywhere[self._words] = scores
         return Taught(everywhere, bias)
