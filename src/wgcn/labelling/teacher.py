@@ -47,9 +47,8 @@ _PENALTY = 0.1  # of the least squares, beside the mean square of a column
 _BLOCK = 10_000  # rows that are summed in single precision
 _GRAPH_WEIGHT = 1.5  # of a word's neighbours in the space, beside 1 for the words themselves
 _VECTOR_WEIGHT = 3.0  # of given word vectors in the space
-_REGRESSION_WEIGHT = 0.75  # of the regression on given vectors, beside what has spread
+_REGRESSION_WEIGHT = 1.0  # of the regression on given vectors, beside what has spread
 _REGRESSION_C = 10.0
-_VECTOR_TRUST = 2.7  # factor of all scores where vectors are given
 
 
 class Taught(NamedTuple):
@@ -140,10 +139,8 @@ class Teacher:
                 size, more_size = (float(np.std(multiply(self._terms, each, pool))) for each in (scores, more_scores))
                 factor = np.float32(_REGRESSION_WEIGHT * size / max(more_size, 1e-12))
                 scores, bias = scores + factor * more_scores, bias + factor * more_bias
-                trust = np.float32(_VECTOR_TRUST)
-            else:
-                trust = np.float32(1 if few or self.seeded is not None else _MANY_TRUST)
-            scores, bias = trust * scores, trust * bias
+            if not few and self.seeded is None:
+                scores, bias = np.float32(_MANY_TRUST) * scores, np.float32(_MANY_TRUST) * bias
         everywhere = np.zeros((self._n_words, targets.shape[1]), np.float32)
         everywhere[self._words] = scores
         return Taught(everywhere, bias)
