@@ -92,7 +92,9 @@ def read_stop_words(given: str | None) -> frozenset[str]:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
         return frozenset(ENGLISH_STOP_WORDS)
+    from wgcn.text.read import read_texts
+
     try:
-        return frozenset(Path(given).read_text(encoding="utf-8").split())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The stop words cannot be read from {given!r}: {error}. Give a file or 'english'.") from error
+        return frozenset(word for line in read_texts(given, format="txt") for word in line.split())
+    except InputError as error:
+        raise InputError(f"The stop words cannot be read: {error} Give a file or 'english'.") from error

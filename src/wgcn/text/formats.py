@@ -206,7 +206,8 @@ def _parquet_rows(file: Any, stream: Any, source: Source, positions: list[int]) 
                     source.line += 1
                     if may_be_long:
                         values = tuple([value.as_py() for value in values])
-                        if sum(map(_length, values)) > MAX_CHARACTERS:
+                        lengths = (len(each if isinstance(each, str | bytes) else str(each)) for each in values)
+                        if sum(lengths) > MAX_CHARACTERS:
                             raise source.too_long()
                     yield values
 
@@ -219,25 +220,21 @@ def _batch_rows(group: Any, stream: Any, names: list[str]) -> int:
     """
     chunks = [group.column(place) for place in range(group.num_columns)]
     wanted = [each for each in chunks if any(f"{each.path_in_schema}.".startswith(f"{name}.") for name in names)]
-    repeated = sum(_dictionary_bytes(each, stream) for each in wanted)
-    plain = sum(max(each.total_uncompressed_size, each.num_values) for each in wanted)
-    share = min(1, _BATCH_BYTES / max(1, plain))
-    return max(1, min(int(_BATCH_ROWS * share**2), _BATCH_BYTES // max(1, repeated)))
+    repeated = max(1, sum(_dictionary_bytes(each, stream) for each in wanted))
+    share = _BATCH_BYTES / max(_BATCH_BYTES, sum(max(each.total_uncompressed_size, each.num_values) for each in wanted))
+    return max(1, min(int(_BATCH_ROWS * share**2), _BATCH_BYTES // repeated))
 
 
 def _dictionary_bytes(chunk: Any, stream: Any) -> int:
-    """Return the size of the dictionary of a column, if it has one, out of the head of its first page (Thrift)."""
+    """Return the unpacked size of the dictionary of a column, 0 if it has none, out of the head of its first page."""
     stream.seek(min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset))
-    head = stream.read(8)
-    if head[:3] != b"\x15\x04\x15":  # field 1, the type of the page, is 2; field 2, its size without compression
-        return 0
-    length = next((place for place, byte in enumerate(head[3:]) if byte < 128), 4) + 1
-    return sum((byte & 127) << 7 * place for place, byte in enumerate(head[3 : 3 + length])) >> 1
-
-
-def _length(value: object) -> int:
-    """Return the number of characters of a value, roughly."""
-    return len(value) if isinstance(value, str | bytes) else len(str(value))
+    kind, size = stream.read(3), 0
+    for place in range(5):  # Thrift: seven bits per byte, the last one below 128
+        (byte,) = stream.read(1)
+        size |= (byte & 127) << 7 * place
+        if byte < 128:
+            break
+    return size >> 1 if kind == b"\x15\x04\x15" else 0  # field 1, the kind of page, is 2; field 2 follows
 
 
 def _read_excel(stream: Any, source: Source) -> Opened:

@@ -79,8 +79,8 @@ class Source:
         if self.kind not in ENDINGS:
             what = f"has the format {self.format!r}" if given else "has no ending that says how to read it"
             raise InputError(
-                f"{self.name} {what}. Expected one of {', '.join(ENDINGS)}, each also with .gz. Rename or convert the "
-                "file, or name the format: format=… (--format on the command line)."
+                f"{self.name} {what}. Expected one of {', '.join(ENDINGS)}, each but parquet also with .gz. Rename or "
+                "convert the file, or name the format: format=… (--format on the command line)."
             )
         if self.zipped and self.kind == ".parquet":
             advice = "Unpack it first. If it is not zipped, take .gz off its name."
@@ -168,7 +168,7 @@ class _Rejoined(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        return self._head.readinto(buffer) or self._rest.readinto1(buffer)  # type: ignore[no-any-return]
+        return self._head.readinto(buffer) or self._rest.readinto1(buffer)
 
 
 @contextmanager
