@@ -149,9 +149,7 @@ def test_each_encoder_has_a_cache_of_its_own(copied: Path, own_cache: Path, call
     assert len(list(own_cache.iterdir())) == 2
 
 
-def test_other_files_than_those_of_the_authors_are_not_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_files_than_those_of_the_authors_are_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder, "_loaded", None)  # it does not come so far
     folder = shutil.copytree(package.get_model_path(), tmp_path / "copy")
     monkeypatch.setattr(package, "get_model_path", lambda: str(folder))
