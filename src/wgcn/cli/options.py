@@ -13,9 +13,7 @@ from wgcn.cli.console import say
 from wgcn.errors import InputError
 
 _ENDINGS = "txt, csv, tsv, jsonl, json, parquet or xlsx"
-TextFiles = Annotated[
-    list[Path], typer.Argument(metavar="FILE...", help=f"Files with text: {_ENDINGS}, most also .gz.")
-]
+TextFiles = Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"Texts: {_ENDINGS}, most also .gz.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a model that 'wgcn fit' wrote.")]
 LabelColumn = Annotated[str, typer.Option(metavar="NAME", help="Column with the label: name, or position from 0.")]
 LabelSeparator = Annotated[
