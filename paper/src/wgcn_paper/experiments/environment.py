@@ -54,7 +54,7 @@ def off_lock(versions: dict[str, str]) -> str | None:
 
 @lru_cache(maxsize=1)
 def _locked() -> dict[str, str]:
-    found = {}
+    found: dict[str, str] = {}
     for name in ("requirements.lock", "requirements-torch.lock"):
         with suppress(OSError):
             lines = (_ROOT / name).read_text(encoding="utf-8").splitlines()
