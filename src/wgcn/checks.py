@@ -1,6 +1,5 @@
 """Checks of parameters."""
 
-import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 
@@ -19,11 +18,12 @@ def check_numbers(settings: object, *, real: Iterable[str] = (), whole: Iterable
 
 
 def check_least(settings: object, least: int, *names: str) -> None:
-    """Raise an InputError unless attributes of these names are finite and at least `least`."""
+    """Raise an InputError unless attributes of these names are at least `least` and below 2**63, as 64 bits hold."""
     for name in names:
         value = getattr(settings, name)
-        if value is None or not least <= value < math.inf:
-            raise InputError(f"{name} must be at least {least}, got {value}.")
+        if value is None or not least <= value < 2**63:
+            limit = "below 2**63" if value is not None and value >= 2**63 else f"at least {least}"
+            raise InputError(f"{name} must be {limit}, got {value}.")
 
 
 def check_share(settings: object, *names: str) -> None:

@@ -110,6 +110,28 @@ def test_options_make_a_table_of_standard_output(
     assert all(len(line[1]) == 6 for line in lines[1:])  # 0.1234
 
 
+def test_overlong_line_of_standard_input_is_an_error(
+    run: Run, model: Path, stdin: Callable[[bytes], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wgcn.labelling.tables.MAX_LINE", 100)
+    stdin(b"red wine\n" + b"x" * 99 + b"\n")
+    assert run("predict", model)[0] == 0
+    stdin(b"red wine\n" + b"x" * 101)
+    code, _, err = run("predict", model)
+    assert (code, err) == (2, "Error: Standard input, line 2: the line is longer than 100 bytes. Split it.\n")
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv", "parquet"])
+def test_huge_numbers_and_deep_values_of_json_are_kept(run: Run, model: Path, tmp_path: Path, kind: str) -> None:
+    deep = "[" * 800 + "]" * 800
+    numbers = [f"1{'0' * 5000}", f"-1{'0' * 200}", "1e999", deep]
+    lines = [f'{{"text": "red wine", "n": {number}}}\n' for number in numbers]
+    (tmp_path / "new.jsonl").write_text("".join(lines))
+    assert run("predict", model, tmp_path / "new.jsonl", "-o", tmp_path / f"out.{kind}")[0] == 0
+    found = [row["n"] for row in rows_of(tmp_path / f"out.{kind}")]
+    assert [each if isinstance(each, str) else json.dumps(each) for each in found] == numbers
+
+
 def test_several_labels(run: Run, model: Path, new: Path) -> None:
     several = model.with_name("several")
     code, out, _ = run("predict", several, new, "--output-format", "csv")

@@ -167,8 +167,9 @@ def test_a_data_frame_comes_out_if_asked_for() -> None:
     [
         ({"n_components": 5}, TEXTS, "even number of at least 2, got 5"),
         ({"n_components": 0}, TEXTS, "even number of at least 2, got 0"),
-        ({"graph_weight": -1.0}, TEXTS, "graph_weight must be 0 or above"),
-        ({"graph_weight": float("nan")}, TEXTS, "graph_weight must be 0 or above"),
+        ({"graph_weight": -1.0}, TEXTS, "graph_weight must be at least 0"),
+        ({"graph_weight": float("nan")}, TEXTS, "graph_weight must be at least 0"),
+        ({"graph_weight": 1e300}, TEXTS, r"graph_weight must be below 2\*\*63"),
         ({}, "a text", "put it into a list"),
         ({}, np.array([TEXTS]), "one-dimensional"),
         ({}, ["", "!"], "no word in the 2 documents"),

@@ -52,7 +52,7 @@ def test_options_and_a_file_give_the_same(tmp_path: Path) -> None:
     assert read_seed_options(["sport=-card"], file)["sport"] == ["-card", "game", "free kick"]
     with pytest.raises(InputError, match="class=word"):
         read_seed_options(["sport="])
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="There is no file"):
         read_seed_options([], tmp_path / "none.txt")
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import sys
+import threading
 import tracemalloc
 import warnings
 import zipfile
@@ -90,11 +91,14 @@ def is_open(path):
 # --- the same rows from every format
 
 
-@pytest.mark.parametrize("zipped", ["", ".gz"])
-@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "ndjson", "parquet"])
-def test_every_format_gives_the_same_rows(write, kind, zipped):
+KINDS = [f"{kind}{zipped}" for kind in ("csv", "tsv", "jsonl", "ndjson") for zipped in ("", ".gz")] + ["parquet"]
+
+
+@pytest.mark.parametrize("ending", KINDS)
+def test_every_format_gives_the_same_rows(write, ending):
+    kind = ending.removesuffix(".gz")
     labels, texts = (LABELS, LINES) if kind == "tsv" else (RICH_LABELS, RICH_LINES)
-    path = write(f"a.{kind}{zipped}", content(kind, labels, texts))
+    path = write(f"a.{ending}", content(kind, labels, texts))
     assert list(read_rows(path, ["label", "text"])) == list(zip(labels, texts, strict=True))
     assert list(read_rows(str(path), [1, "label", "1"])) == list(zip(texts, labels, texts, strict=True))
     assert list(read_texts(path)) == texts
@@ -475,7 +479,7 @@ def test_damaged_or_oversized_workbook(write, monkeypatch):
         parts.writestr("readme.txt", "no workbook")
     fails(write("b.xlsx", other.getvalue()), "damaged")
     with monkeypatch.context() as patched:
-        patched.setattr("wgcn.text.formats._MAX_UNPACKED", 1000)
+        patched.setattr("wgcn.text.formats.MAX_UNPACKED", 1000)
         fails(write("c.xlsx", data), "unpacks to more than")
     monkeypatch.setattr("wgcn.text.formats._MAX_SHEET_ROWS", 100)
     fails(write("d.xlsx", workbook([["text"], ["x"]], A200="far")), "1,048,576 rows")
@@ -512,6 +516,44 @@ class Unseekable(io.BytesIO):
 
     def seekable(self):
         return False
+
+
+@pytest.mark.parametrize("kind", ["txt", "csv", "jsonl"])
+def test_text_out_of_a_pipe_is_streamed(monkeypatch, kind):
+    monkeypatch.setattr("tempfile.TemporaryFile", None)
+    numbers = [str(number) for number in range(50_000)]
+    pipe = Unseekable(content(kind, numbers, numbers))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(pipe))
+    rows = read_texts("-", format=kind)
+    assert list(islice(rows, 10)) == numbers[:10]
+    assert 0 < pipe.tell() < len(pipe.getvalue())
+    assert list(rows) == numbers[10:]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "xlsx"])
+def test_what_is_read_from_its_end_is_copied_out_of_a_pipe_up_to_a_limit(monkeypatch, kind):
+    data = workbook([["text"], ["x"]]) if kind == "xlsx" else content(kind, ["a"], ["x"])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(Unseekable(data)))
+    assert list(read_texts("-", format=kind)) == ["x"]
+    monkeypatch.setattr("wgcn.text.source.MAX_UNPACKED", len(data) - 1)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(Unseekable(data)))
+    with pytest.raises(InputError, match=rf"Standard input holds more than 0 MiB of {kind}.*plain file"):
+        read_texts("-", format=kind)
+
+
+def test_named_pipe_is_read_as_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=["label,text\na,x\n"])
+    writer.start()
+    assert list(read_texts(tmp_path / "pipe", format="csv")) == ["x"]
+    writer.join()
+
+
+def test_endless_device_is_one_error(monkeypatch):
+    monkeypatch.setattr("wgcn.text.source.MAX_CHARACTERS", 10_000)
+    fails("/dev/zero", "binary file", format="csv")
+    fails("/dev/zero", "not parquet", format="parquet")
+    fails("/dev/zero", "longer than 10000 characters", format="txt", encoding="utf-16-le")
 
 
 # --- broken text
@@ -593,14 +635,13 @@ def test_permission_denied(write, monkeypatch):
             read_texts(path)
 
 
-@pytest.mark.parametrize("zipped", ["", ".gz"])
-@pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "jsonl", "parquet"])
-def test_file_without_rows(write, kind, zipped):
-    fails(write(f"a.{kind}{zipped}", b""), "has no rows", "empty")
-    if kind in ("csv", "tsv", "parquet"):
-        fails(write(f"b.{kind}{zipped}", content(kind, [], [])), "has no rows")
+@pytest.mark.parametrize("ending", ["txt", "txt.gz", *KINDS])
+def test_file_without_rows(write, ending):
+    fails(write(f"a.{ending}", b""), "has no rows", "empty")
+    if (kind := ending.removesuffix(".gz")) in ("csv", "tsv", "parquet"):
+        fails(write(f"b.{ending}", content(kind, [], [])), "has no rows")
     else:
-        fails(write(f"b.{kind}{zipped}", b"\xef\xbb\xbf"), "has no rows")
+        fails(write(f"b.{ending}", b"\xef\xbb\xbf"), "has no rows")
 
 
 @pytest.mark.parametrize(
@@ -623,7 +664,7 @@ def test_parquet_under_another_name_and_the_reverse(write):
     fails(write("a.parquet", "text\nx\n"), "not parquet")
 
 
-@pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "jsonl"])
 def test_damaged_gzip(tmp_path, kind):
     path = tmp_path / f"a.{kind}.gz"
     numbers = [str(number) for number in range(5000)]
@@ -633,6 +674,12 @@ def test_damaged_gzip(tmp_path, kind):
     for data in (whole[:-1], whole[: len(whole) // 2], whole[:5], bad_block, bad_sum, whole + b"junk", b"no gzip"):
         path.write_bytes(data)
         fails(path, "not a whole gzip file", "fetch it again")
+
+
+def test_zipped_parquet_is_not_unpacked(write, monkeypatch):
+    monkeypatch.setattr("tempfile.TemporaryFile", None)
+    fails(write("a.parquet.gz", content("parquet", ["a"], ["x"])), "compressed in itself", "Unpack it")
+    fails(write("b.gz", content("parquet", ["a"], ["x"])), "compressed in itself", format="parquet")
 
 
 def test_damaged_parquet(write):
@@ -658,6 +705,43 @@ def test_overlong_line_is_an_error_and_not_a_row(write, kind, monkeypatch):
     fits = content(kind, ["a", "b"], ["x", "y" * 900])
     assert list(read_texts(write(f"a.{kind}", fits))) == ["x", "y" * 900]
     fails(write(f"b.{kind}", content(kind, ["a", "b"], ["x", "y" * 1100])), "line ", "longer than 1000 characters")
+
+
+def test_overlong_row_of_parquet_is_an_error_and_not_a_row(write, monkeypatch):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for module in ("source", "formats"):
+        monkeypatch.setattr(f"wgcn.text.{module}.MAX_CHARACTERS", 1000)
+    assert list(read_texts(write("a.parquet", content("parquet", "ab", ["x", "y" * 900])))) == ["x", "y" * 900]
+    rows = read_texts(write("b.parquet", content("parquet", "abc", ["x", "y" * 1100, "z"])))
+    assert next(rows) == "x"
+    with pytest.raises(InputError, match="row 2: the row is longer than 1000 characters"):
+        next(rows)
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"text": ["x"], "label": [list(range(500))]}), sink)
+    path = write("c.parquet", sink.getvalue())
+    assert list(read_texts(path)) == ["x"]
+    fails(path, "longer than 1000", columns=["text", "label"], lists=["label"])
+
+
+@pytest.mark.parametrize("as_dictionary", [False, True])
+def test_few_bytes_of_parquet_do_not_take_much_memory(write, monkeypatch, as_dictionary):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for module in ("source", "formats"):
+        monkeypatch.setattr(f"wgcn.text.{module}.MAX_CHARACTERS", 2**17)
+    monkeypatch.setattr("wgcn.text.formats._BATCH_BYTES", 2**20)
+    texts, sink = pa.array(["x" * 2**16] * 2048), io.BytesIO()  # 128 MiB
+    table = pa.table({"text": texts.dictionary_encode() if as_dictionary else texts})
+    pq.write_table(table, sink, compression="zstd", use_dictionary=True, store_schema=False)
+    path, held = write("a.parquet", sink.getvalue()), pa.total_allocated_bytes()
+    assert path.stat().st_size < 10_000
+    tracemalloc.start()  # sees the texts, not what arrow holds
+    try:
+        most = max(pa.total_allocated_bytes() for _ in read_texts(path)) - held
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * 2**20
+    assert most < 16 * 2**20
 
 
 @pytest.mark.parametrize(
@@ -714,15 +798,13 @@ def test_only_what_is_asked_for_is_read(tmp_path, kind):
         texts.close()
 
 
-@pytest.mark.parametrize("zipped", ["", ".gz"])
-@pytest.mark.parametrize("kind", ["txt", "csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize("ending", ["txt", "txt.gz", *KINDS])
 @pytest.mark.parametrize("taken", [0, 2000])
-def test_closing_early_closes_the_file(write, kind, zipped, taken):
+def test_closing_early_closes_the_file(write, ending, taken):
     numbers = [str(number) for number in range(4000)]
-    path = write(f"a.{kind}{zipped}", content(kind, numbers, numbers))
+    path = write(f"a.{ending}", content(ending.removesuffix(".gz"), numbers, numbers))
     for rows in (read_rows(path, ["text"]), read_texts(path)):
         assert len(list(islice(rows, taken))) == taken
-        # A zipped parquet file is unpacked into a temporary one, but stays open with it.
         assert is_open(path)
         rows.close()
         assert next(rows, None) is None

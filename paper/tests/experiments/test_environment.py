@@ -15,7 +15,9 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "src").mkdir()
     (tmp_path / "src/code.py").write_text("1")
     (tmp_path / "paper/src").mkdir(parents=True)
-    (tmp_path / "requirements.lock").write_text("# pinned\nnumpy==2.4.6\ntorch==2.13.0\nscipy==1.17.1\n")
+    pinned = "# pinned\nnumpy==2.4.6 \\\n    --hash=sha256:00 \\\n    --hash=sha256:01\nscipy==1.17.1\n"
+    (tmp_path / "requirements.lock").write_text(pinned)
+    (tmp_path / "requirements-torch.lock").write_text("torch==2.13.0\n")
     name = ["-c", "user.name=a", "-c", "user.email=a@b"]
     for words in (["init", "-q"], ["add", "."], [*name, "commit", "-q", "-m", "first"]):
         subprocess.run(["git", "-C", str(tmp_path), *words], check=True, capture_output=True)

@@ -149,6 +149,22 @@ def test_each_encoder_has_a_cache_of_its_own(copied: Path, own_cache: Path, call
     assert len(list(own_cache.iterdir())) == 2
 
 
+def test_other_files_than_those_of_the_authors_are_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoder, "_loaded", None)  # it does not come so far
+    folder = shutil.copytree(package.get_model_path(), tmp_path / "copy")
+    monkeypatch.setattr(package, "get_model_path", lambda: str(folder))
+    for name in encoder.DIGESTS:
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content[:-1] + b"?")
+        with pytest.raises(InputError, match=rf"{name} is not the file .* its SHA-256 is [0-9a-f]{{64}}, not "):
+            load_encoder("cpu")
+        (folder / name).unlink()
+        with pytest.raises(InputError, match=rf"{name} is not the file .* its SHA-256 is missing"):
+            encode_cached(["cat"], "words")
+        (folder / name).write_bytes(content)
+    assert encoder.encoder_folder() == folder
+
+
 def test_a_folder_that_is_no_encoder_is_one_message(
     copied: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -21,6 +21,9 @@ def main() -> None:
 
 def run(module: str) -> None:
     """Run the app of a module; an error that the user can correct is one message and exit status 2, Ctrl-C is 130."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed before the start
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w"))
     try:
         # What the command needs beside the command line itself, so that all is installed at once.
         needs_no_graph = {*sys.argv[1:2]} <= {"predict", "info", "explain", "words", "--help", "-h", "--version"}
@@ -29,12 +32,18 @@ def run(module: str) -> None:
         with warnings.catch_warnings(), needs("This command"):
             warnings.simplefilter("always", WGCNWarning)  # one for each file, not only the first
             warnings.showwarning = lambda message, *_, **__: warn(str(message))
-            app()
+            try:
+                app()
+            finally:
+                sys.stdout.flush()
     except WGCNError as error:
         warn(error.advice("cli") if isinstance(error, MissingDependencyError) else str(error), "Error", 31)
         sys.exit(2)
     except KeyboardInterrupt:  # outside of what typer looks after
         sys.exit(130)
-    except BrokenPipeError:  # who reads the labels has had enough; nothing more must be flushed
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more must be flushed
+        if isinstance(error, BrokenPipeError):  # who reads the labels has had enough
+            sys.exit(1)
+        warn(f"{error.filename or 'Standard output'} cannot be used: {error.strerror or error}.", "Error", 31)
+        sys.exit(2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from wgcn.progress import Stage, reporting
@@ -25,7 +25,8 @@ def _err() -> Console:
 
 def say(message: str) -> None:
     """Print a message beside the results."""
-    print(message, file=sys.stderr, flush=True)
+    with suppress(OSError):  # nobody can be told
+        print(message, file=sys.stderr, flush=True)
 
 
 def warn(message: str, kind: str = "Warning", colour: int = 33) -> None:

@@ -13,7 +13,7 @@ from wgcn.cli.console import say
 from wgcn.errors import InputError
 
 _ENDINGS = "txt, csv, tsv, jsonl, json, parquet or xlsx"
-TextFiles = Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"Files with text: {_ENDINGS}, also .gz.")]
+TextFiles = Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"Texts: {_ENDINGS}, most also .gz.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a model that 'wgcn fit' wrote.")]
 LabelColumn = Annotated[str, typer.Option(metavar="NAME", help="Column with the label: name, or position from 0.")]
 LabelSeparator = Annotated[
@@ -92,7 +92,9 @@ def read_stop_words(given: str | None) -> frozenset[str]:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
         return frozenset(ENGLISH_STOP_WORDS)
+    from wgcn.text.read import read_texts
+
     try:
-        return frozenset(Path(given).read_text(encoding="utf-8").split())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The stop words cannot be read from {given!r}: {error}. Give a file or 'english'.") from error
+        return frozenset(word for line in read_texts(given, format="txt") for word in line.split())
+    except InputError as error:
+        raise InputError(f"The stop words cannot be read: {error} Give a file or 'english'.") from error

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import TransformerMixin
 
-from wgcn.checks import check_numbers
+from wgcn.checks import check_least, check_numbers
 from wgcn.errors import InputError
 from wgcn.estimators.preparation import Prepared, TextEstimator
 from wgcn.inference.embedding import EmbeddingModel
@@ -85,8 +85,7 @@ class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
         check_numbers(self, real=["graph_weight"], whole=["n_components"])
         if self.n_components < 2 or self.n_components % 2:
             raise InputError(f"n_components must be an even number of at least 2, got {self.n_components}.")
-        if not 0 <= self.graph_weight < np.inf:
-            raise InputError(f"graph_weight must be 0 or above, got {self.graph_weight}.")
+        check_least(self, 0, "graph_weight")
         prepared = self._prepare(checked_texts(texts, "X"))
         assert prepared.word_graph is not None
         with stage("Finding vectors"):

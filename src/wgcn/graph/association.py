@@ -70,9 +70,7 @@ class EdgeRules:
     def __post_init__(self) -> None:
         if not np.isfinite(self.threshold):
             raise InputError(f"threshold must be a finite number, got {self.threshold}.")
-        check_least(self, 1, "min_count")
-        if self.top_k is not None and self.top_k < 1:
-            raise InputError(f"top_k must be at least 1, got {self.top_k}. Leave it out to keep all edges.")
+        check_least(self, 1, *(["min_count"] if self.top_k is None else ["min_count", "top_k"]))
         if self.diagonal not in get_args(Diagonal):
             raise InputError(f"diagonal must be one of {', '.join(get_args(Diagonal))}, got {self.diagonal!r}.")
 

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.text.corpus import Corpus
+from wgcn.text.read import read_texts
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting, document_terms
@@ -98,10 +99,7 @@ def read_seed_options(options: Sequence[str] | None, file: Path | None = None) -
 
     Lines that are empty or begin with "#" are left out. Words of a class that comes twice are joined.
     """
-    try:
-        lines = [] if file is None else file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The seeds cannot be read from {file}: {error}.") from error
+    lines = [] if file is None else list(read_texts(file, format="txt"))
     parts = [(*option.partition("="), option) for option in options or ()]
     parts += [(*line.partition(":"), line) for line in lines if line.strip() and not line.startswith("#")]
     seeds: dict[str, list[str]] = {}
@@ -109,6 +107,8 @@ def read_seed_options(options: Sequence[str] | None, file: Path | None = None) -
         own = [word.strip() for word in words.split(",") if word.strip()] if sign else [name.strip()]
         if not name.strip() or not own:
             raise InputError(f"Seeds are given as class=word,word, or class: word, word in a file, got {whole!r}.")
+        if any("\ud800" <= character <= "\udfff" for character in name):
+            raise InputError(f"The class {name!r} has bytes that are no text. Write it in the terminal's encoding.")
         seeds.setdefault(name.strip(), []).extend(own)
     return seeds
 

@@ -21,6 +21,7 @@ Batch = tuple[list[str], list[Sequence[Any]]]  # texts, and the values of the co
 
 KINDS = ("txt", "csv", "tsv", "jsonl", "parquet")
 _OTHERS = (".json", ".xlsx", ".xls", ".gz", ".zip", ".bz2", ".xz")  # endings that promise what is not written
+MAX_LINE = 64 * 2**20  # bytes; as many as a row of a file may have characters
 _BLANKS = str.maketrans("\t\n\r", "   ")
 
 
@@ -76,8 +77,7 @@ def read_batches(texts: str, *, keep: bool, **reading: Any) -> tuple[list[str], 
     if texts == "-" and all(reading.get(name) is None for name in asked):
         if sys.stdin.isatty():
             size = 1  # answer after every line
-        lines = (line.decode(errors="replace").rstrip("\r\n") for line in sys.stdin.buffer)
-        names, rows = ["text"] * keep, ((line, [line] * keep) for line in lines)
+        names, rows = ["text"] * keep, ((line, [line] * keep) for line in _lines(sys.stdin.buffer))
     else:
         from wgcn.text.read import read_texts  # lines of standard input are answered without it
 
@@ -86,6 +86,17 @@ def read_batches(texts: str, *, keep: bool, **reading: Any) -> tuple[list[str], 
         else:
             rows = ((text, []) for text in read_texts(texts, **reading))
     return names, schema, _batches(rows, size)
+
+
+def _lines(file: BinaryIO) -> Iterator[str]:
+    """Read lines of UTF-8, none of them longer than a row of a file may be."""
+    for number in count(1):
+        line = file.readline(MAX_LINE + 1)
+        if len(line) > MAX_LINE:
+            raise InputError(f"Standard input, line {number}: the line is longer than {MAX_LINE} bytes. Split it.")
+        if not line:
+            return
+        yield line.decode(errors="replace").rstrip("\r\n")
 
 
 def read_table(path: str, *, text_column: str | int | None = None, **reading: Any) -> Table:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from itertools import chain, islice
 from typing import Any
 
 from wgcn.errors import InputError, needs
-from wgcn.text.source import HEAD_BYTES, MAX_CHARACTERS, UNCLOSED, Source, lines, short
+from wgcn.text.source import HEAD_BYTES, MAX_CHARACTERS, MAX_UNPACKED, UNCLOSED, Source, lines, short
 
 __all__ = ["LOOK_AHEAD_ROWS", "READERS"]
 
@@ -28,8 +29,8 @@ Opened = tuple[list[str], Callable[[list[int]], Rows]] | None
 LOOK_AHEAD_ROWS = 1000  # of a jsonl file, in which every column must appear
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _DETECTION_ROWS = 100
+_BATCH_ROWS, _BATCH_BYTES = 1024, 2**27  # of parquet, at most
 _MAX_SHEET_ROWS = 2**20  # Excel has no more
-_MAX_UNPACKED = 2**29  # bytes of a workbook
 
 
 def _read_delimited(stream: Any, source: Source) -> Opened:
@@ -143,7 +144,10 @@ def _decode(text: str, source: Source) -> Any:
 
 def _number(text: str) -> int | float | str:
     """Return a number, or its text if Python cannot hold it."""
-    return text if len(text) > 300 else int(text) if text.lstrip("-").isdigit() else float(text)
+    if len(text) > 300:
+        return text
+    number = int(text) if text.lstrip("-").isdigit() else float(text)
+    return number if abs(number) < math.inf else text
 
 
 def _from_objects(rows: Objects, source: Source) -> Opened:
@@ -188,16 +192,49 @@ def _read_parquet(stream: Any, source: Source) -> Opened:
         # Both settings are needed for a row group to be streamed rather than loaded whole.
         file = pq.ParquetFile(stream, buffer_size=2**20, pre_buffer=False)
         source.schema = file.schema_arrow
-        return list(source.schema.names), partial(_parquet_rows, file, source)
+        return list(source.schema.names), partial(_parquet_rows, file, stream, source)
 
 
-def _parquet_rows(file: Any, source: Source, positions: list[int]) -> Rows:
+def _parquet_rows(file: Any, stream: Any, source: Source, positions: list[int]) -> Rows:
     names = [source.schema.names[position] for position in positions]
     with _undamaged(source):
-        for batch in file.iter_batches(1024, columns=names):
-            for values in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
-                source.line += 1
-                yield values
+        for group in range(file.num_row_groups):
+            size = _batch_rows(file.metadata.row_group(group), stream, names)
+            for batch in file.iter_batches(size, row_groups=[group], columns=names):
+                columns, may_be_long = [batch.column(name) for name in names], batch.nbytes > MAX_CHARACTERS
+                for values in zip(*(columns if may_be_long else [each.to_pylist() for each in columns]), strict=True):
+                    source.line += 1
+                    if may_be_long:
+                        values = tuple([value.as_py() for value in values])
+                        lengths = (len(each if isinstance(each, str | bytes) else str(each)) for each in values)
+                        if sum(lengths) > MAX_CHARACTERS:
+                            raise source.too_long()
+                    yield values
+
+
+def _batch_rows(group: Any, stream: Any, names: list[str]) -> int:
+    """Return how many rows of a row group fit in memory, though few bytes of a file can stand for very many.
+
+    All rows may hold the longest value of a dictionary, so that this counts once per row. What is not in a dictionary
+    counts with its size; the square is for files in which most of that belongs to few rows.
+    """
+    chunks = [group.column(place) for place in range(group.num_columns)]
+    wanted = [each for each in chunks if any(f"{each.path_in_schema}.".startswith(f"{name}.") for name in names)]
+    repeated = max(1, sum(_dictionary_bytes(each, stream) for each in wanted))
+    share = _BATCH_BYTES / max(_BATCH_BYTES, sum(max(each.total_uncompressed_size, each.num_values) for each in wanted))
+    return max(1, min(int(_BATCH_ROWS * share**2), _BATCH_BYTES // repeated))
+
+
+def _dictionary_bytes(chunk: Any, stream: Any) -> int:
+    """Return the unpacked size of the dictionary of a column, 0 if it has none, out of the head of its first page."""
+    stream.seek(min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset))
+    kind, size = stream.read(3), 0
+    for place in range(5):  # Thrift: seven bits per byte, the last one below 128
+        (byte,) = stream.read(1)
+        size |= (byte & 127) << 7 * place
+        if byte < 128:
+            break
+    return size >> 1 if kind == b"\x15\x04\x15" else 0  # field 1, the kind of page, is 2; field 2 follows
 
 
 def _read_excel(stream: Any, source: Source) -> Opened:
@@ -208,8 +245,8 @@ def _read_excel(stream: Any, source: Source) -> Opened:
         import openpyxl
     with _undamaged(source):
         with zipfile.ZipFile(stream) as parts:  # which never unpacks more of a part than is declared
-            if sum(part.file_size for part in parts.infolist()) > _MAX_UNPACKED:
-                raise InputError(f"{source.name} unpacks to more than {_MAX_UNPACKED >> 20} MiB. Save it as .csv.")
+            if sum(part.file_size for part in parts.infolist()) > MAX_UNPACKED:
+                raise InputError(f"{source.name} unpacks to more than {MAX_UNPACKED >> 20} MiB. Save it as .csv.")
         with warnings.catch_warnings():  # of styles and the like
             warnings.simplefilter("ignore")
             sheet = openpyxl.load_workbook(stream, read_only=True, data_only=True).worksheets[0]

@@ -1,9 +1,9 @@
 """Rows of chosen columns, streamed out of files of any size or out of standard input.
 
-The ending of the name says what a file holds: .txt, .csv, .tsv, .jsonl, .ndjson, .json, .parquet or .xlsx, each also
-with .gz. One row is in memory at a time (a batch of rows for parquet) and no row of a text file may be longer than
+The ending of the name says what a file holds: .txt, .csv, .tsv, .jsonl, .ndjson, .json, .parquet or .xlsx, each but
+parquet also with .gz. One row is in memory at a time (a batch of rows for parquet) and no row may be longer than
 :data:`MAX_CHARACTERS`, so memory is bounded whatever the file holds. A .json array is read whole, up to as many
-characters, and a workbook may unpack to 512 MiB.
+characters, and a workbook may unpack to 512 MiB, as what is no text may that comes through a pipe.
 
 A file that cannot be used raises :class:`~wgcn.errors.InputError`: for its name, head, header or columns when the
 function is called, and for a later row when that row is reached.

@@ -7,7 +7,6 @@ import difflib
 import gzip
 import io
 import re
-import shutil
 import sys
 import tempfile
 import warnings
@@ -27,6 +26,7 @@ Columns = Sequence[str | int]
 
 ENDINGS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx")
 MAX_CHARACTERS = 64 * 2**20
+MAX_UNPACKED = 2**29  # bytes of a workbook, and of what comes through a pipe but must be read from its end
 HEAD_BYTES = 64 * 2**10  # looked at for encoding, delimiter and signs of a binary file
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAGIC = {  # how files begin, what they are, and the ending that may have it
@@ -79,9 +79,12 @@ class Source:
         if self.kind not in ENDINGS:
             what = f"has the format {self.format!r}" if given else "has no ending that says how to read it"
             raise InputError(
-                f"{self.name} {what}. Expected one of {', '.join(ENDINGS)}, each also with .gz. Rename or convert the "
-                "file, or name the format: format=… (--format on the command line)."
+                f"{self.name} {what}. Expected one of {', '.join(ENDINGS)}, each but parquet also with .gz. Rename or "
+                "convert the file, or name the format: format=… (--format on the command line)."
             )
+        if self.zipped and self.kind == ".parquet":
+            advice = "Unpack it first. If it is not zipped, take .gz off its name."
+            raise InputError(f"{self.name} is zipped parquet, which is compressed in itself already. {advice}")
         self.kind = ".jsonl" if self.kind == ".ndjson" else self.kind
         self.delimiter = "\t" if self.delimiter in ("\\t", "tab") else self.delimiter
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n\0'):
@@ -96,6 +99,11 @@ class Source:
         """Return an error at the current row."""
         unit = "row" if self.kind in (*_BINARY, ".json") else "line"
         return InputError(f"{self.name}, {unit} {self.line}: {what}")
+
+    def too_long(self) -> InputError:
+        """Return an error at the current row, which is longer than it may be."""
+        advice = _TOO_LONG.get(self.kind, "Is the file really in this format? Split this row.")
+        return self.fault(f"the row is longer than {MAX_CHARACTERS} characters. {advice}")
 
     def warn(self, what: str, rows: int | None = None) -> None:
         """Say what was assumed about the file, or what was repaired in a number of rows, unless it is 0."""
@@ -150,23 +158,48 @@ def explained(path: Path) -> Iterator[None]:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
+class _Rejoined(io.RawIOBase):
+    """The head of a stream, which was read, and the rest."""
+
+    def __init__(self, head: bytes, rest: Any) -> None:
+        self._head, self._rest = io.BytesIO(head), rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self._head.readinto(buffer) or self._rest.readinto1(buffer)
+
+
 @contextmanager
 def opened(source: Source) -> Iterator[Any]:
-    """Open a file, decompressed, and look at its head."""
+    """Open a file, decompressed, and look at its head. Text is streamed, even through a pipe."""
     with ExitStack() as files:
         stream: Any = sys.stdin.buffer
         if not source.piped:
             raw: Any = files.enter_context(gzip.GzipFile(source.path) if source.zipped else io.FileIO(source.path))
             stream = files.enter_context(io.BufferedReader(raw, HEAD_BYTES))
-        if not stream.seekable() or (source.zipped and source.kind in _BINARY):  # which are read from their end
-            copy: Any = files.enter_context(tempfile.TemporaryFile())
-            shutil.copyfileobj(stream, copy)
-            copy.seek(0)
-            stream = copy
-        start, source.head = stream.tell(), stream.read(HEAD_BYTES)
+        source.head = stream.read(HEAD_BYTES)
         _check_head(source)
-        stream.seek(start)
-        yield stream
+        rejoined = io.BufferedReader(_Rejoined(source.head, stream), HEAD_BYTES)
+        if source.kind not in _BINARY:
+            yield rejoined
+        elif stream.seekable() and not source.zipped:
+            stream.seek(-len(source.head), io.SEEK_CUR)
+            yield stream
+        else:
+            yield _copy(rejoined, source, files.enter_context(tempfile.TemporaryFile()))
+
+
+def _copy(stream: Any, source: Source, copy: Any) -> Any:
+    """Copy what must be read from its end, up to a limit."""
+    while part := stream.read(2**20):
+        if copy.tell() + len(part) > MAX_UNPACKED:
+            what = f"holds more than {MAX_UNPACKED >> 20} MiB of {source.kind[1:]}"
+            raise InputError(f"{source.name} {what}. Give a plain file, neither zipped nor through a pipe.")
+        copy.write(part)
+    copy.seek(0)
+    return copy
 
 
 def _check_head(source: Source) -> None:
@@ -224,6 +257,5 @@ def lines(stream: Any, source: Source, *, joined: bool = False) -> Iterator[str]
                 source.line, source.held = number, 0
             source.held += len(line)
             if source.held > MAX_CHARACTERS:
-                advice = _TOO_LONG.get(source.kind, "Is the file really in this format? Split what is on this line.")
-                raise source.fault(f"the row is longer than {MAX_CHARACTERS} characters. {advice}")
+                raise source.too_long()
             yield source.repaired(line)

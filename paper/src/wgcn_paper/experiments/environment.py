@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 import sys
 from contextlib import suppress
@@ -53,10 +54,12 @@ def off_lock(versions: dict[str, str]) -> str | None:
 
 @lru_cache(maxsize=1)
 def _locked() -> dict[str, str]:
-    with suppress(OSError):
-        lines = (_ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-        return dict(line.split("==", 1) for line in lines if "==" in line and not line.startswith("#"))
-    return {}
+    found: dict[str, str] = {}
+    for name in ("requirements.lock", "requirements-torch.lock"):
+        with suppress(OSError):
+            lines = (_ROOT / name).read_text(encoding="utf-8").splitlines()
+            found |= dict(line.rstrip(" \\").split("==", 1) for line in lines if re.match(r"[\w.-]+==", line))
+    return found
 
 
 @lru_cache(maxsize=1)

