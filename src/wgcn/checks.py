@@ -1,12 +1,16 @@
 """Checks of parameters."""
 
 import math
+import re
 from collections.abc import Iterable
 from numbers import Integral, Real
 
 from wgcn.errors import InputError
 
-__all__ = ["check_least", "check_numbers", "check_share"]
+__all__ = ["CONTROLS", "LARGEST", "check_least", "check_numbers", "check_share"]
+
+LARGEST = 1e9  # learnt value, so that no sum of them overflows in single precision
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # what terminals obey, and halves of characters
 
 
 def check_numbers(settings: object, *, real: Iterable[str] = (), whole: Iterable[str] = ()) -> None:

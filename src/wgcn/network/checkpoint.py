@@ -20,6 +20,7 @@ from safetensors.numpy import save
 
 from wgcn.errors import InputError, StoreError
 from wgcn.files import write_file
+from wgcn.inference.folder import read_json
 from wgcn.network.settings import EpochRecord
 
 if TYPE_CHECKING:
@@ -53,10 +54,11 @@ class Checkpoint:
         if not self.path.exists():
             return
         try:
+            _require(self.path.is_file(), "its contents")  # those of a pipe might never end
             with safe_open(self.path, framework="numpy") as file:
                 header = file.metadata() or {}
                 arrays: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            state = json.loads(header["state"])
+            state = read_json(header["state"].encode())
             if header["digest"] != digest(header["state"], arrays) or state["format"] != _FORMAT:
                 raise ValueError("its contents do not match their digest, or it has another format")
             if state["fingerprint"] != self.fingerprint:
