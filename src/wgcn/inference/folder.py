@@ -59,7 +59,7 @@ CONFIG, VOCABULARY, README = "config.json", "vocabulary.txt", "README.md"
 _NEW, _PENDING = ".wgcn-new-", ".wgcn-pending"
 _MAX_CONFIG_BYTES = 1 << 24  # stop words and classes are stored there
 _MAX_VALUES, _MAX_DEPTH = 1 << 18, 12  # in it
-_MAX_COUNT = 1 << 53
+MAX_COUNT = 1 << 53
 _ATTEMPTS = 20  # to read a folder that is being saved at the same time
 _DOCUMENT = {"format": str, "version": int, "config": dict, "files": dict, "digest": str}
 
@@ -300,9 +300,9 @@ def _read_vocabulary(content: bytes, tensors: Mapping[str, npt.NDArray[Any]]) ->
         raise ValueError("a word of the vocabulary has a control character in it")
     counts, document_counts = (tensors[f"vocabulary.{name}"] for name in ("counts", "document_counts"))
     for array in (counts, document_counts):
-        if array.dtype != np.int64 or array.shape != (len(words),) or (array < 0).any() or (array > _MAX_COUNT).any():
+        if array.dtype != np.int64 or array.shape != (len(words),) or (array < 0).any() or (array > MAX_COUNT).any():
             raise ValueError("the counts of the vocabulary are not one number per word")
-    if (document_counts > counts).any() or counts.sum(dtype=np.float64) > _MAX_COUNT:
+    if (document_counts > counts).any() or counts.sum(dtype=np.float64) > MAX_COUNT:
         raise ValueError("the counts of the vocabulary cannot be those of texts")
     return Vocabulary(words, counts, document_counts)
 

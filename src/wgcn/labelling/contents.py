@@ -21,12 +21,13 @@ _EXTENSION = {"how": str, "words": int, "texts": int}
 
 def check_classes(classes: Sequence[Any]) -> None:
     """Raise an InputError unless these are different names that can be shown, or different whole numbers."""
+    whole = all(type(name) is int and -(2**63) <= name < 2**63 for name in classes)
+    if not whole and not all(type(name) is str for name in classes):
+        raise InputError("The classes must be strings, or whole numbers below 2^63.")
     if len(set(classes)) != len(classes) or not classes:
         raise InputError("A model has one class at least, and no class twice.")
-    if all(type(name) is int and -(2**63) <= name < 2**63 for name in classes):
+    if whole:
         return
-    if not all(type(name) is str for name in classes):
-        raise InputError("The classes must be strings, or whole numbers below 2^63 that are not bool.")
     for name in classes:
         if CONTROLS.search(name):
             raise InputError(
@@ -46,8 +47,7 @@ def check_report(report: dict[str, Any], n_words: int) -> None:
 
     `n_words` are those of the model, some of which may have been added by `TextModel.extend`.
     """
-    accuracy, tuned, added = (report.get(name) for name in ("held_out_accuracy", "tuned", "extended"))
-    added = [] if added is None else added
+    accuracy, tuned, added = report.get("held_out_accuracy"), report.get("tuned"), report.get("extended", [])
     sound = (
         all(_is_whole(report.get(name, 0)) for name in _WHOLE)
         and _is_number(report.get("seconds", 0))

@@ -30,7 +30,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import norm
 from sklearn.exceptions import ConvergenceWarning
 
-from wgcn.checks import check_least
+from wgcn.checks import MOST, check_least
 from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.inference.sums import Floats
@@ -58,11 +58,11 @@ class LinearSettings:
     tol: float = 1e-3  # stop when the duality gap is at most this share of the objective
 
     def __post_init__(self) -> None:
-        check_least(self, 0, "alpha", "subwords", "tol")
+        check_least(self, 0, "alpha", "subwords", "tol", "C", most=MOST)
         check_least(self, 1, "max_iter")
         if not 0 <= self.naive_bayes <= 1:
             raise InputError(f"naive_bayes must be between 0 and 1, got {self.naive_bayes}.")
-        if not 0 < self.C < np.inf:
+        if self.C == 0:
             raise InputError(f"C must be above 0, got {self.C}.")
 
 

@@ -123,6 +123,8 @@ class Run:
         if cell.key != key:
             raise ValueError("the key of a run does not match its settings")
         run = cls(cell, **rest)
+        if run.n_test < 0:
+            raise ValueError(f"a run has {run.n_test} test documents")
         rights(run)
         return run
 
