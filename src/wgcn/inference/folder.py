@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import secrets
 import shutil
@@ -45,12 +44,13 @@ from wgcn.files import (
     sync_folder,
     writing,
 )
+from wgcn.labelling.contents import read_json
 from wgcn.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Folder", "Schema", "check_csr", "check_target", "csr_tensors", "load_folder", "read_json", "save_folder"]
+__all__ = ["Folder", "Schema", "check_csr", "check_target", "csr_tensors", "load_folder", "save_folder"]
 
 Schema = Mapping[str, type | tuple[type, ...]]
 
@@ -58,7 +58,6 @@ VERSION, _READABLE = 3, (1, 2, 3)  # version 1 had no spelling, and 2 no lead
 CONFIG, VOCABULARY, README = "config.json", "vocabulary.txt", "README.md"
 _NEW, _PENDING = ".wgcn-new-", ".wgcn-pending"
 _MAX_CONFIG_BYTES = 1 << 24  # stop words and classes are stored there
-_MAX_VALUES, _MAX_DEPTH = 1 << 18, 12  # in it
 MAX_COUNT = 1 << 53
 _ATTEMPTS = 20  # to read a folder that is being saved at the same time
 _DOCUMENT = {"format": str, "version": int, "config": dict, "files": dict, "digest": str}
@@ -112,11 +111,8 @@ class Folder:
                 raise ValueError("one of its parts has more than one dimension")
             matrix = csr_array((data, indices, indptr), shape=shape)
             check_csr(matrix)
-            ascending = indices[1:] > indices[:-1]
-            ascending[indptr[1:-1][(indptr[1:-1] > 0) & (indptr[1:-1] < len(indices))] - 1] = True  # another row begins
-            if not ascending.all():
+            if not matrix.has_canonical_format:
                 raise ValueError("its rows are not sorted")
-            matrix.has_canonical_format = True
         except (ValueError, TypeError) as error:
             raise StoreError(f"{self.path}: '{name}' is not a sparse matrix of shape {shape} ({error}).") from error
         return matrix
@@ -224,12 +220,12 @@ def load_folder(path: str | Path, kind: str, schema: Schema) -> Folder:
 
 def _version(path: Path) -> list[tuple[int, ...]]:
     """Return which files the configs of a folder are: each save writes new ones, whatever they hold."""
-    found: list[tuple[int, ...]] = []
+    found = []
     for place in (path / _PENDING / CONFIG, path / CONFIG):
         with suppress(OSError):
             there = place.stat()
             found.append((there.st_ino, there.st_mtime_ns, there.st_ctime_ns))
-    return found
+    return [*found]
 
 
 def _load(path: Path, kind: str, schema: Schema) -> Folder:
@@ -265,46 +261,20 @@ def _load(path: Path, kind: str, schema: Schema) -> Folder:
     return Folder(path, document["config"], tensors, vocabulary)
 
 
-def read_json(content: bytes) -> Any:
-    """Return what JSON holds; a ValueError unless it is small and plain, so that nothing that is done with it fails.
-
-    It has a limited number of values and of levels, its numbers are finite and fit 64 bits, and its texts have no
-    control characters and no halves of characters.
-    """
-    if sum(map(content.count, (b",", b"[", b"{"))) > _MAX_VALUES:
-        raise ValueError(f"it has more than {_MAX_VALUES:,} values")
-    try:
-        document = json.loads(content)
-    except RecursionError:
-        document = None
-    level: list[Any] = [document]
-    for _ in range(_MAX_DEPTH if document is not None else 0):
-        for value in level:
-            if isinstance(value, str) and CONTROLS.search(value):
-                raise ValueError(f"the text {value!r:.60} has a control character in it")
-            if isinstance(value, int | float) and not (abs(value) < 2**63 and math.isfinite(value)):
-                raise ValueError(f"the number {value!r:.60} is too large")
-        groups = [[*value, *value.values()] if isinstance(value, dict) else value for value in level]
-        level = [value for group in groups if isinstance(group, list) for value in group]
-        if not level:
-            return document
-    raise ValueError(f"it is nothing, or nested more than {_MAX_DEPTH} times")
-
-
 def _read_vocabulary(content: bytes, tensors: Mapping[str, npt.NDArray[Any]]) -> Vocabulary:
     """Return the words of a file, and their counts; anything odd is a ValueError, or a KeyError if there are none."""
+    if CONTROLS.search(content.decode()):
+        raise ValueError("a word of the vocabulary has a control character in it")
     words = content.decode().split("\n")
     if words.pop() != "" or not words:
         raise ValueError("the vocabulary is empty or does not end in a line break")
-    if CONTROLS.search("".join(words)):
-        raise ValueError("a word of the vocabulary has a control character in it")
     counts, document_counts = (tensors[f"vocabulary.{name}"] for name in ("counts", "document_counts"))
     for array in (counts, document_counts):
         if array.dtype != np.int64 or array.shape != (len(words),) or (array < 0).any() or (array > MAX_COUNT).any():
             raise ValueError("the counts of the vocabulary are not one number per word")
     if (document_counts > counts).any() or counts.sum(dtype=np.float64) > MAX_COUNT:
         raise ValueError("the counts of the vocabulary cannot be those of texts")
-    return Vocabulary(words, counts, document_counts)
+    return Vocabulary(tuple(words), counts, document_counts)
 
 
 def check_target(path: str | Path, kind: str | None = None) -> None:

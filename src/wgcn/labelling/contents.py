@@ -1,22 +1,51 @@
-"""What a model may say of its classes and of its fit: checked when it is fitted, saved and loaded. Needs numpy alone.
+"""What files may say of a model, its classes and its fit: checked when it is fitted, saved and loaded.
 
 Names of classes are shown in terminals and are held in arrays of texts of one length, so they have limits.
 """
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from wgcn.checks import CONTROLS
 from wgcn.errors import InputError
 
-__all__ = ["check_classes", "check_report"]
+__all__ = ["check_classes", "check_report", "read_json"]
 
+_MAX_VALUES, _MAX_DEPTH = 1 << 18, 12  # in JSON
 _MAX_CHARACTERS = 1 << 24  # in the array of all names: four bytes each
 # What a report holds where it holds it; other entries are not read.
 _WHOLE = ("n_documents", "n_labelled", "n_background", "n_edges")
 _EXTENSION = {"how": str, "words": int, "texts": int}
+
+
+def read_json(content: bytes) -> Any:
+    """Return what JSON holds; a ValueError unless it is small and plain, so that nothing that is done with it fails.
+
+    It has a limited number of values and of levels, its numbers are finite and fit 64 bits, and its texts have no
+    control characters and no halves of characters.
+    """
+    if sum(map(content.count, (b",", b"[", b"{"))) > _MAX_VALUES:
+        raise ValueError(f"it has more than {_MAX_VALUES:,} values")
+    try:
+        document = json.loads(content)
+    except RecursionError:
+        document = None
+    level: list[Any] = [document]
+    for _ in range(_MAX_DEPTH if document is not None else 0):
+        for value in level:
+            if isinstance(value, str) and CONTROLS.search(value):
+                raise ValueError(f"the text {value!r:.60} has a control character in it")
+            if isinstance(value, int | float) and not (abs(value) < 2**63 and math.isfinite(value)):
+                raise ValueError(f"the number {value!r:.60} is too large")
+        groups = [[*value, *value.values()] if isinstance(value, dict) else value for value in level]
+        level = [value for group in groups if isinstance(group, list) for value in group]
+        if not level:
+            return document
+    raise ValueError(f"it is nothing, or nested more than {_MAX_DEPTH} times")
 
 
 def check_classes(classes: Sequence[Any]) -> None:

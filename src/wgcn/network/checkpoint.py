@@ -21,7 +21,7 @@ from safetensors.numpy import save
 from wgcn.checks import LARGEST
 from wgcn.errors import InputError, StoreError
 from wgcn.files import write_file
-from wgcn.inference.folder import read_json
+from wgcn.labelling.contents import read_json
 from wgcn.network.settings import EpochRecord
 
 if TYPE_CHECKING:
