@@ -22,6 +22,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -345,8 +346,8 @@ def _reset_peak() -> None:
 class Bench:
     """A folder in which mutants of specimens are put and used, one after the other."""
 
-    def __init__(self, folder: Path, all_specimens: dict[str, Specimen], seed: int) -> None:
-        self.folder, self.specimens, self.seed = folder, all_specimens, seed
+    def __init__(self, folder: Path, all_specimens: dict[str, Specimen], seed: int, seconds: float = SECONDS) -> None:
+        self.folder, self.specimens, self.seed, self.seconds = folder, all_specimens, seed, seconds
         for name, specimen in all_specimens.items():
             (folder / name).mkdir(parents=True)
             for file, content in specimen.files.items():
@@ -385,7 +386,7 @@ class Bench:
         size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
         _reset_peak()
         before = _memory("VmRSS")
-        with _limited(SECONDS):
+        with _limited(self.seconds):
             try:
                 thing = LOADS[use](folder)
             finally:
@@ -429,13 +430,13 @@ class Bench:
 _bench: Bench  # of this process
 
 
-def _start(folder: str, all_specimens: dict[str, Specimen], seed: int) -> None:
+def _start(folder: str, all_specimens: dict[str, Specimen], seed: int, seconds: float) -> None:
     """Prepare a process: its folder, one thread, and an end to its memory."""
     global _bench
     _quiet()
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(1)
-    _bench = Bench(Path(folder, str(os.getpid())), all_specimens, seed)
+    _bench = Bench(Path(folder, str(os.getpid())), all_specimens, seed, seconds)
     for name in all_specimens:  # what is imported and compiled on the way is not the memory of a load
         for number in range(3):
             use = all_specimens[name].use
@@ -456,7 +457,7 @@ def _chunk(job: tuple[str, int, int]) -> tuple[str, Tally]:
     return name, _bench.run(name, range(first, last))
 
 
-def fuzz(number: int, jobs: int = 1, seed: int = 0, only: list[str] | None = None) -> dict[str, Tally]:
+def fuzz(number: int, jobs: int, seed: int, seconds: float, only: list[str] | None = None) -> dict[str, Tally]:
     """Use `number` mutants, as many of each specimen, in `jobs` processes (with 1, in this one)."""
     place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="wgcn-fuzz-", dir=place) as folder:
@@ -465,14 +466,17 @@ def fuzz(number: int, jobs: int = 1, seed: int = 0, only: list[str] | None = Non
         each = -(-number // len(names))
         chunks = [(name, first, min(first + _CHUNK, each)) for first in range(0, each, _CHUNK) for name in names]
         tallies, started = {name: Tally() for name in names}, time.perf_counter()
-        given = folder, all_specimens, seed
+        given = folder, all_specimens, seed, seconds
         if jobs == 1:
             _start(*given)
             done: Iterator[tuple[str, Tally]] = map(_chunk, chunks)
             _collect(done, tallies, started, each * len(names))
         else:
-            with multiprocessing.get_context("spawn").Pool(jobs, _start, given) as pool:
-                _collect(pool.imap_unordered(_chunk, chunks), tallies, started, each * len(names))
+            spawn = multiprocessing.get_context("spawn")
+            with ProcessPoolExecutor(jobs, spawn, _start, given) as pool:
+                futures = [pool.submit(_chunk, chunk) for chunk in chunks]
+                done = (future.result() for future in as_completed(futures))
+                _collect(done, tallies, started, each * len(names))
     return tallies
 
 
@@ -511,6 +515,7 @@ def main() -> int:
     parser.add_argument(
         "--only", metavar="NAMES", type=lambda names: names.split(","), help="comma-separated specimens"
     )
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="that one may take (default: %(default)s)")
     parser.add_argument("--repeat", metavar="NAME:I", help="one mutation again, with the traceback of what it raises")
     parser.add_argument("--output", type=Path, metavar="FILE", help="also write the figures to FILE as JSON")
     options = parser.parse_args()
@@ -518,7 +523,7 @@ def main() -> int:
     if options.repeat:
         return _repeat(options.seed, *options.repeat.rsplit(":", 1))
     started = time.perf_counter()
-    tallies = fuzz(options.number, options.jobs, options.seed, options.only)
+    tallies = fuzz(options.number, options.jobs, options.seed, options.seconds, options.only)
     seconds = time.perf_counter() - started
     print(table(tallies))
     n = sum(tally.number for tally in tallies.values())
