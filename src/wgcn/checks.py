@@ -29,9 +29,10 @@ def check_least(settings: object, least: int, *names: str, most: float = math.in
     """Raise an InputError unless attributes of these names are finite and at least `least`, at most `most`."""
     for name in names:
         value = getattr(settings, name)
-        if value is None or not least <= value <= most or value == math.inf:
-            limits = f"at least {least}" if most == math.inf else f"from {least} to {most:g}"
-            raise InputError(f"{name} must be {limits}, got {value!r:.40}.")
+        if value is None or not least <= value < math.inf:
+            raise InputError(f"{name} must be at least {least}, got {value!r:.40}.")
+        if value > most:
+            raise InputError(f"{name} must be at most {most:g}, got {value!r:.40}.")
 
 
 def check_share(settings: object, *names: str) -> None:

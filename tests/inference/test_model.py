@@ -413,10 +413,10 @@ def test_labels_that_could_not_be_loaded_are_not_fitted(label: str, monkeypatch:
     ("options", "message"),
     [
         ({"ngram_range": (1, 200)}, "second <= 16"),
-        ({"alpha": 1e38}, "alpha must be from 0 to 1e"),
+        ({"alpha": 1e38}, "alpha must be at most 1e"),
         ({"alpha": 10**400}, "alpha must be below"),
-        ({"subwords": 1e38}, "subwords must be from 0 to 1e"),
-        ({"C": 1e38}, "C must be from 0 to 1e"),
+        ({"subwords": 1e38}, "subwords must be at most 1e"),
+        ({"C": 1e38}, "C must be above 0 and at most 1e18"),
         ({"window": 10**30}, "window must be below"),
     ],
 )

@@ -218,14 +218,14 @@ def load_folder(path: str | Path, kind: str, schema: Schema) -> Folder:
     raise StoreError(f"{path} is saved again and again while it is read. Try again later.")
 
 
-def _version(path: Path) -> list[tuple[int, ...]]:
+def _version(path: Path) -> list[tuple[int, int, int]]:
     """Return which files the configs of a folder are: each save writes new ones, whatever they hold."""
     found = []
     for place in (path / _PENDING / CONFIG, path / CONFIG):
         with suppress(OSError):
             there = place.stat()
             found.append((there.st_ino, there.st_mtime_ns, there.st_ctime_ns))
-    return [*found]
+    return found
 
 
 def _load(path: Path, kind: str, schema: Schema) -> Folder:
