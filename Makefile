@@ -9,7 +9,7 @@ TOOLS := .venv-tools/.ready
 TESTS := --numprocesses=auto --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage lint format bench lock hashes sbom audit clean
+.PHONY: help demo test coverage lint format bench fuzz lock hashes sbom audit clean
 
 help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ format: $(READY)  ## Format the code
 
 bench: $(READY)  ## Measure speed and memory on this machine (an hour or more; some parts: python -m benchmarks --help)
 	@$(BIN)/python -m benchmarks
+
+fuzz: $(READY)  ## Damage saved models, graphs, checkpoints and results, and use them (20,000 times; more: python -m benchmarks.fuzz --help)
+	@$(BIN)/python -m benchmarks.fuzz
 
 lock: pyproject.toml  ## Resolve the newest versions that fit pyproject.toml into requirements.lock, with their hashes
 	@rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock

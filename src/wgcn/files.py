@@ -10,13 +10,21 @@ import secrets
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO
 
 from wgcn.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_TEMPORARY, _ABANDONED_SECONDS = ".wgcn-", 60
 
 
 def write_file(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
@@ -45,14 +53,36 @@ def open_whole(path: str | Path) -> Iterator[BinaryIO]:
             with os.fdopen(os.open(place, os.O_WRONLY | os.O_APPEND), "wb") as file:
                 yield file
             return
-        with made_folder(place.parent):
-            temporary = place.with_name(f".wgcn-{secrets.token_hex(8)}")
+        with made_folder(place.parent), ExitStack() as owned:
+            _remove_abandoned(place.parent)
+            temporary = place.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
             try:
                 with create_file(temporary, there) as file:
+                    owned.enter_context(locked_folder(temporary))
                     yield file
                 temporary.replace(place)
             finally:
                 temporary.unlink(missing_ok=True)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove temporary files of processes that were killed: no one holds their locks, nor has just made them."""
+    for path in folder.glob(f"{_TEMPORARY}{'[0-9a-f]' * 16}") if fcntl else ():
+        with suppress(OSError), locked_folder(path, wait=False) as is_locked:
+            if is_locked and time.time() - path.stat().st_mtime > _ABANDONED_SECONDS and path.is_file():
+                path.unlink()
+
+
+def read_whole(path: Path, limit: int | None = None) -> bytes:
+    """Return the content of a plain file, or of one that a link names; anything else, such as a pipe, is an OSError."""
+    is_plain = stat.S_ISREG(path.stat().st_mode)  # a device is not even opened
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
+        there = os.fstat(file.fileno())
+        if not (is_plain and stat.S_ISREG(there.st_mode)):
+            raise OSError(errno.EINVAL, "it is not a plain file")
+        if limit is not None and there.st_size > limit:
+            raise OSError(errno.EFBIG, f"it is larger than {limit:,} bytes, which no such file is")
+        return file.read(there.st_size)
 
 
 @contextmanager
@@ -127,20 +157,22 @@ def made_folder(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def locked_folder(folder: Path) -> Iterator[None]:
-    """Let one process at a time save to a folder, where the system can do that."""
+def locked_folder(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[bool]:
+    """Let one process at a time save to a folder or a file, or several read it; yield whether it could be locked.
+
+    The lock ends with the process at the latest. Not all systems, and not all file systems, have locks.
+    """
+    handle, is_locked = None, False
+    with suppress(OSError):
+        if fcntl:
+            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+            is_locked = True
     try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some file systems have no locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        yield is_locked
     finally:
-        os.close(handle)
+        if handle is not None:
+            os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,5 +1,7 @@
+import json
 import sys
 from collections import Counter
+from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
 
@@ -7,9 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import load_file, save_file
 
 from wgcn.errors import InputError, StoreError
 from wgcn.graph.counts import WindowCounts, _count_type
+from wgcn.inference import folder as store
 from wgcn.text.corpus import Corpus
 from wgcn.text.read import read_texts
 from wgcn.text.vocabulary import Vocabulary
@@ -179,3 +183,38 @@ def test_in_more_text_a_pair_has_to_be_seen_more_often() -> None:
     assert counts.pair_windows.nnz == (all_pairs.data >= least).sum()
     assert 4_000 < counts.pair_windows.nnz < 16_000  # it is estimated from few words
     assert WindowCounts.of_frequent_pairs(corpus, 10, min_pairs=2, max_pairs=10**6)[1] == 2
+
+
+def test_two_dimensional_counts_and_counts_that_no_text_gives_are_refused(tmp_path: Path) -> None:
+    counts = WindowCounts.from_corpus(Corpus.from_texts(["red white wine", "red wine"]), 2)
+    counts.save(tmp_path / "counts")
+    file, document = tmp_path / "counts" / "counts.safetensors", tmp_path / "counts" / "config.json"
+    tensors, config = load_file(file), json.loads(document.read_text())
+    assert counts.n_windows == 3
+    pairs = tensors["pair_windows.data"]
+    for changed, settings in (
+        ({"word_windows": tensors["word_windows"][:, None]}, {}),
+        ({"word_windows": -tensors["word_windows"]}, {}),
+        ({"word_windows": tensors["word_windows"].astype(np.float64)}, {}),
+        ({"pair_windows.data": np.stack([pairs, pairs])}, {}),
+        ({"pair_windows.data": pairs.astype(np.float32)}, {}),
+        ({"pair_windows.data": pairs + 5}, {}),
+        ({"pair_windows.data": 0 * pairs}, {}),
+        ({"pair_windows.data": -pairs}, {}),
+        ({"pair_windows.indices": tensors["pair_windows.indices"][::-1].copy()}, {}),
+        ({"pair_windows.indices": 0 * tensors["pair_windows.indices"]}, {}),
+        ({"vocabulary.document_counts": tensors["vocabulary.document_counts"] + 99}, {}),
+        ({}, {"n_windows": 2**62}),
+        ({}, {"n_windows": -1}),
+        ({}, {"n_windows": 1}),
+        ({}, {"window": 1}),
+        ({}, {"window": True}),
+    ):
+        save_file({**tensors, **changed}, file)
+        resigned = {**config, "config": {**config["config"], **settings}}
+        resigned["files"] = {
+            name: sha256((document.parent / name).read_bytes()).hexdigest() for name in config["files"]
+        }
+        document.write_text(json.dumps({**resigned, "digest": store._digest(resigned)}))
+        with pytest.raises(StoreError):
+            WindowCounts.load(tmp_path / "counts")

@@ -1,3 +1,6 @@
+import json
+from dataclasses import replace
+from hashlib import sha256
 from operator import attrgetter
 from pathlib import Path
 
@@ -5,10 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import load_file, save_file
 from scipy.sparse import csr_array
 
 from wgcn import Corpus, EdgeRules, VocabularyRules, WordGraph
-from wgcn.errors import InputError
+from wgcn.errors import InputError, StoreError
+from wgcn.inference import folder as store
 from wgcn.text.vocabulary import Vocabulary
 from wgcn_paper.datasets.docstrings import DocsCorpus
 
@@ -154,3 +159,34 @@ def test_rules_reach_the_graph() -> None:
     graph = WordGraph.from_corpus(Corpus.from_texts(TEXTS), rules=rules)
     assert graph.adjacency.diagonal().sum() == 0
     assert graph.settings["top_k"] == 1
+
+
+def test_a_signed_graph_that_none_can_be_is_refused(tmp_path: Path) -> None:
+    graph = WordGraph.from_corpus(Corpus.from_texts(["red white wine", "red wine", "white rose"]), window=2)
+    graph.save(tmp_path / "graph")
+    file, document = tmp_path / "graph" / "graph.safetensors", tmp_path / "graph" / "config.json"
+    tensors, config = load_file(file), json.loads(document.read_text())
+    data, degrees = tensors["adjacency.data"], tensors["degrees"]
+    for changed in (
+        {"degrees": -degrees},
+        {"degrees": degrees * np.nan},
+        {"degrees": degrees.astype(np.float32)},
+        {"adjacency.data": data * np.arange(len(data), dtype=data.dtype)},
+        {"adjacency.data": data.astype(np.int32)},
+        {"adjacency.data": data.astype(np.float64) * 1e60},
+        {"adjacency.indices": tensors["adjacency.indices"][::-1].copy()},
+        {"adjacency.indices": tensors["adjacency.indices"].astype(np.uint32)},
+    ):
+        save_file({**tensors, **changed}, file)
+        resigned = {**config, "files": {**config["files"], file.name: sha256(file.read_bytes()).hexdigest()}}
+        document.write_text(json.dumps({**resigned, "digest": store._digest(resigned)}))
+        with pytest.raises(StoreError):
+            WordGraph.load(tmp_path / "graph")
+
+
+def test_a_graph_that_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None:
+    graph = WordGraph.from_corpus(Corpus.from_texts(["red wine"]))
+    for unsound in (replace(graph, settings={}), replace(graph, degrees=-graph.degrees)):
+        with pytest.raises(InputError, match="could not be read back"):
+            unsound.save(tmp_path / "graph")
+    assert not (tmp_path / "graph").exists()

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import stat
+import threading
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -15,7 +16,7 @@ from safetensors.numpy import load_file, save_file
 
 from wgcn import files
 from wgcn.errors import InputError, StoreError
-from wgcn.files import open_whole, write_file
+from wgcn.files import locked_folder, open_whole, write_file
 from wgcn.graph import WordGraph
 from wgcn.graph.counts import WindowCounts
 from wgcn.inference import folder as store
@@ -335,22 +336,138 @@ def test_a_crash_at_any_step_leaves_the_old_or_the_new_folder_whole(
     assert 2 < seen.count(7) < len(seen) - 2
 
 
-@pytest.mark.parametrize("moment", range(8))
+@pytest.mark.parametrize("moment", range(12))
 def test_a_reader_sees_one_version_while_another_is_saved(
     folder: Path, monkeypatch: pytest.MonkeyPatch, moment: int
 ) -> None:
-    read, moments = store._read_bytes, count()
+    read, moments = store.read_whole, count()
 
-    def read_and_save(path: Path, limit: int | None) -> bytes:
+    def read_and_save(path: Path, limit: int | None = None) -> bytes:
         if next(moments) == moment:
-            monkeypatch.setattr(store, "_read_bytes", read)
+            monkeypatch.setattr(store, "read_whole", read)
             save(folder, window=7)
         return read(path, limit)
 
-    monkeypatch.setattr(store, "_read_bytes", read_and_save)
+    monkeypatch.setattr(store, "read_whole", read_and_save)
     loaded = load_folder(folder, "test", SCHEMA)
     assert loaded.config["window"] in (5, 7)
     assert loaded.tensor("vector", 3, dtype=np.float64)[0] == loaded.config["window"]
+
+
+@pytest.mark.parametrize("moment", range(12))
+def test_a_reader_is_not_misled_by_a_version_that_comes_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    read, moments = store.read_whole, count()
+
+    def read_and_save(path: Path, limit: int | None = None) -> bytes:
+        number = next(moments)
+        if number in (moment, moment + 2):  # the same bytes as before in the end
+            with monkeypatch.context() as plain:
+                plain.setattr(store, "read_whole", read)
+                save(folder, window=7 if number == moment else 5)
+        return read(path, limit)
+
+    monkeypatch.setattr(store, "read_whole", read_and_save)
+    loaded = load_folder(folder, "test", SCHEMA)
+    assert loaded.tensor("vector", 3, dtype=np.float64)[0] == loaded.config["window"]
+
+
+def test_a_reader_needs_no_lock(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "fcntl", None)
+    assert load_folder(folder, "test", SCHEMA).config["window"] == 5
+    save(folder, window=7)
+    assert load_folder(folder, "test", SCHEMA).config["window"] == 7
+
+
+@pytest.mark.parametrize("name", [CONFIG, VOCABULARY, README, TENSORS])
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_only_plain_files_are_opened(folder: Path, name: str, kind: str) -> None:
+    (folder / name).rename(folder / "kept")
+    (folder / name).symlink_to("kept")
+    assert load_folder(folder, "test", SCHEMA).config["window"] == 5
+    (folder / name).unlink()
+    if kind == "pipe":
+        os.mkfifo(folder / name)
+    elif kind == "device":
+        (folder / name).symlink_to("/dev/zero")
+    else:
+        (folder / name).mkdir()
+    with pytest.raises(StoreError, match=r"not a plain file|Is a directory"):
+        load_folder(folder, "test", SCHEMA)
+
+
+def test_what_killed_processes_left_is_removed_by_the_next_save(folder: Path) -> None:
+    (folder / ".wgcn-new-0123").mkdir()
+    (folder / ".wgcn-new-0123" / CONFIG).write_text("half")
+    with locked_folder(folder) as is_locked:
+        assert is_locked
+        thread = threading.Thread(target=save, args=(folder, 7))
+        thread.start()  # which waits: the folder may be that of the process that has the lock
+        assert load_folder(folder, "test", SCHEMA).config["window"] == 5
+        assert (folder / ".wgcn-new-0123" / CONFIG).exists()
+    thread.join()
+    assert load_folder(folder, "test", SCHEMA).config["window"] == 7
+    assert not [name for name in names(folder) if name.startswith(".")]
+
+
+def test_temporary_files_of_killed_processes_are_removed_and_no_others(tmp_path: Path) -> None:
+    left, used, new, other = (tmp_path / f".wgcn-{name}" for name in ("a" * 16, "b" * 16, "c" * 16, "notes"))
+    for path in (left, used, new, other):
+        path.write_text("half")
+        if path != new:
+            os.utime(path, (0, 0))
+    with locked_folder(used):
+        write_file(tmp_path / "file", lambda file: file.write(b"x"))
+    assert names(tmp_path) == sorted([used.name, new.name, other.name, "file"])
+    with open_whole(tmp_path / "slow") as file:  # one process writes, and another does not take its file away
+        (own,) = {*tmp_path.glob(".wgcn-*")} - {used, new, other}
+        os.utime(own, (0, 0))
+        write_file(tmp_path / "file", lambda file: file.write(b"y"))
+        file.write(b"z")
+    assert (tmp_path / "slow").read_text() == "z"
+    assert names(tmp_path) == sorted([new.name, other.name, "file", "slow"])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[" * 500 + b"]" * 500,
+        b"[" * 100_000,
+        b'{"format": ' + b"9" * 5000 + b"}",
+        b"[" + b"1," * (1 << 18) + b"1]",
+        b'{"format": NaN}',
+        b"null",
+    ],
+    ids=["deep", "very deep", "a huge number", "many values", "NaN", "nothing"],
+)
+def test_a_config_of_odd_json_is_one_error(folder: Path, content: bytes) -> None:
+    (folder / CONFIG).write_bytes(content)
+    with pytest.raises(StoreError, match="not valid JSON"):
+        load_folder(folder, "test", SCHEMA)
+    with pytest.raises(InputError, match="other files in it"):
+        save(folder)
+
+
+@pytest.mark.parametrize("words", [["a\nb"], ["\x1b[31m"], ["\ud800"], []])
+def test_words_that_could_not_be_loaded_are_not_saved(tmp_path: Path, words: list[str]) -> None:
+    with pytest.raises(InputError, match="could not be read back"):
+        save_folder(tmp_path / "m", "test", {"window": 5, "note": None}, {}, Vocabulary(words))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("content", [b"a\n\x1b[31m\nc\n", b"\xed\xa0\x80\nb\nc\n", b""])
+def test_a_signed_vocabulary_with_hostile_words_is_refused(folder: Path, content: bytes) -> None:
+    (folder / VOCABULARY).write_bytes(content)
+    rewrite_config(folder)
+    with pytest.raises(StoreError, match="damaged"):
+        load_folder(folder, "test", SCHEMA)
+
+
+def test_no_code_changes_the_mask_of_modes() -> None:
+    # It is that of all threads.
+    package = Path(files.__file__).parent
+    assert not [path for path in package.rglob("*.py") if "umask" in path.read_text()]
 
 
 def test_saving_again_leaves_all_other_files(folder: Path) -> None:

@@ -3,10 +3,12 @@
 import json
 import subprocess
 import sys
+import tracemalloc
+import warnings
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from wgcn.inference.scorer import Scorer
 from wgcn.text.weighting import Norm
 
 TEXTS = ["red wine", "white wine", "fast car", "slow car"]
+DEEP = reduce(lambda value, _: [value], range(100), [])
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +123,34 @@ def test_no_texts_give_no_rows(model: TextModel) -> None:
         {"report": {"extended": [{"how": "graph", "words": "1", "texts": 1}]}},
         {"report": {"extended": [{"how": "graph", "words": 0, "texts": 1}]}},
         {"report": {"extended": [{"how": "graph", "words": 10**6, "texts": 1}]}},
+        {"report": {"extended": [{"how": "graph", "words": 1, "texts": -1}]}},
+        {"report": {"extended": None}},
+        {"report": {"n_documents": "many"}},
+        {"report": {"n_labelled": -1}},
+        {"report": {"n_edges": 1.5}},
+        {"report": {"seconds": None}},
+        {"report": {"seconds": float("inf")}},
+        {"report": {"date": 5}},
+        {"report": {"version": ["1"]}},
+        {"report": {"held_out_accuracy": 2.0, "n_held_out": 5}},
+        {"report": {"held_out_accuracy": 0.5}},
+        {"report": {"held_out_accuracy": 0.5, "n_held_out": 0}},
+        {"report": {"tuned": 1}},
+        {"report": {"tuned": {"accuracy": 0.5}}},
+        {"report": {"tuned": {"accuracy": 0.5, "default_accuracy": 0.5, "settings": {"C": "1"}}}},
+        {"report": {"own": "\x1b[31m"}},
+        {"settings": {"\x1b[31m": 1}},
+        {"settings": {"huge": 10**30}},
+        {"settings": {"deep": DEEP}},
+        {"ngram_range": [1, 17]},
+        {"sharpness": 1e300},
+        {"sharpness": 1e-300},
+        {"classes": ["a\x1b[31m", "b"]},
+        {"classes": ["a\ud800", "b"]},
+        {"classes": [["a"], ["b"]]},
+        {"classes": [True, False]},
+        {"classes": [2**63, 1]},
+        {"stop_words": ["a\x9b"]},
     ],
 )
 def test_a_signed_model_with_invalid_settings_is_refused(folder: Path, config: dict[str, object]) -> None:
@@ -332,3 +363,85 @@ def test_a_text_of_weight_0_is_not_held_out_in_place_of_another() -> None:
     assert weight[held_out.rows].all()
     right = fitted.classes_[held_out.scores.argmax(axis=1)] == np.array(wrong)[held_out.rows]
     assert np.mean(right) == fitted.classifier_.held_out_accuracy_
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("idf", np.nan),
+        ("idf", 0),
+        ("idf", -1),
+        ("idf", 1e30),
+        ("bias", np.inf),
+        ("bias", 3e38),
+        ("prior", np.nan),
+        ("prior", -0.5),
+        ("prior", 2),
+        ("word_embeddings", 3e38),
+        ("spelling.idf", 1e-30),
+    ],
+)
+def test_a_signed_model_whose_values_no_model_has_is_refused(folder: Path, name: str, value: float) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    tensors[name].flat[0] = value
+    save_file(tensors, folder / "model.safetensors")
+    resign(folder)
+    with pytest.raises(StoreError, match=f"'{name}' is float32"):
+        TextModel.load(folder)
+
+
+def test_many_classes_beside_one_with_a_long_name_take_no_memory(folder: Path) -> None:
+    # As an array, these would be texts of one length: 30 GB.
+    resign(folder, classes=["x" * 150_000, *(f"{i}" for i in range(50_000))])
+    tracemalloc.start()
+    try:
+        with pytest.raises(StoreError, match="too many for one of 50,001 classes"):
+            TextModel.load(folder)
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("label", ["a\x1b[31m", "a\ud800", "a" * 60])
+def test_labels_that_could_not_be_loaded_are_not_fitted(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wgcn.labelling.contents._MAX_CHARACTERS", 100)
+    with pytest.raises(InputError, match="The label 'a"):
+        WGCNTextClassifier().fit(TEXTS, [label, "b"] * 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ngram_range": (1, 200)}, "second <= 16"),
+        ({"alpha": 1e38}, "alpha must be at most 1e"),
+        ({"alpha": 10**400}, "alpha must be below"),
+        ({"subwords": 1e38}, "subwords must be at most 1e"),
+        ({"C": 1e38}, "C must be above 0 and at most 1e18"),
+        ({"window": 10**30}, "window must be below"),
+    ],
+)
+def test_settings_whose_model_could_not_be_loaded_are_not_fitted(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        WGCNTextClassifier(**options).fit(TEXTS, ["a", "b", "a", "b"])
+
+
+def test_the_largest_settings_can_be_fitted_saved_and_loaded(tmp_path: Path) -> None:
+    largest = WGCNTextClassifier(ngram_range=(1, 16), alpha=1e6, subwords=1e6, C=1e6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        largest.fit(TEXTS, ["a", "a", "b", "b"]).save(tmp_path / "model")
+    assert np.isfinite(TextModel.load(tmp_path / "model").predict_proba([*TEXTS, "unseen"])).all()
+
+
+def test_what_could_not_be_loaded_is_not_saved(model: TextModel, folder: Path) -> None:
+    before = (folder / "config.json").read_bytes()
+    for unsound in (
+        replace(model, scorer=replace(model.scorer, bias=model.scorer.bias * np.float32(np.nan))),
+        replace(model, classes=np.array(["a", "b\x1b[1m"])),
+        replace(model, classes=np.array([1, 2**63], np.uint64)),
+        replace(model, stop_words=("a\x1b",)),
+        replace(model, settings={"deep": DEEP}),
+    ):
+        with pytest.raises(InputError, match="could not be read back"):
+            unsound.save(folder)
+    assert (folder / "config.json").read_bytes() == before

@@ -20,8 +20,8 @@ COLOUR = re.compile("\x1b\\[(?:38;5;16;48;5;\\d+|0)m")
 
 @pytest.fixture(scope="module")
 def model() -> TextModel:
-    labels = ["<b>drink", "<b>drink", "<b>drink", "drive\x1b[1m", "drive\x1b[1m", "drive\x1b[1m"]
-    return WGCNTextClassifier(n_jobs=1).fit(TEXTS, labels).model_
+    model = WGCNTextClassifier(n_jobs=1).fit(TEXTS, ["<b>drink"] * 3 + ["drive"] * 3).model_
+    return replace(model, classes=np.array(["<b>drink", "drive\x1b[1m"]))  # which no fit would take
 
 
 @given(st.text(max_size=60))

@@ -1,6 +1,7 @@
 """Whatever a checkpoint holds, resuming goes on from it or refuses it in one message: its digest may be right."""
 
 import json
+import os
 import struct
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -203,3 +204,33 @@ def test_a_refused_checkpoint_is_left_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "state").write_bytes(b"text")
     assert refused(tmp_path / "state", CASES["search"][0])
     assert (tmp_path / "state").read_bytes() == b"text"
+
+
+def test_a_pipe_in_place_of_a_checkpoint_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "state")
+    with pytest.raises(StoreError, match="damaged or no checkpoint"):
+        fit(tmp_path / "state", CASES["search"][0], resume=True)
+
+
+@pytest.mark.parametrize("kind", ["weights", "exp_avg"])
+def test_values_that_would_overflow_in_the_next_epoch_are_refused(
+    case: tuple[Path, TrainingSettings, State, Arrays], kind: str
+) -> None:
+    file, settings, state, arrays = case
+    name = next(name for name in arrays if name.startswith(f"run.{kind}."))
+    write(file, state, {**arrays, name: np.full_like(arrays[name], 1e30)})
+    with pytest.raises(StoreError, match=f"the values of '{name}'"):
+        fit(file, settings, resume=True)
+
+
+@pytest.mark.parametrize("odd", ["9" * 5000, "[" * 100_000], ids=["a huge number", "deep"])
+def test_odd_json_in_a_checkpoint_is_refused(
+    case: tuple[Path, TrainingSettings, State, Arrays], odd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, settings, state, arrays = case
+    text = json.dumps({**state, "records": "odd"})
+    monkeypatch.setattr(json, "dumps", lambda _: text.replace('"odd"', odd))
+    write(file, state, arrays)
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match="damaged or no checkpoint"):
+        fit(file, settings, resume=True)

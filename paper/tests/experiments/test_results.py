@@ -1,7 +1,11 @@
 import json
+import os
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -113,6 +117,19 @@ def test_same_runs_make_the_same_file(tmp_path: Path) -> None:
     assert (tmp_path / "a/accuracy.json").read_bytes() == (tmp_path / "b/accuracy.json").read_bytes()
 
 
+UNSOUND: list[tuple[str, Any]] = [
+    *(("seed", value) for value in (None, "1", 1.5, [], True, 2**70)),
+    *(("accuracy", value) for value in (None, "1", float("nan"), float("inf"), [0.5])),
+    *(("method", value) for value in (None, ["a"], {"a": 1})),
+    ("n_test", -1),
+    ("metrics", [1]),
+    ("right", 5),
+    ("right", "qg=="),
+    ("right", "not base64"),
+    ("right", "\ud800"),
+]
+
+
 def damaged() -> dict[str, bytes]:
     run = made().as_json()
     lists = {"environments": [{}], "settings": [run["settings"]]}
@@ -132,7 +149,18 @@ def damaged() -> dict[str, bytes]:
         "changed seed": text.replace('"seed": 0', '"seed": 1').encode(),
         "key too many": text.replace('"seed": 0', '"seed": 0, "colour": 1').encode(),
         "deep": b"[" * 100_000,
+        **{f"{key} that is {value}": changed(whole, **{key: value}) for key, value in UNSOUND},
+        "a huge seed": text.replace('"seed": 0', f'"seed": {"9" * 5000}').encode(),
+        "environments that are none": json.dumps({**whole, "environments": {"0": {}}}).encode(),
+        "an environment from the end": text.replace('"environment": 0', '"environment": -1').encode(),
     }
+
+
+def changed(document: dict[str, Any], **values: object) -> bytes:
+    """Return a file whose run has other values, under a key that fits."""
+    run = {**document["runs"][0], **values}
+    cell = Cell(**{**{name: run[name] for name in Cell.__dataclass_fields__}, "settings": {}})
+    return json.dumps({**document, "runs": [{**run, "key": cell.key}]}).encode()
 
 
 @pytest.mark.parametrize("kind", damaged())
@@ -183,6 +211,27 @@ def test_two_commands_may_write_to_one_file(tmp_path: Path) -> None:
     second.add([made(1)])
     first.add([made(2)])
     assert len(ResultFile(tmp_path, "accuracy").runs(made(seed).cell for seed in range(3))) == 3
+
+
+def test_processes_that_write_to_one_file_lose_no_run(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from wgcn_paper.experiments.cells import Cell, Run; from wgcn_paper.experiments.results import ResultFile\n"
+        "file = ResultFile(Path(sys.argv[1]), 'accuracy')\n"
+        "figures = 0.5, 10, None, 3, 1.5, 2.0, 0.1, 100.0, None, 'abc', 'cpu', '2026-01-01'\n"
+        "for seed in range(int(sys.argv[2]), int(sys.argv[2]) + 40):\n"
+        "    file.add([Run(Cell('r8', 'corpus', 'a method', {}, seed), *figures)])\n"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), f"{first}"]) for first in (0, 40)]
+    assert [process.wait() for process in processes] == [0, 0]
+    cells = [Cell("r8", "corpus", "a method", {}, seed) for seed in range(80)]
+    assert len(ResultFile(tmp_path, "accuracy").runs(cells)) == 80
+
+
+def test_a_pipe_in_place_of_a_file_is_one_error(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "accuracy.json")
+    with pytest.raises(StoreError, match="not a plain file"):
+        ResultFile(tmp_path, "accuracy")
 
 
 def test_a_run_of_an_earlier_version_of_the_code_is_out_of_date(

@@ -26,7 +26,7 @@ def embed(
     components: Annotated[int, typer.Option(min=2, metavar="N", help="Columns, an even number.")] = 200,
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
-    ngrams: Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Longest phrase, in words.")] = 1,
+    ngrams: Annotated[int, typer.Option(min=1, metavar="N", help="Longest phrase, in words.")] = 1,
     min_count: options.MinCount = None,
     window: options.Window = 20,
     graph_weight: Annotated[

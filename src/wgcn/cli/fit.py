@@ -36,8 +36,7 @@ def fit(
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
     ngrams: Annotated[
-        int | None,
-        typer.Option(min=1, max=100, metavar="N", help="Longest phrase, in words. Default: 2; 1 with --network."),
+        int | None, typer.Option(min=1, metavar="N", help="Longest phrase, in words. Default: 2; 1 with --network.")
     ] = None,
     min_count: options.MinCount = None,
     window: options.Window = 20,

@@ -33,8 +33,9 @@ from wgcn.labelling.row_parts import make_split
 from wgcn.labelling.seed_words import GivenSeeds, SeedRows, find_seeds
 from wgcn.progress import stage
 from wgcn.text import kernels
-from wgcn.text.corpus import Corpus, check_ngram_range
+from wgcn.text.corpus import Corpus
 from wgcn.text.encode import checked_texts
+from wgcn.text.ngrams import check_ngram_range
 from wgcn.text.subwords import Subwords, find_subwords
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.tokens import Tokens

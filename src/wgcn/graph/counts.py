@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from wgcn.cores import n_threads
-from wgcn.errors import InputError
+from wgcn.errors import InputError, StoreError
 from wgcn.graph.kernels import count_rows
 from wgcn.inference import folder as store
 from wgcn.text.corpus import Corpus
@@ -158,20 +158,30 @@ class WindowCounts:
         """Write the counts to a folder, completely or not at all."""
         tensors = {"word_windows": self.word_windows, **store.csr_tensors("pair_windows", self.pair_windows)}
         config = {"window": self.window, "n_windows": self.n_windows}
-        store.save_folder(path, "counts", config, tensors, self.vocabulary)
+        store.save_folder(path, "counts", config, tensors, self.vocabulary, check=self._read)
 
     @classmethod
     def load(cls, path: str | Path) -> WindowCounts:
         """Read counts that `save` wrote."""
-        folder = store.load_folder(path, "counts", {"window": int, "n_windows": int})
-        n_words = len(folder.vocabulary)
-        return cls(
-            folder.vocabulary,
-            folder.config["window"],
-            folder.config["n_windows"],
-            folder.tensor("word_windows", n_words, dtype=np.int64),
-            folder.csr("pair_windows", (n_words, n_words)),
+        return cls._read(store.load_folder(path, "counts", {"window": int, "n_windows": int}))
+
+    @classmethod
+    def _read(cls, folder: store.Folder) -> WindowCounts:
+        n_words, window, n_windows = len(folder.vocabulary), folder.config["window"], folder.config["n_windows"]
+        with folder.checked():
+            if not (window >= 2 and 0 <= n_windows <= store.MAX_COUNT):
+                raise InputError(f"There are no counts of {n_windows} windows of {window} tokens.")
+        words = folder.tensor("word_windows", n_words, dtype=np.int64, within=(0, n_windows))
+        pairs = folder.csr("pair_windows", (n_words, n_words), (np.int32, np.int64))
+        lengths = np.diff(pairs.indptr)
+        fits = (
+            (pairs.indices > np.repeat(np.arange(n_words, dtype=np.int32), lengths)).all()
+            and (pairs.data > 0).all()
+            and all((pairs.data <= of_words).all() for of_words in (np.repeat(words, lengths), words[pairs.indices]))
         )
+        if not fits:
+            raise StoreError(f"{folder.path}: 'pair_windows' has counts that these words cannot have. Save it again.")
+        return cls(folder.vocabulary, window, n_windows, words, pairs)
 
     def __repr__(self) -> str:
         n_words, n_pairs = len(self.vocabulary), self.pair_windows.nnz

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError
+from wgcn.errors import InputError, StoreError
 from wgcn.graph.association import DOCUMENT_WEIGHTS, WEIGHTS, EdgeRules, Weight, from_documents, from_windows, normalize
 from wgcn.graph.citations import from_citations
 from wgcn.graph.counts import WindowCounts
@@ -20,6 +20,7 @@ from wgcn.text.vocabulary import Vocabulary
 
 __all__ = ["GraphInfo", "Neighbour", "WordGraph"]
 
+_MAX_WEIGHT = 1e30
 # The settings in a saved graph; None where one does not apply.
 _SETTINGS: dict[str, type | tuple[type, ...]] = {
     "weight": str,
@@ -255,15 +256,25 @@ class WordGraph:
     def save(self, path: str | Path) -> str:
         """Write the graph to a folder, completely or not at all; return its digest."""
         tensors = {"degrees": self.degrees, **store.csr_tensors("adjacency", self.adjacency)}
-        return store.save_folder(path, "graph", self.settings, tensors, self.vocabulary)
+        given = path, "graph", self.settings, tensors, self.vocabulary
+        return store.save_folder(*given, schema=_SETTINGS, check=self._read)
 
     @classmethod
     def load(cls, path: str | Path) -> WordGraph:
         """Read a graph that `save` wrote."""
-        folder = store.load_folder(path, "graph", _SETTINGS)
+        return cls._read(store.load_folder(path, "graph", _SETTINGS))
+
+    @classmethod
+    def _read(cls, folder: store.Folder) -> WordGraph:
         n_words = len(folder.vocabulary)
-        degrees = folder.tensor("degrees", n_words, dtype=np.float64)
-        return cls(folder.vocabulary, folder.csr("adjacency", (n_words, n_words)), degrees, folder.config)
+        degrees = folder.tensor("degrees", n_words, dtype=np.float64, within=(0, _MAX_WEIGHT))
+        adjacency = folder.csr("adjacency", (n_words, n_words))
+        other = csr_array(adjacency.T)
+        symmetric = np.array_equal(adjacency.indptr, other.indptr) and np.array_equal(adjacency.indices, other.indices)
+        fits = symmetric and np.allclose(adjacency.data, other.data, rtol=1e-3)
+        if not fits or np.abs(adjacency.data).max(initial=0) > _MAX_WEIGHT:
+            raise StoreError(f"{folder.path}: 'adjacency' is not symmetric, or has weights above 1e30. Save it again.")
+        return cls(folder.vocabulary, adjacency, degrees, folder.config)
 
     def __repr__(self) -> str:
         weight = self.settings.get("weight", "given")

@@ -52,11 +52,15 @@ class EmbeddingModel(TextTerms):
     def save(self, path: str | Path) -> str:
         """Write the embedder to a folder, completely or not at all; return its digest."""
         tensors = {"word_embeddings": self.word_embeddings, "idf": self.weighting.idf}
-        return store.save_folder(path, "embedder", self._term_config(), tensors, self.vocabulary, embedder_card(self))
+        given = path, "embedder", self._term_config(), tensors, self.vocabulary, embedder_card(self)
+        return store.save_folder(*given, check=self._read)
 
     @classmethod
     def load(cls, path: str | Path) -> EmbeddingModel:
         """Read an embedder that `save` wrote. Nothing in it is executed."""
-        folder = store.load_folder(path, "embedder", TERM_SCHEMA)
+        return cls._read(store.load_folder(path, "embedder", TERM_SCHEMA))
+
+    @classmethod
+    def _read(cls, folder: store.Folder) -> EmbeddingModel:
         table = folder.tensor("word_embeddings", len(folder.vocabulary), None)
         return cls(**load_terms(folder), word_embeddings=table)

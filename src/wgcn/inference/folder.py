@@ -1,12 +1,17 @@
 """Saved folders: tensors in safetensors, words as plain text, settings as JSON, and a digest over all of them.
 
-Loading executes nothing, reads no more than the sizes of the files, and raises a StoreError for anything unexpected.
+Loading executes nothing, opens plain files only, takes at most four times their size in memory (and some 64 MB), and
+raises a StoreError for anything unexpected: a digest vouches for bytes, not for what they mean, so each value has its
+range. A folder is checked in the same way before it is saved, so what can be saved can be loaded.
 
 Saving changes no file that it did not write, and a crash at any moment leaves the old or the new version complete:
 
 1. The new files are written to `.wgcn-new-*` inside the folder. The old version counts.
 2. That folder is renamed to `.wgcn-pending`. From here on the new version counts: readers look there first.
 3. The files are moved from there into the folder, `config.json` last. If this is interrupted, the next save finishes.
+
+A process that saves has the lock of the folder, so what it finds there of another was left by one that was killed. A
+reader sees that the config is another file than before and reads again; it takes the lock only after that.
 """
 
 from __future__ import annotations
@@ -16,8 +21,8 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,8 +32,19 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from wgcn.checks import CONTROLS, LARGEST
 from wgcn.errors import InputError, StoreError
-from wgcn.files import check_writable, create_file, file_target, locked_folder, made_folder, sync_folder, writing
+from wgcn.files import (
+    check_writable,
+    create_file,
+    file_target,
+    locked_folder,
+    made_folder,
+    read_whole,
+    sync_folder,
+    writing,
+)
+from wgcn.labelling.contents import read_json
 from wgcn.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -42,6 +58,7 @@ VERSION, _READABLE = 3, (1, 2, 3)  # version 1 had no spelling, and 2 no lead
 CONFIG, VOCABULARY, README = "config.json", "vocabulary.txt", "README.md"
 _NEW, _PENDING = ".wgcn-new-", ".wgcn-pending"
 _MAX_CONFIG_BYTES = 1 << 24  # stop words and classes are stored there
+MAX_COUNT = 1 << 53
 _ATTEMPTS = 20  # to read a folder that is being saved at the same time
 _DOCUMENT = {"format": str, "version": int, "config": dict, "files": dict, "digest": str}
 
@@ -55,35 +72,58 @@ class Folder:
     tensors: dict[str, npt.NDArray[Any]]
     vocabulary: Vocabulary
 
-    def tensor(self, name: str, *shape: int | None, dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
-        """Return a tensor of finite values after checking its type and shape; None fits any length."""
-        tensor = self._get(name)
-        fits = tensor.ndim == len(shape) and all(
-            expected in (None, size) for expected, size in zip(shape, tensor.shape, strict=True)
+    def tensor(
+        self,
+        name: str,
+        *shape: int | None,
+        dtype: npt.DTypeLike = np.float32,
+        within: tuple[float, float] = (-LARGEST, LARGEST),
+    ) -> npt.NDArray[Any]:
+        """Return a tensor after checking its type, its range and its shape, where None fits any length."""
+        tensor, (least, most) = self._get(name), within
+        fits = (
+            tensor.dtype == dtype
+            and tensor.ndim == len(shape)
+            and all(expected in (None, size) for expected, size in zip(shape, tensor.shape, strict=True))
+            and (tensor.size == 0 or least <= float(tensor.min()) <= float(tensor.max()) <= most)
         )
-        if not fits or tensor.dtype != dtype or not np.isfinite(tensor).all():
+        if not fits:
             expected_shape = ", ".join("any" if size is None else str(size) for size in shape)
             raise StoreError(
                 f"{self.path}: '{name}' is {tensor.dtype} of shape {tensor.shape}; expected finite {np.dtype(dtype)} "
-                f"of shape ({expected_shape}). Save it again."
+                f"from {least:g} to {most:g} of shape ({expected_shape}). Save it again."
             )
         return tensor
 
-    def csr(self, name: str, shape: tuple[int, int]) -> csr_array:
-        """Return a sparse matrix of a given shape with finite values."""
+    def csr(
+        self, name: str, shape: tuple[int, int], dtypes: tuple[npt.DTypeLike, ...] = (np.float32, np.float64)
+    ) -> csr_array:
+        """Return a sparse matrix of a given shape, finite values of one of these types, and sorted rows."""
         from scipy.sparse import csr_array
 
         data, indices, indptr = (self._get(f"{name}.{part}") for part in ("data", "indices", "indptr"))
         try:
             if not indices.dtype == indptr.dtype in (np.int32, np.int64):
                 raise ValueError(f"its indices are {indices.dtype} and {indptr.dtype}")
-            if data.dtype not in (np.float32, np.float64, np.int32, np.int64):
+            if data.dtype not in dtypes:
                 raise ValueError(f"its values are {data.dtype}")
+            if any(part.ndim != 1 for part in (data, indices, indptr)):
+                raise ValueError("one of its parts has more than one dimension")
             matrix = csr_array((data, indices, indptr), shape=shape)
             check_csr(matrix)
+            if not matrix.has_canonical_format:
+                raise ValueError("its rows are not sorted")
         except (ValueError, TypeError) as error:
             raise StoreError(f"{self.path}: '{name}' is not a sparse matrix of shape {shape} ({error}).") from error
         return matrix
+
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        """Turn what is wrong with the config into a StoreError."""
+        try:
+            yield
+        except InputError as error:
+            raise StoreError(f"{self.path}: {CONFIG} cannot be used. {error} Save or fetch it again.") from error
 
     def _get(self, name: str) -> npt.NDArray[Any]:
         if name not in self.tensors:
@@ -117,61 +157,83 @@ def save_folder(
     tensors: Mapping[str, npt.NDArray[Any]],
     vocabulary: Vocabulary,
     readme: str | None = None,
+    *,
+    schema: Schema | None = None,
+    check: Callable[[Folder], object] = lambda folder: None,
 ) -> str:
     """Write a folder, completely or not at all; return its digest.
 
     `kind` says what it holds and names its .safetensors file; the digest covers the README too. An existing folder of
     the same kind is updated: other files stay, and those that were saved before keep their modes. A link to a folder
-    stays a link. Any other folder that is not empty is an error.
+    stays a link. Any other folder that is not empty is an error. `schema` and `check` are what loading does with the
+    folder: where they raise an error, nothing is written.
     """
     path = Path(path)
     with writing(path):
-        folder, old = _folder_target(path, kind)
+        folder, _ = _folder_target(path, kind)
     all_tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     all_tensors |= {"vocabulary.counts": vocabulary.counts, "vocabulary.document_counts": vocabulary.document_counts}
-    contents = {
-        VOCABULARY: "".join(f"{word}\n" for word in vocabulary.words).encode(),
-        f"{kind}.safetensors": save(all_tensors),
-    }
-    if readme is not None and (README in old or not os.path.lexists(folder / README)):  # a user's own stays
-        contents[README] = readme.encode()
-    document: dict[str, Any] = {
-        "format": f"wgcn-{kind}",
-        "version": VERSION,
-        "config": dict(config),
-        "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
-    }
-    document["digest"] = _digest(document)
-    contents[CONFIG] = (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
-    if len(contents[CONFIG]) > _MAX_CONFIG_BYTES:
-        raise InputError(
-            f"{path}: {len(contents[CONFIG]):,} bytes of settings could not be read back: {_MAX_CONFIG_BYTES:,} is the "
-            "limit. Use fewer stop words or classes."
-        )
-    with writing(path), made_folder(folder), locked_folder(folder):
-        _put(folder, contents)
+    try:
+        words = "".join(f"{word}\n" for word in vocabulary.words).encode()
+        if _read_vocabulary(words, all_tensors) != vocabulary:
+            raise ValueError("a word has a line break in it")
+        saved_config = read_json(json.dumps(dict(config)).encode())
+        if schema is not None:
+            _check_keys(path, "config", saved_config, schema)
+        check(Folder(path, saved_config, all_tensors, vocabulary))
+    except (StoreError, ValueError, TypeError, RecursionError) as error:
+        raise InputError(f"This cannot be saved, because it could not be read back: {error}") from error
+    contents = {VOCABULARY: words, f"{kind}.safetensors": save(all_tensors)}
+    with writing(path), made_folder(folder), locked_folder(folder) as is_locked:
+        _, old = _folder_target(folder, kind)
+        if readme is not None and (README in old or not os.path.lexists(folder / README)):  # a user's own stays
+            contents[README] = readme.encode()
+        files = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+        document = {"format": f"wgcn-{kind}", "version": VERSION, "config": saved_config, "files": files}
+        document["digest"] = _digest(document)
+        contents[CONFIG] = (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
+        if len(contents[CONFIG]) > _MAX_CONFIG_BYTES:
+            raise InputError(
+                f"{path}: {len(contents[CONFIG]):,} bytes of settings could not be read back: {_MAX_CONFIG_BYTES:,} is "
+                "the limit. Use fewer stop words or classes."
+            )
+        _put(folder, contents, is_locked)
     return str(document["digest"])
 
 
 def load_folder(path: str | Path, kind: str, schema: Schema) -> Folder:
     """Read a folder and check its digest. Its config must have exactly the keys of the schema, of these types."""
     path = Path(path)
-    if not path.is_dir():
+    if not os.path.isdir(path):  # noqa: PTH112 - which raises nothing
         raise StoreError(f"There is no {kind} folder {path}. Check the path.")
-    for _ in range(_ATTEMPTS):
-        config = _read(path, CONFIG, _MAX_CONFIG_BYTES)
-        try:
-            return _load(path, kind, schema, config)
-        except StoreError:
-            if _read(path, CONFIG, _MAX_CONFIG_BYTES) == config:
-                raise
+    for attempt in range(_ATTEMPTS):
+        # Without the lock first: whoever has it may have been stopped, and what is only read needs none.
+        with locked_folder(path, shared=True) if attempt > 1 else nullcontext():
+            before = _version(path)
+            try:
+                return _load(path, kind, schema)
+            except StoreError:
+                if _version(path) == before:
+                    raise
     raise StoreError(f"{path} is saved again and again while it is read. Try again later.")
 
 
-def _load(path: Path, kind: str, schema: Schema, content: bytes) -> Folder:
+def _version(path: Path) -> list[tuple[int, int, int]]:
+    """Return which files the configs of a folder are: each save writes new ones, whatever they hold."""
+    found = []
+    for place in (path / _PENDING / CONFIG, path / CONFIG):
+        with suppress(OSError):
+            there = place.stat()
+            found.append((there.st_ino, there.st_mtime_ns, there.st_ctime_ns))
+    return found
+
+
+def _load(path: Path, kind: str, schema: Schema) -> Folder:
     try:
-        document = json.loads(content)
-    except (ValueError, RecursionError) as error:
+        document = read_json(_read(path, CONFIG, _MAX_CONFIG_BYTES))
+    except ValueError as error:
+        if isinstance(error, StoreError):
+            raise
         raise StoreError(f"{path / CONFIG} is not valid JSON ({error}). Save or fetch the folder again.") from error
     if not isinstance(document, dict) or not str(document.get("format", "")).startswith("wgcn-"):
         raise StoreError(f"{path} was not written by wgcn: its {CONFIG} names no wgcn format.")
@@ -192,17 +254,27 @@ def _load(path: Path, kind: str, schema: Schema, content: bytes) -> Folder:
     if document["files"] != {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}:
         raise StoreError(f"{path} is damaged: its files do not match their digests. Save or fetch it again.")
     try:
-        tensors = load(contents[tensor_file])
-        words = contents[VOCABULARY].decode().split("\n")
-        if words.pop() != "":
-            raise ValueError("the vocabulary does not end in a line break")
-        counts = [tensors[f"vocabulary.{name}"] for name in ("counts", "document_counts")]
-        if any(array.dtype != np.int64 or array.shape != (len(words),) or (array < 0).any() for array in counts):
-            raise ValueError("the counts of the vocabulary are not one number per word")
-        vocabulary = Vocabulary(words, *counts)
+        tensors = load(contents.pop(tensor_file))
+        vocabulary = _read_vocabulary(contents[VOCABULARY], tensors)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} is damaged: {error}. Save or fetch it again.") from error
     return Folder(path, document["config"], tensors, vocabulary)
+
+
+def _read_vocabulary(content: bytes, tensors: Mapping[str, npt.NDArray[Any]]) -> Vocabulary:
+    """Return the words of a file, and their counts; anything odd is a ValueError, or a KeyError if there are none."""
+    if CONTROLS.search(content.decode()):
+        raise ValueError("a word of the vocabulary has a control character in it")
+    words = content.decode().split("\n")
+    if words.pop() != "" or not words:
+        raise ValueError("the vocabulary is empty or does not end in a line break")
+    counts, document_counts = (tensors[f"vocabulary.{name}"] for name in ("counts", "document_counts"))
+    for array in (counts, document_counts):
+        if array.dtype != np.int64 or array.shape != (len(words),) or (array < 0).any() or (array > MAX_COUNT).any():
+            raise ValueError("the counts of the vocabulary are not one number per word")
+    if (document_counts > counts).any() or counts.sum(dtype=np.float64) > MAX_COUNT:
+        raise ValueError("the counts of the vocabulary cannot be those of texts")
+    return Vocabulary(tuple(words), counts, document_counts)
 
 
 def check_target(path: str | Path, kind: str | None = None) -> None:
@@ -229,9 +301,9 @@ def _folder_target(path: Path, kind: str) -> tuple[Path, frozenset[str]]:
         check_writable(folder)
         return folder, frozenset()
     try:
-        document = json.loads(_read(folder, CONFIG, _MAX_CONFIG_BYTES))
+        document = read_json(_read(folder, CONFIG, _MAX_CONFIG_BYTES))
         held = str(document["format"])
-    except (StoreError, ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         held = ""
     if not held.startswith("wgcn-"):
         raise InputError(f"{path} is a folder with other files in it, not a saved {kind}. Choose another place.")
@@ -244,11 +316,11 @@ def _folder_target(path: Path, kind: str) -> tuple[Path, frozenset[str]]:
     return folder, frozenset(files) if isinstance(files, dict) else frozenset()
 
 
-def _put(folder: Path, contents: Mapping[str, bytes]) -> None:
+def _put(folder: Path, contents: Mapping[str, bytes], is_locked: bool) -> None:
     """Put files into a folder, all or none of them: steps 1 to 3 above."""
     _move_pending(folder)
     for entry in list(folder.iterdir()):
-        if entry.name.startswith(_NEW):
+        if is_locked and entry.name.startswith(_NEW):
             shutil.rmtree(entry)  # of a save that was killed
     for name in contents:
         if (folder / name).is_dir():
@@ -284,8 +356,8 @@ def _check_keys(path: Path, where: str, given: Mapping[str, Any], schema: Schema
         extra, missing = sorted(given.keys() - schema.keys()), sorted(schema.keys() - given.keys())
         raise StoreError(f"{path}: {where} has unknown keys {extra!r:.200} or lacks {missing!r:.200}. Update wgcn?")
     for key, kind in schema.items():
-        # bool is a subclass of int in Python.
-        if not isinstance(given[key], kind) or (isinstance(given[key], bool) and kind is int):
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        if type(given[key]) not in kinds:  # bool is a subclass of int in Python
             raise StoreError(f"{path}: {key!r} in {where} is {given[key]!r:.60}, which is of the wrong type.")
 
 
@@ -299,14 +371,8 @@ def _read(folder: Path, name: str, limit: int | None = None) -> bytes:
     """Read a file of a folder, of the pending version if there is one."""
     try:
         with suppress(FileNotFoundError):
-            return _read_bytes(folder / _PENDING / name, limit)
-        return _read_bytes(folder / name, limit)
+            return read_whole(folder / _PENDING / name, limit)
+        return read_whole(folder / name, limit)
     except OSError as error:
         reason = error.strerror or error
         raise StoreError(f"{folder / name} cannot be read: {reason}. Save or fetch the folder again.") from error
-
-
-def _read_bytes(path: Path, limit: int | None) -> bytes:
-    if limit is not None and path.stat().st_size > limit:
-        raise StoreError(f"{path} is larger than {limit:,} bytes, which no such file is.")
-    return path.read_bytes()

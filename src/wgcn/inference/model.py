@@ -15,9 +15,10 @@ from wgcn.inference import folder as store
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.spelling import Spelling
 from wgcn.inference.sums import Floats
-from wgcn.inference.terms import TERM_SCHEMA, UNSOUND, TextTerms, load_terms
+from wgcn.inference.terms import TERM_SCHEMA, TextTerms, load_terms
 from wgcn.labelling.answers import Answers, judged
 from wgcn.labelling.card import model_card
+from wgcn.labelling.contents import check_classes
 from wgcn.labelling.row_parts import Split
 from wgcn.labelling.trust import Trust, checked_trust
 
@@ -133,34 +134,28 @@ class TextModel(TextTerms, Answers):
             "sharpness": self.scorer.sharpness,
             "multilabel": self.scorer.multilabel,
         }
-        return store.save_folder(path, "model", config, tensors, self.vocabulary, model_card(self))
+        return store.save_folder(path, "model", config, tensors, self.vocabulary, model_card(self), check=self._read)
 
     @classmethod
     def load(cls, path: str | Path) -> TextModel:
         """Read a model that `save` wrote. Nothing in it is executed."""
-        folder = store.load_folder(path, "model", _SCHEMA)
+        return cls._read(store.load_folder(path, "model", _SCHEMA))
+
+    @classmethod
+    def _read(cls, folder: store.Folder) -> TextModel:
         config, terms = folder.config, load_terms(folder)
-        classes, added = config["classes"], config["report"].get("extended", [])
-        types, n_classes = {"how": str, "words": int, "texts": int}, len(classes)
-        sound = (
-            np.isfinite(config["sharpness"])
-            and config["sharpness"] > 0
-            and (all(type(c) is str for c in classes) or all(type(c) is int and abs(c) < 2**63 for c in classes))
-            and len(set(classes)) == n_classes >= 1
-            and isinstance(added, list)
-            and all(isinstance(entry, dict) and {key: type(entry[key]) for key in entry} == types for entry in added)
-            and all(entry["words"] > 0 for entry in added)
-            and sum(entry["words"] for entry in added) < len(folder.vocabulary)
-        )
-        if not sound:
-            raise StoreError(UNSOUND.format(folder.path))
+        classes, sharpness, n_classes = config["classes"], config["sharpness"], len(config["classes"])
+        with folder.checked():
+            if not 1e-6 <= sharpness <= 1e6:
+                raise InputError(f"No model has a sharpness of {sharpness}.")
+            check_classes(classes)
         table = folder.tensor("word_embeddings", len(folder.vocabulary), None)
         hidden = table.shape[1]
         head = folder.tensor("class_weights", hidden, n_classes) if "class_weights" in folder.tensors else None
         if head is None and hidden != n_classes:
             raise StoreError(f"{folder.path}: a linear model of {n_classes} classes has a table {hidden} wide.")
-        bias, prior = (folder.tensor(name, n_classes) for name in ("bias", "prior"))
-        scorer = Scorer(table, head, bias, prior, config["sharpness"], config["multilabel"])
+        bias, prior = folder.tensor("bias", n_classes), folder.tensor("prior", n_classes, within=(0, 1))
+        scorer = Scorer(table, head, bias, prior, sharpness, config["multilabel"])
         size = len(folder.vocabulary), n_classes
         split = Split.load(folder.tensor, *size) if "split.words" in folder.tensors else None
         trust = Trust.from_tensors(folder.tensors, folder.path)

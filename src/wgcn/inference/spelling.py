@@ -22,10 +22,11 @@ from wgcn.inference.sums import Floats, add_up
 from wgcn.text.encode import WordBytes
 from wgcn.text.subwords import Hashes, Subwords, compiled_parts, subword_places
 
-__all__ = ["Spelling", "make_spelling"]
+__all__ = ["IDF_RANGE", "Spelling", "make_spelling"]
 
 _WEIGHT = 0.5  # of a new word in the length of a text, beside 1 for the rarest known word
 _LARGEST = float(np.finfo(np.float16).max)
+IDF_RANGE = (1e-2, 1e2)  # in which that of any word is
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +67,10 @@ class Spelling:
         """Read what `tensors` gave from a folder; None if it has none. Anything unsound is a StoreError."""
         if "spelling.hashes" not in folder.tensors:
             return None
-        hashes = folder.tensor("spelling.hashes", None, dtype=np.uint32)
+        hashes = folder.tensor("spelling.hashes", None, dtype=np.uint32, within=(0, 2**32))
         rows = folder.tensor("spelling.rows", len(hashes), hidden, dtype=np.float16)
-        idf = float(folder.tensor("spelling.idf", 1)[0])
-        if (hashes[1:] <= hashes[:-1]).any() or idf <= 0:
+        idf = float(folder.tensor("spelling.idf", 1, within=IDF_RANGE)[0])
+        if (hashes[1:] <= hashes[:-1]).any():
             raise StoreError(f"{Path(folder.path)}: the tensors 'spelling' are not those of a model. Save it again.")
         return cls(hashes, rows, idf)
 

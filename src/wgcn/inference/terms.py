@@ -20,26 +20,25 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.cores import n_threads
-from wgcn.errors import InputError, StoreError
+from wgcn.errors import InputError
 from wgcn.inference import folder as store
 from wgcn.inference import sums
-from wgcn.inference.spelling import Spelling
+from wgcn.inference.spelling import IDF_RANGE, Spelling
 from wgcn.inference.sums import Floats
+from wgcn.labelling.contents import check_report
 from wgcn.text import weighting
 from wgcn.text.encode import WordBytes, checked_texts, in_batches, lay_out
-from wgcn.text.ngrams import Encoded, Ids, NgramTable, Offsets, ngrams
+from wgcn.text.ngrams import Encoded, Ids, NgramTable, Offsets, check_ngram_range, ngrams
 from wgcn.text.tokenize import TOKENIZERS, Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import Norm, TermWeighting
 
-__all__ = ["TERM_SCHEMA", "UNSOUND", "Terms", "TextTerms", "load_compiled", "load_terms"]
+__all__ = ["TERM_SCHEMA", "Terms", "TextTerms", "load_compiled", "load_terms"]
 
 # Characters of text that are processed at a time: small enough for the caches.
 BATCH_CHARACTERS = 1 << 19
 # Characters from which it pays to build a table of n-grams, to load compiled code that is on disk, and to compile it.
 _WORTH_A_TABLE, _WORTH_LOADING, _WORTH_COMPILING = 1 << 17, 1 << 24, 1 << 27
-
-UNSOUND = "{}: config.json has values that no model has. Save or fetch it again."
 
 TERM_SCHEMA: dict[str, type | tuple[type, ...]] = {
     "tokenizer": str,
@@ -218,19 +217,19 @@ class TextTerms:
 def load_terms(folder: store.Folder) -> dict[str, Any]:
     """Return the parts of a saved folder that `TextTerms` needs, checked."""
     config = folder.config
-    sound = (
-        config["tokenizer"] in TOKENIZERS
-        and config["norm"] in get_args(Norm)
-        and 0 <= config["lead"] < 2**31
-        and len(config["ngram_range"]) == 2
-        and all(type(n) is int for n in config["ngram_range"])
-        and 1 <= config["ngram_range"][0] <= config["ngram_range"][1] <= 100
-        and all(type(word) is str for word in config["stop_words"])
-        and sorted(set(config["stop_words"])) == config["stop_words"]
-    )
-    if not sound:
-        raise StoreError(UNSOUND.format(folder.path))
-    idf = folder.tensor("idf", len(folder.vocabulary))
+    with folder.checked():
+        sound = (
+            config["tokenizer"] in TOKENIZERS
+            and config["norm"] in get_args(Norm)
+            and 0 <= config["lead"] < 2**31
+            and all(type(word) is str for word in config["stop_words"])
+            and sorted(set(config["stop_words"])) == config["stop_words"]
+        )
+        if not sound:
+            raise InputError("It has values that no model has.")
+        check_ngram_range(config["ngram_range"])
+        check_report(config["report"], len(folder.vocabulary))
+    idf = folder.tensor("idf", len(folder.vocabulary), within=IDF_RANGE)
     return {
         **{name: config[name] for name in ("tokenizer", "settings", "report")},
         **{name: tuple(config[name]) for name in ("ngram_range", "stop_words")},

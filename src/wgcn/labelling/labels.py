@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from wgcn.errors import InputError
 from wgcn.labelling.additions import merged_targets, places_in
+from wgcn.labelling.contents import check_classes
 from wgcn.labelling.label_forms import SEVERAL, normalised, of_one_kind, read_lists, read_matrix, read_single
 from wgcn.labelling.splits import Rows, few_labels
 
@@ -101,6 +102,8 @@ def _checked(labels: Labels, seeded: bool) -> Labels:
         found = f"only one class, {classes[0]!r}," if classes else "no class"
         among = "the labels and seeds" if seeded else "the labels"
         raise InputError(f"There is {found} among {among}: at least two classes are needed.")
+    if labels.classes.dtype.kind == "U":
+        check_classes(classes)
     return labels
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from wgcn.checks import LARGEST
 from wgcn.errors import InputError, StoreError
 from wgcn.labelling.novelty import novelty_weights
 from wgcn.labelling.scope import N_SIGNS, Scope, doubt, familiarity, familiarity_of, n_tokens
@@ -138,7 +139,8 @@ class Trust(NamedTuple):
         shapes = [part.shape for part in found]
         sound = (
             len(found) == len(_PARTS)
-            and all(part.dtype == np.float64 and np.isfinite(part).all() for part in found)
+            and all(part.dtype == np.float64 and (np.abs(part) <= LARGEST).all() for part in found)
+            and (np.abs(found[0] - 0.5) < 0.5 + 1e-6).all()  # 1 minus a probability, rounded
             and [len(shape) for shape in shapes] == [1, 1, 1, 2]
             and shapes[0] == shapes[1]
             and all((np.diff(part) >= 0).all() and len(part) <= _MAX_TEXTS for part in (found[0], found[2]))

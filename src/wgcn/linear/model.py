@@ -30,7 +30,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import norm
 from sklearn.exceptions import ConvergenceWarning
 
-from wgcn.checks import check_least
+from wgcn.checks import MOST, check_least
 from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.inference.sums import Floats
@@ -58,12 +58,12 @@ class LinearSettings:
     tol: float = 1e-3  # stop when the duality gap is at most this share of the objective
 
     def __post_init__(self) -> None:
-        check_least(self, 0, "alpha", "subwords", "tol")
+        check_least(self, 0, "alpha", "subwords", "tol", most=MOST)
         check_least(self, 1, "max_iter")
         if not 0 <= self.naive_bayes <= 1:
             raise InputError(f"naive_bayes must be between 0 and 1, got {self.naive_bayes}.")
-        if not 0 < self.C < np.inf:
-            raise InputError(f"C must be above 0, got {self.C}.")
+        if not 0 < self.C <= 1e18:  # documents of short rows need a large one
+            raise InputError(f"C must be above 0 and at most 1e18, got {self.C}.")
 
 
 class Blocks(NamedTuple):

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 from sklearn.utils import check_random_state
 
-from wgcn.checks import check_least, check_share
+from wgcn.checks import MOST, check_least, check_share
 from wgcn.graph.association import strongest_edges
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.sums import Floats
@@ -65,7 +65,7 @@ class LinearTraining:
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
-        check_least(self, 0, "teacher", "self_training")
+        check_least(self, 0, "teacher", "self_training", most=MOST)
         check_share(self, "validation_fraction")
 
 

@@ -18,8 +18,10 @@ import torch
 from safetensors import safe_open
 from safetensors.numpy import save
 
+from wgcn.checks import LARGEST
 from wgcn.errors import InputError, StoreError
 from wgcn.files import write_file
+from wgcn.labelling.contents import read_json
 from wgcn.network.settings import EpochRecord
 
 if TYPE_CHECKING:
@@ -53,10 +55,11 @@ class Checkpoint:
         if not self.path.exists():
             return
         try:
+            _require(self.path.is_file(), "its contents")  # those of a pipe might never end
             with safe_open(self.path, framework="numpy") as file:
                 header = file.metadata() or {}
                 arrays: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            state = json.loads(header["state"])
+            state = read_json(header["state"].encode())
             if header["digest"] != digest(header["state"], arrays) or state["format"] != _FORMAT:
                 raise ValueError("its contents do not match their digest, or it has another format")
             if state["fingerprint"] != self.fingerprint:
@@ -122,8 +125,12 @@ def _check_tensors(arrays: Arrays, run: Run, n_networks: int) -> None:
             right = array == like
         elif name.startswith("run.exp_avg_sq."):
             right = (array >= 0).all()  # which may overflow
+        elif name.startswith("run.exp_avg."):
+            # Adam with its usual rates keeps |m| below 7.3 sqrt(v), by the inequality of Cauchy and Schwarz.
+            squares = arrays[name.replace("exp_avg", "exp_avg_sq")]
+            right = np.isfinite(array).all() and (np.abs(array) <= 8 * np.sqrt(squares) + 1e-15).all()
         else:
-            right = name == "run.generator" or np.isfinite(array).all()
+            right = name == "run.generator" or (np.abs(array) <= LARGEST).all()
         _require(bool(right), f"the values of '{name}'")
 
 

@@ -5,8 +5,6 @@ Texts are read once, tokenised in batches on all cores and never held: what stay
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,21 +12,12 @@ import numpy.typing as npt
 from wgcn.errors import InputError
 from wgcn.text.encode import checked_texts
 from wgcn.text.kernels import SECRET, count_terms, number_keys
-from wgcn.text.ngrams import Ids, Offsets
+from wgcn.text.ngrams import Ids, Offsets, check_ngram_range
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.tokens import Tokens
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
 
-__all__ = ["Corpus", "check_ngram_range"]
-
-
-def check_ngram_range(given: Any) -> tuple[int, int]:
-    """Return the shortest and the longest n-gram, or say what is wrong with them."""
-    numbers = list(given) if isinstance(given, Iterable) else []
-    whole = len(numbers) == 2 and all(isinstance(number, Integral) for number in numbers)
-    if not whole or not 1 <= numbers[0] <= numbers[1]:
-        raise InputError(f"ngram_range must be two numbers with 1 <= first <= second, got {given!r}.")
-    return numbers[0], numbers[1]
+__all__ = ["Corpus"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,20 +7,33 @@ at once: an n-gram is an (n-1)-gram and the word after it, so a pair of numbers 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from wgcn.errors import InputError
 from wgcn.text.encode import WordBytes
 
-__all__ = ["Encoded", "NgramTable", "ngrams"]
+__all__ = ["Encoded", "NgramTable", "check_ngram_range", "ngrams"]
+
+_LONGEST = 16  # words in an n-gram: a text has as many n-grams per word
 
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 # The ids of n-grams, where each document begins, and the tokens that are no entry: their places among the n-grams, the
 # numbers of their words, and these words, each once.
 Encoded = tuple[Ids, Offsets, Offsets, npt.NDArray[Any], WordBytes]
+
+
+def check_ngram_range(given: Any) -> tuple[int, int]:
+    """Return the shortest and the longest n-gram, or say what is wrong with them."""
+    numbers = list(given) if isinstance(given, Iterable) else []
+    whole = len(numbers) == 2 and all(isinstance(number, Integral) for number in numbers)
+    if not whole or not 1 <= numbers[0] <= numbers[1] <= _LONGEST:
+        raise InputError(f"ngram_range must be two numbers with 1 <= first <= second <= {_LONGEST}, got {given!r:.80}.")
+    return int(numbers[0]), int(numbers[1])
 
 
 def ngrams(tokens: Sequence[str], ngram_range: tuple[int, int]) -> list[str]:

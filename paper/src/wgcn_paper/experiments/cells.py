@@ -8,11 +8,12 @@ import json
 import sys
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from statistics import median
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,18 @@ from wgcn_paper.methods.baseline import Baseline, Method, check_packages, make_b
 from wgcn_paper.protocol import Protocol, Query
 
 __all__ = ["Cell", "Run", "make_cell", "renamed", "rights", "run_cell", "validate_cell"]
+
+# The types in a file of what a cell and a run say, by their annotations.
+_IN_FILES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "str | None": (str, NoneType),
+    "int | None": (int, NoneType),
+    "float | None": (int, float, NoneType),
+    "dict[str, Any]": (dict,),
+    "dict[str, str]": (dict,),
+}
 
 
 @dataclass(frozen=True)
@@ -97,20 +110,32 @@ class Run:
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Run:
-        """Return the run of `as_json`."""
+        """Return the run of `as_json`; a ValueError, KeyError or TypeError if it cannot be one."""
         rest = dict(content)
         key = rest.pop("key")
+        for each in (*fields(Cell), *fields(cls)[1:]):
+            value = rest.get(each.name)
+            if each.name in rest and type(value) not in _IN_FILES[str(each.type)]:
+                raise ValueError(f"the {each.name} of a run is {value!r:.60}")
+            if isinstance(value, int | float) and not abs(value) < 2**63:
+                raise ValueError(f"the {each.name} of a run is {value!r:.60}")
         cell = Cell(**{name: rest.pop(name) for name in Cell.__dataclass_fields__})
         if cell.key != key:
             raise ValueError("the key of a run does not match its settings")
-        return cls(cell, **rest)
+        run = cls(cell, **rest)
+        if run.n_test < 0:
+            raise ValueError(f"a run has {run.n_test} test documents")
+        rights(run)
+        return run
 
 
 def rights(run: Run) -> npt.NDArray[np.bool_] | None:
     """Return which test documents got their label, in the order of the data set; None for runs that did not say."""
     if run.right is None:
         return None
-    packed = np.frombuffer(base64.b64decode(run.right), np.uint8)
+    packed = np.frombuffer(base64.b64decode(run.right, validate=True), np.uint8)
+    if len(packed) != (run.n_test + 7) // 8:
+        raise ValueError(f"a run says of {8 * len(packed)} documents whether they are right, but has {run.n_test}")
     return np.unpackbits(packed, count=run.n_test).astype(bool)
 
 

@@ -1,4 +1,4 @@
-"""Result files: all runs of a table in one JSON file, written atomically."""
+"""Result files: all runs of a table in one JSON file, written atomically, by one process at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wgcn.errors import StoreError, WGCNError
-from wgcn.files import write_file
+from wgcn.files import locked_folder, made_folder, read_whole, write_file, writing
 from wgcn_paper.experiments.cells import Cell, Run, renamed
 from wgcn_paper.methods.baseline import method_class
 
@@ -60,10 +60,11 @@ class ResultFile:
 
     def add(self, runs: Iterable[Run]) -> None:
         """Save runs; each replaces a run with other settings in the same place of the table."""
-        # Another command may have written to the file in the meantime.
-        self._runs = {run.cell.place: run for run in _read(self.path)}
-        self._runs.update({run.cell.place: run for run in runs})
-        self._save()
+        folder, new = self.path.parent, {run.cell.place: run for run in runs}
+        # Other commands may have written to the file in the meantime, and wait now until this one has.
+        with writing(self.path), made_folder(folder), locked_folder(folder):
+            self._runs = {run.cell.place: run for run in _read(self.path)} | new
+            self._save()
 
     def runs(self, cells: Iterable[Cell]) -> list[Run]:
         """Return the runs of those cells that have been run."""
@@ -98,17 +99,29 @@ def write_if_changed(path: Path, text: str) -> None:
 def _read(path: Path, needed: bool = True) -> list[Run]:
     """Read the runs of a file. A file of another kind is an error only if `needed`."""
     try:
-        document: Any = json.loads(path.read_bytes())
+        document: Any = json.loads(read_whole(path))
         if not isinstance(document, dict) or document.get("format") != _FORMAT:
             raise ValueError(f"its format is not {_FORMAT}")
-        runs = [{**run, **{key: document[name][run[key]] for key, name in _SHARED.items()}} for run in document["runs"]]
-        return [_completed(Run.from_json(run)) for run in runs]
+        for name in ("runs", *_SHARED.values()):
+            if type(document[name]) is not list or not all(type(entry) is dict for entry in document[name]):
+                raise ValueError(f"its {name} are not a list of objects")
+        return [_completed(Run.from_json(_joined(run, document))) for run in document["runs"]]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         if not needed:
             return []
         raise StoreError(f"{path} is damaged or not a result file: {error}. Move it away to start again.") from error
+
+
+def _joined(run: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
+    """Return a run with what it shares with others."""
+    for key, name in _SHARED.items():
+        place = run[key]
+        if type(place) is not int or not 0 <= place < len(document[name]):
+            raise ValueError(f"the {key} of a run is not in its {name}")
+        run = {**run, key: document[name][place]}
+    return run
 
 
 def _completed(run: Run) -> Run:
