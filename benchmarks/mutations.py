@@ -124,7 +124,8 @@ def _bytes(content: bytes, random: Random) -> bytes:
 def _places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Return the paths of all values in a JSON document, but for those of long lists, of which a few will do."""
     inside = value.items() if isinstance(value, dict) else enumerate(value[:20]) if isinstance(value, list) else ()
-    return [at, *(place for key, child in inside for place in _places(child, (*at, key)))]
+    deeper = inside if len(at) < 50 else []
+    return [at, *(place for key, child in deeper for place in _places(child, (*at, key)))]
 
 
 def _json(content: bytes, random: Random) -> bytes:

@@ -262,3 +262,11 @@ def test_what_runs_have_in_common_is_written_once_and_a_float_stays_one(tmp_path
     assert (len(document["environments"]), len(document["settings"])) == (1, 2)
     found = ResultFile(tmp_path, "accuracy").runs([run.cell for run in runs])
     assert [repr(run.cell.settings["C"]) for run in found] == ["1", "1", "1.0"]
+
+
+def test_a_file_that_is_nested_deeply_is_damaged(tmp_path: Path) -> None:
+    deep = '{"a": ' * 400 + "1" + "}" * 400
+    document = f'{{"format": "wgcn-results-2", "environments": [{deep}], "settings": [{{}}], "runs": []}}'
+    (tmp_path / "some.json").write_text(document)
+    with pytest.raises(StoreError, match="nested"):
+        ResultFile(tmp_path, "some")

@@ -22,14 +22,14 @@ _WHOLE = ("n_documents", "n_labelled", "n_background", "n_edges")
 _EXTENSION = {"how": str, "words": int, "texts": int}
 
 
-def read_json(content: bytes) -> Any:
+def read_json(content: bytes, most: int = _MAX_VALUES) -> Any:
     """Return what JSON holds; a ValueError unless it is small and plain, so that nothing that is done with it fails.
 
-    It has a limited number of values and of levels, its numbers are finite and fit 64 bits, and its texts have no
+    It has at most so many values, and a limited number of levels, its numbers are finite and fit 64 bits, and its texts have no
     control characters and no halves of characters.
     """
-    if sum(map(content.count, (b",", b"[", b"{"))) > _MAX_VALUES:
-        raise ValueError(f"it has more than {_MAX_VALUES:,} values")
+    if sum(map(content.count, (b",", b"[", b"{"))) > most:
+        raise ValueError(f"it has more than {most:,} values")
     try:
         document = json.loads(content)
     except RecursionError:

@@ -11,12 +11,14 @@ from typing import Any
 
 from wgcn.errors import StoreError, WGCNError
 from wgcn.files import locked_folder, made_folder, read_whole, write_file, writing
+from wgcn.labelling.contents import read_json
 from wgcn_paper.experiments.cells import Cell, Run, renamed
 from wgcn_paper.methods.baseline import method_class
 
 __all__ = ["ResultFile", "write_if_changed"]
 
 _FORMAT = "wgcn-results-2"
+_MAX_VALUES = 1 << 24  # in a file
 # What many runs have in common stands once in a file; a run has its place in the list.
 _SHARED = {"environment": "environments", "settings": "settings"}
 
@@ -99,7 +101,7 @@ def write_if_changed(path: Path, text: str) -> None:
 def _read(path: Path, needed: bool = True) -> list[Run]:
     """Read the runs of a file. A file of another kind is an error only if `needed`."""
     try:
-        document: Any = json.loads(read_whole(path))
+        document = read_json(read_whole(path), _MAX_VALUES)
         if not isinstance(document, dict) or document.get("format") != _FORMAT:
             raise ValueError(f"its format is not {_FORMAT}")
         for name in ("runs", *_SHARED.values()):
