@@ -1,6 +1,6 @@
 // The page of `wgcn export --html`. Texts and labels are only ever put into the page as text.
 
-const SHOWN_CLASSES = 10, SHOWN_ROWS = 1000, TERMS_FOR = 10, TERMS_AGAINST = 5, NAMED = 3, LEVELS = 4;
+const SHOWN_CLASSES = 5, SHOWN_ROWS = 1000, TERMS_FOR = 10, TERMS_AGAINST = 5, NAMED = 3, LEVELS = 4;
 const SMALLEST = 5e-4; // what is smaller is 0.000 and left out
 const PAUSE = 150, SLICE = 30; // milliseconds: after a key, and of work until the page may answer
 const element = (id) => document.getElementById(id);
