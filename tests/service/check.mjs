@@ -5,11 +5,12 @@ const CLOSE = 1e-6;
 /** All differences between what is given and what is expected, as lines. */
 function differences(where, given, expected) {
   if (expected === null || given === null || typeof expected !== "object") {
-    const same = typeof expected === "number" && typeof given === "number" ? Math.abs(given - expected) <= CLOSE : given === expected;
+    const isNumber = typeof expected === "number" && typeof given === "number";
+    const same = isNumber ? Math.abs(given - expected) <= CLOSE : given === expected;
     return same ? [] : [`${where}: ${JSON.stringify(given)} instead of ${JSON.stringify(expected)}`];
   }
   const list = Array.from(given ?? []);
-  if (list.length !== expected.length) return [`${where}: ${list.length} instead of ${expected.length}: ${JSON.stringify(list)}`];
+  if (list.length !== expected.length) return [`${where}: ${JSON.stringify(list)}, not ${JSON.stringify(expected)}`];
   return expected.flatMap((each, i) => differences(`${where}[${i}]`, list[i], each));
 }
 
@@ -18,7 +19,7 @@ function checkExplanation(where, why, expected) {
   for (const [name, value] of Object.entries(expected)) {
     if (name === "spans" && value === null) continue; // Python does not know where they are
     let given = why[name];
-    if (name === "neighbours") given = why.neighbours?.map((near) => near.map((each) => [each.word, each.contributions])) ?? null;
+    if (name === "neighbours") given &&= given.map((near) => near.map((each) => [each.word, each.contributions]));
     if (name === "top") given = [why.top(null, 3), why.top(null, 3, true)];
     if (name === "shares") given = why.shares();
     found.push(...differences(`${where}.${name}`, given, value));

@@ -136,6 +136,37 @@ def test_hostile_texts_and_labels_never_become_markup(page: Any) -> None:
     assert page.inner_text("#marked") == HOSTILE
 
 
+def test_the_policy_refuses_requests_scripts_and_markup(browser: Any, file: Path) -> None:
+    """Whatever got into the page could neither run nor send anything."""
+    context = browser.new_context()
+    opened, answered, failed = context.new_page(), list[str](), list[str]()
+    opened.on("response", lambda response: answered.append(response.url))
+    opened.on("requestfailed", lambda request: failed.append(f"{request.url} {request.failure}"))
+    opened.goto(file.as_uri())
+    opened.wait_for_selector("html[data-loaded]", state="attached")
+    refused = opened.evaluate(
+        """async () => {
+            const refused = new Set();
+            document.addEventListener("securitypolicyviolation", (event) => refused.add(event.effectiveDirective));
+            await fetch("http://wgcn.test/").catch(() => {});
+            const image = document.createElement("img"), button = document.createElement("button");
+            image.src = "http://wgcn.test/x.png";
+            for (const attempt of [
+                () => (document.body.innerHTML = "<b>markup</b>"),
+                () => button.setAttribute("onclick", "document.title = 'run'"),
+                () => button.click(),
+                () => document.body.append(Object.assign(document.createElement("style"), { textContent: "b {}" })),
+            ]) try { attempt(); } catch { }
+            await new Promise((done) => setTimeout(done, 100));
+            return [...refused].sort();
+        }"""
+    )
+    assert refused == ["connect-src", "img-src", "require-trusted-types-for", "style-src-elem"]
+    assert opened.title() == "Drinks & cars"
+    assert (answered, failed) == ([file.as_uri()], ["http://wgcn.test/x.png csp"])
+    context.close()
+
+
 def test_many_lines_become_a_table_and_a_csv(page: Any) -> None:
     model, lines = MAKE["made"]("words"), ["red wine, with cheese", 'a "fast" car', "=1+1", "ΟΔΟΣ 👍🏽"]
     paste(page, "\r\n".join([*lines[:2], "", *lines[2:]]))

@@ -39,7 +39,7 @@ async function update() {
   const text = element("text").value, mine = ++run;
   element("one").hidden = element("many").hidden = true;
   if (!text.trim()) {
-    element("status").textContent = `Ready: ${model.classes.length.toLocaleString("en")} classes. Type or paste a text.`;
+    element("status").textContent = `Ready: ${count(model.classes.length, "label")}. Type or paste a text.`;
   } else if (element("lines").checked) await labelLines(text.split(/\r\n|\r|\n/).filter((line) => line.trim()), mine);
   else labelOne(text);
 }
@@ -52,7 +52,7 @@ function labelOne(text) {
   element("answer").textContent = labelText(answer.label);
   element("status").textContent = `Label: ${labelText(answer.label)}, ${percent(explanation.probabilities[chosen])}.`;
   const notes = [];
-  if (!explanation.terms.length) notes.push("No word of the text is known: these are the shares of the classes in training.");
+  if (!explanation.terms.length) notes.push("No word of the text is known: these are the class shares in training.");
   if (answer.outOfScope !== undefined) {
     notes.push(`The text is stranger than ${percent(answer.outOfScope)} of the texts held out of training.`);
   }
@@ -97,7 +97,8 @@ function pieces() {
   const cuts = [...new Set([0, text.length, ...spans.flat()])].sort((a, b) => a - b);
   const places = new Map(cuts.map((cut, place) => [cut, place])), parts = new Float64Array(cuts.length);
   spans.forEach(([begin, end], token) => {
-    for (let i = places.get(begin); cuts[i] < end; i++) parts[i] += (shares[token] * (cuts[i + 1] - cuts[i])) / (end - begin);
+    const share = shares[token] / (end - begin);
+    for (let i = places.get(begin); cuts[i] < end; i++) parts[i] += share * (cuts[i + 1] - cuts[i]);
   });
   return cuts.slice(0, -1).map((cut, i) => [text.slice(cut, cuts[i + 1]), parts[i]]);
 }
@@ -119,19 +120,22 @@ function showTerms() {
   const kept = order.filter((i) => part(contributions, i) >= SMALLEST).slice(0, TERMS_FOR);
   kept.push(...order.reverse().filter((i) => part(contributions, i) <= -SMALLEST).slice(0, TERMS_AGAINST));
   const lines = kept.map((i) => {
-    const total = part(contributions, i), near = (neighbours?.[i] ?? []).map((each) => [each.word, each.contributions[chosen]]);
-    const named = near.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, NAMED);
+    const near = (neighbours?.[i] ?? []).map((each) => [each.word, each.contributions[chosen]]);
+    const total = part(contributions, i), named = near.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, NAMED);
     if (own && spelling) named.push(["its spelling", part(spelling, i)]);
     if (own) named.push(["others", named.reduce((rest, [, value]) => rest - value, total - part(own, i))]);
-    const written = named.filter(([, value]) => Math.abs(value) >= SMALLEST).map(([word, value]) => `${word} ${signed(value)}`);
-    return [terms[i], signed(total), own ? signed(part(own, i)) : "", written.join(", ")];
+    const written = named.filter(([, value]) => Math.abs(value) >= SMALLEST);
+    const shown = written.map(([word, value]) => `${word} ${signed(value)}`).join(", ");
+    return [terms[i], signed(total), own ? signed(part(own, i)) : "", shown];
   });
-  lines.push(["bias", signed(explanation.bias[chosen]), "", ""], ["all terms and bias", signed(explanation.scores[chosen]), "", ""]);
-  element("terms").replaceChildren(...lines.map(tableRow));
+  lines.push(["bias", signed(explanation.bias[chosen]), "", ""]);
+  lines.push(["all terms and bias", signed(explanation.scores[chosen]), "", ""]);
+  element("terms").replaceChildren(...lines.map((cells) => tableRow(cells, [1, 2])));
 }
 
-function tableRow(cells) {
-  return make("tr", {}, ...cells.map((cell, i) => make("td", { textContent: cell, className: i === 1 || i === 2 ? "number" : "" })));
+function tableRow(cells, numbers) {
+  const className = (i) => (numbers.includes(i) ? "number" : "");
+  return make("tr", {}, ...cells.map((textContent, i) => make("td", { textContent, className: className(i) })));
 }
 
 async function labelLines(lines, mine) {
@@ -149,11 +153,11 @@ async function labelLines(lines, mine) {
     }
   }
   const shown = rows.slice(0, SHOWN_ROWS);
-  element("rows").replaceChildren(...shown.map(([text, label, share]) => {
-    const cells = [text, labelText(label), percent(share)];
-    return make("tr", {}, ...cells.map((cell, i) => make("td", { textContent: cell, className: i === 2 ? "number" : "" })));
-  }));
-  element("shown").textContent = rows.length > shown.length ? `The first ${count(shown.length, "text")} are shown.` : "";
+  element("rows").replaceChildren(
+    ...shown.map(([text, label, share]) => tableRow([text, labelText(label), percent(share)], [2])),
+  );
+  const isCut = rows.length > shown.length;
+  element("shown").textContent = isCut ? `The first ${count(shown.length, "text")} are shown.` : "";
   element("status").textContent = `${count(rows.length, "text")}, one per line.`;
   element("many").hidden = false;
 }

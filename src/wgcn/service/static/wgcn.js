@@ -1,4 +1,4 @@
-// A wgcn text classifier in plain JavaScript: the twin of Python's wgcn.TextModel, over the table that `wgcn export` writes.
+// A wgcn text classifier in plain JavaScript: the twin of Python's wgcn.TextModel, over the table of `wgcn export`.
 //
 // Texts become tokens, tokens n-grams, n-grams weights, and scores are sums of table rows: what is single precision in
 // Python is rounded by Math.fround here, in the same order, so that scores have the same bits.
@@ -11,6 +11,8 @@ const SIGMA = 0x3a3, SMALL_SIGMA = 0x3c3, FINAL_SIGMA = 0x3c2, JOINER = 0x200d;
 const CHANGES = 1; // in a table of folded code units: more than a look-up is needed
 const LONG = 100, LEAD_COUNT = 3; // known terms of a long text; what an occurrence in its lead counts
 const SHORTEST = 2, LONGEST = 5, LONGEST_WORD = 64, BUCKET_SHIFT = 14; // of subwords
+const FIRST = 0x811c9dc5, FACTOR = 0x01000193; // of the hash FNV-1a
+const REMEMBERED = 20000; // rows of words that training did not see
 const OUT_OF_SCOPE = 0.99; // a text that is stranger than this share of held-out texts counts as out of scope
 const SIGN_WEIGHTS = [0.5, 0.5, 1, 1], LEAST_SIGN = -1, TAIL = 0.05, MIN_IN_TAIL = 20;
 const ARRAYS = {
@@ -152,9 +154,9 @@ class Tokenizer {
     const { classes } = this;
     let before = 0;
     for (let i = at - 1; i >= 0; i--) {
-      let code = text.charCodeAt(i);
-      if ((code & 0xfc00) === 0xdc00 && i > 0 && (text.charCodeAt(i - 1) & 0xfc00) === 0xd800) code = text.codePointAt(--i);
-      before = classes[code];
+      const pair = i > 0 ? text.codePointAt(i - 1) : 0; // above 0xffff if a character of two units ends here
+      before = classes[pair > 0xffff ? pair : text.charCodeAt(i)];
+      if (pair > 0xffff) i--;
       if (!(before & IGNORABLE)) break;
     }
     if (!(before & CASED)) return SMALL_SIGMA;
@@ -353,8 +355,8 @@ class Vocabulary {
 }
 
 function hashOf(units, begin, end) {
-  let hash = 0x811c9dc5;
-  for (let i = begin; i < end; i++) hash = Math.imul(hash ^ units[i], 0x01000193);
+  let hash = FIRST;
+  for (let i = begin; i < end; i++) hash = Math.imul(hash ^ units[i], FACTOR);
   return hash ^ (hash >>> 15);
 }
 
@@ -370,6 +372,9 @@ class Spelling {
     this.rows = arrays["spelling.rows"];
     this.hidden = hidden;
     this.idf = fround(idf);
+    this.found = new Map(); // rows of words of earlier texts
+    this.codes = new Int32Array(LONGEST_WORD + 3);
+    this.states = new Int32Array(LONGEST_WORD + 3);
     this.starts = new Uint32Array((1 << (32 - BUCKET_SHIFT)) + 1);
     for (const hash of this.hashes) this.starts[(hash >>> BUCKET_SHIFT) + 1]++;
     for (let bucket = 1; bucket < this.starts.length; bucket++) this.starts[bucket] += this.starts[bucket - 1];
@@ -377,20 +382,25 @@ class Spelling {
 
   /** The sum of the rows of the subwords of a word, in single precision. */
   sum(word) {
-    const sum = new Float32Array(this.hidden), codes = Array.from(word, (character) => character.codePointAt(0));
-    if (!codes.length || codes.length > LONGEST_WORD || word.includes(" ")) return sum;
-    codes.unshift(60); // <
-    codes.push(62); // >
-    const half = halfPrecision(), total = new Float64Array(this.hidden), states = new Int32Array(codes.length).fill(0x811c9dc5);
+    const { codes, states, hashes, starts, hidden } = this, sum = new Float32Array(hidden);
+    let size = 1;
+    for (let at = 0; at < word.length && size <= LONGEST_WORD + 1; at += widthOf(codes[size++])) {
+      codes[size] = word.codePointAt(at);
+    }
+    if (size === 1 || size > LONGEST_WORD + 1 || word.includes(" ")) return sum;
+    codes[0] = 60; // <
+    codes[size++] = 62; // >
+    states.fill(FIRST);
+    const half = halfPrecision(), total = new Float64Array(hidden);
     for (let n = 1; n <= LONGEST; n++) {
-      for (let i = 0; i + n <= codes.length; i++) states[i] = Math.imul(states[i] ^ codes[i + n - 1], 0x01000193);
-      for (let i = 0; n >= SHORTEST && i + n <= codes.length; i++) {
+      for (let i = 0; i + n <= size; i++) states[i] = Math.imul(states[i] ^ codes[i + n - 1], FACTOR);
+      for (let i = 0; n >= SHORTEST && i + n <= size; i++) {
         let hash = Math.imul(states[i] ^ (states[i] >>> 16), 0x85ebca6b);
         hash = (hash ^ (hash >>> 13)) >>> 0;
         const bucket = hash >>> BUCKET_SHIFT;
-        for (let place = this.starts[bucket]; place < this.starts[bucket + 1]; place++) {
-          if (this.hashes[place] !== hash) continue;
-          for (let j = 0, at = place * this.hidden; j < this.hidden; j++, at++) total[j] += half[this.rows[at]];
+        for (let place = starts[bucket]; place < starts[bucket + 1]; place++) {
+          if (hashes[place] !== hash) continue;
+          for (let j = 0, at = place * hidden; j < hidden; j++, at++) total[j] += half[this.rows[at]];
         }
       }
     }
@@ -400,9 +410,19 @@ class Spelling {
 
   /** The row of a word that training did not see, or null if nothing is known of it. */
   row(word) {
-    const sum = this.sum(word);
-    if (sum.every((value) => value === 0)) return null;
-    return sum.map((value) => value / this.idf); // rounded to single precision
+    let row = this.found.get(word);
+    if (row === undefined) {
+      row = this.sum(word);
+      let isKnown = false;
+      for (let j = 0; j < row.length; j++) {
+        isKnown ||= row[j] !== 0;
+        row[j] /= this.idf; // rounded to single precision
+      }
+      if (!isKnown) row = null;
+      if (this.found.size === REMEMBERED) this.found.clear();
+      this.found.set(word, row);
+    }
+    return row;
   }
 }
 
@@ -458,7 +478,7 @@ export class TextModel {
       throw new Error("This is not a model that `wgcn export` wrote.");
     }
     if (view.getUint32(4, true) !== VERSION) {
-      throw new Error(`The model has format ${view.getUint32(4, true)}, this script reads ${VERSION}. Export it again.`);
+      throw new Error(`This script reads models of format ${VERSION}, not ${view.getUint32(4, true)}. Export again.`);
     }
     if (!LITTLE_ENDIAN) throw new Error("This machine stores numbers in an order that models do not have.");
     const start = 12 + view.getUint32(8, true);
@@ -527,12 +547,12 @@ export class TextModel {
     return [ids.subarray(0, n), [...fresh].filter(([, found]) => found)];
   }
 
-  /** The id of a word that training did not see, after those of the terms; -1 if nothing is known of its subwords. */
+  /** An id for a word that training did not see, after those of the terms; -1 if nothing is known of its subwords. */
   newWord(word, fresh) {
     let found = fresh.get(word);
     if (found === undefined) {
       const row = this.spelling.row(word);
-      found = row && { id: this.nTerms + (fresh.known = (fresh.known ?? 0) + 1) - 1, row, count: 0 };
+      found = row && { id: this.nTerms + fresh.size, row, count: 0 };
       fresh.set(word, found);
     }
     if (!found) return -1;
@@ -757,7 +777,8 @@ export class TextModel {
   split({ terms, weights }, contributions) {
     const { arrays, vocabulary } = this, n = this.classes.length, half = halfPrecision();
     const words = arrays["split.words"], rows = arrays["split.own"], strengths = arrays["split.strengths"];
-    const own = contributions.slice(), near = arrays["split.neighbours"], k = this.header.arrays["split.neighbours"][1][1];
+    const near = arrays["split.neighbours"], k = this.header.arrays["split.neighbours"][1][1];
+    const own = contributions.slice();
     const neighbours = Array.from(terms, (term, i) => {
       if (term >= this.header.nLearnt) own.fill(0, i * n, (i + 1) * n);
       const place = firstAtLeast(words, term), named = [];
