@@ -42,7 +42,7 @@ CLASSIFY = """async () => {
         scores.push(...answer.scores);
         probabilities.push(...answer.probabilities);
     }
-    return [seconds, answers.map((answer) => answer.label), scores, probabilities];
+    return JSON.stringify([seconds, answers.map((answer) => answer.label), scores, probabilities]);
 }"""
 
 
@@ -84,7 +84,7 @@ def measure(name: str, folder: Path, browser: Any, scratch: Path) -> Cell:
     context.route("**/*", answer)
     page = context.new_page()
     page.goto(HOST)
-    seconds, labels, scores, probabilities = page.evaluate(CLASSIFY)
+    seconds, labels, scores, probabilities = json.loads(page.evaluate(CLASSIFY))
     context.close()
     expected = model.scores(texts)
     difference = np.reshape(probabilities, expected.shape) - model.scorer.probabilities(expected)
