@@ -95,6 +95,43 @@ def test_scores_of_random_texts_have_the_same_bits(
             assert np.allclose(found[name], scores, atol=1e-6)
 
 
+@needs_node
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("TextModel.fromBuffer(new ArrayBuffer(4))", "This is not a model that `wgcn export` wrote."),
+        ("TextModel.fromBuffer(newer)", "This script reads models of format 1, not 9. Export again."),
+        ("words.predict(7)", "A text must be a string, got number."),
+        ("words.explain(undefined)", "A text must be a string, got undefined."),
+        ("words.predict('a', { abstain: 2 })", "abstain must be above 0 and below 1, got 2."),
+        ("words.predictSet('a', 0.999)", "The model has no sets of labels with coverage 0.999: it may be too high."),
+        ("words.explain('a').top('none')", 'There is no class "none".'),
+        ("tags.predict('a', { abstain: 0.5 })", "Answers are left out only by models that give one label per text."),
+        (
+            "tags.outOfScope('a')",
+            "The model cannot tell what is out of scope: too few texts were held out of training.",
+        ),
+    ],
+)
+def test_errors_say_what_is_wrong(packages: Path, expression: str, message: str) -> None:
+    assert NODE is not None
+    script = """
+        const [folder, expression] = process.argv.slice(1);
+        const { load, TextModel } = await import(`${folder}/words/index.js`);
+        const words = await load(), tags = await load(`file://${folder}/tags/model.bin`);
+        const newer = new ArrayBuffer(16);
+        new Uint8Array(newer).set([87, 71, 67, 78, 9]);
+        try {
+            new Function("TextModel", "words", "tags", "newer", expression)(TextModel, words, tags, newer);
+        } catch (error) {
+            process.stdout.write(error.message);
+        }
+    """
+    command = [NODE, "--input-type=module", "-e", script, packages.as_posix(), expression]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == (message, "")
+
+
 def test_the_table_is_the_same_bytes_each_time_and_aligned(models: dict[str, TextModel]) -> None:
     content = as_table(models["words"])
     assert content == as_table(MAKE["made"]("words"))

@@ -185,6 +185,18 @@ def test_many_lines_become_a_table_and_a_csv(page: Any) -> None:
     assert page.is_hidden("#many")
 
 
+def test_a_very_long_text_is_labelled(page: Any) -> None:
+    page.evaluate(
+        """() => {
+            const box = document.getElementById("text");
+            box.value = "red wine with zebra cheese, ".repeat(15_000);
+            box.dispatchEvent(new Event("input"));
+        }"""
+    )
+    page.wait_for_selector("#one:not([hidden])")
+    assert page.inner_text("#answer") == MAKE["made"]("words").predict(["red wine with zebra cheese, " * 15_000])[0]
+
+
 def test_answers_may_be_left_out(page: Any) -> None:
     model = MAKE["made"]("words")
     unsure = next(text for text in VECTORS["texts"] if text.strip() and model.predict([text], abstain=0.95)[0] is None)

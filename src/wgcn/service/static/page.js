@@ -105,12 +105,20 @@ function pieces() {
 
 function showText() {
   const found = pieces(), largest = found.reduce((most, [, part]) => Math.max(most, Math.abs(part)), 0) || 1;
-  element("marked").replaceChildren(...found.map(([piece, part]) => {
+  const shown = document.createDocumentFragment();
+  let plain = ""; // what is not marked, up to the next mark
+  for (const [piece, part] of found) {
     const level = Math.round((part / largest) * LEVELS);
-    if (!level) return document.createTextNode(piece);
+    if (!level) {
+      plain += piece;
+      continue;
+    }
     const className = `${level > 0 ? "f" : "a"}${Math.abs(level)}`;
-    return make("mark", { className, title: signed(part), textContent: piece });
-  }));
+    shown.append(plain, make("mark", { className, title: signed(part), textContent: piece }));
+    plain = "";
+  }
+  shown.append(plain);
+  element("marked").replaceChildren(shown);
 }
 
 function showTerms() {

@@ -169,6 +169,7 @@ class Tokenizer {
   }
 
   tokenize(text, tokens, places) {
+    if (typeof text !== "string") throw new TypeError(`A text must be a string, got ${typeof text}.`);
     tokens.length = 0;
     if (this.name === "text_gcn") {
       this.textGcn(text, tokens, places);
@@ -654,6 +655,7 @@ export class TextModel {
     const { nTokens, nUnknown } = terms;
     const answer = { label: this.labelOf(scores), scores, probabilities, nTokens, nUnknown };
     if (abstain !== undefined) {
+      if (this.multilabel) throw new Error("Answers are left out only by models that give one label per text.");
       if (!(abstain > 0 && abstain < 1)) throw new Error(`abstain must be above 0 and below 1, got ${abstain}.`);
       answer.outOfScope = this.strangenessOf(terms, probabilities);
       const best = argmax(probabilities);
@@ -704,7 +706,9 @@ export class TextModel {
     const n = weights.reduce((sum, weight) => sum + weight, 0);
     let place = 0, below = 0;
     while (place < weights.length && (below += weights[place]) < coverage * (n + 1) - 1e-9) place++;
-    if (this.multilabel || place === weights.length) throw new Error(`The model has no sets of coverage ${coverage}.`);
+    if (this.multilabel || !(coverage > 0) || place === weights.length) {
+      throw new Error(`The model has no sets of labels with coverage ${coverage}: it may be too high.`);
+    }
     const probabilities = this.probabilities(text), order = [...probabilities.keys()];
     order.sort((a, b) => probabilities[b] - probabilities[a] || a - b);
     return order.filter((i) => 1 - probabilities[i] <= nonconformity[place]).map((i) => this.classes[i]);
@@ -712,7 +716,7 @@ export class TextModel {
 
   /** Why a text gets its scores. */
   explain(text) {
-    const places = new Uint32Array(2 * text.length + 1), found = this.weighted(text, places);
+    const places = new Uint32Array(2 * String(text).length + 1), found = this.weighted(text, places);
     const { terms: ids, weights, fresh, nKnown } = found, { classes, vocabulary } = this;
     const scores = this.scoresOf(found), contributions = this.contributionsOf(found);
     const terms = Array.from(ids, (id, i) => (i < nKnown ? vocabulary.text(id) : fresh[i - nKnown][0]));
