@@ -169,6 +169,13 @@ def test_the_package_is_what_npm_publishes(packages: Path) -> None:
     assert 'import { load } from "text-gcn"' in (packages / "text_gcn" / "README.md").read_text()
 
 
+def test_the_distribution_has_the_scripts_and_the_page() -> None:
+    builders = pytest.importorskip("hatchling.builders.wheel", reason="needs hatchling")
+    included = {file.distribution_path for file in builders.WheelBuilder(str(HERE.parents[1])).recurse_included_files()}
+    static = HERE.parents[1] / "src" / "wgcn" / "service" / "static"
+    assert {f"wgcn/service/static/{file.name}" for file in static.iterdir()} <= included
+
+
 def test_a_package_replaces_an_earlier_one_but_no_other_folder(models: dict[str, TextModel], tmp_path: Path) -> None:
     write_package(models["words"], tmp_path / "p")
     (tmp_path / "p" / "mine.txt").write_text("mine")
