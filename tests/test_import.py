@@ -63,10 +63,17 @@ def test_a_base_install_predicts() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_base_install_exports() -> None:
+    statement = "from wgcn.service import characters, export; characters.character_arrays()"
+    done = run_without((*GRAPH, "typer", "rich", "torch"), statement)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     ("packages", "arguments", "extras"),
     [
         (("typer", "rich", *GRAPH), ["predict", "m", "--proba"], "cli"),
+        (("typer", "rich", *GRAPH), ["export", "m", "--html", "p"], "cli"),
         (("typer", "rich", *GRAPH), ["fit", "t.csv", "--model", "m"], "graph,cli"),
         (("typer", "rich"), ["fit", "t.csv", "--model", "m"], "cli"),
         (GRAPH, ["fit", "t.csv", "--model", "m"], "graph,cli"),

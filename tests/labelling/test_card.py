@@ -1,10 +1,11 @@
 """The README.md of saved folders."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 
-from wgcn import WGCNEmbedder, WGCNTextClassifier
+from wgcn import TextModel, WGCNEmbedder, WGCNTextClassifier
 from wgcn.labelling.card import model_card
 
 TEXTS = ["red wine", "white wine", "fast car", "slow car"]
@@ -35,6 +36,26 @@ def test_model_card_shows_only_what_there_is() -> None:
     assert "| more texts, for vocabulary and word graph alone | 1,234 |" in card
     assert "| settings chosen | C 0.25: 75.00% in cross-validation, with the initial values 50.00% |" in card
     assert "| accuracy on held-out training documents | 50.00% (95% interval 9.5 to 90.5, 2 documents) |" in card
+
+
+def test_cards_begin_with_the_metadata_of_the_hub(tmp_path: Path) -> None:
+    model = WGCNTextClassifier().fit(TEXTS, LABELS).model_
+    card = [
+        "---",
+        'library_name: "wgcn"',
+        'pipeline_tag: "text-classification"',
+        'tags: ["wgcn", "text-classification"]',
+    ]
+    assert model_card(model).splitlines()[:7] == [*card, "---", "", "# A wgcn text classifier"]
+    model.report["metadata"] = {"license": "mit", "language": ["en"], "tags": ["wine\n---\n"]}  # of the user
+    model.save(tmp_path / "m")
+    lines = (tmp_path / "m" / "README.md").read_text().split("\n---\n")[0].splitlines()[1:]
+    metadata = {name: json.loads(value) for name, value in (line.split(": ", 1) for line in lines)}
+    assert metadata == {"library_name": "wgcn", "pipeline_tag": "text-classification", **model.report["metadata"]}
+    assert TextModel.load(tmp_path / "m").report["metadata"] == model.report["metadata"]
+    for odd in (None, "mit", ["mit"]):
+        model.report["metadata"] = odd
+        assert model_card(model).startswith('---\nlibrary_name: "wgcn"\n')
 
 
 def test_model_card_of_several_labels_says_so() -> None:

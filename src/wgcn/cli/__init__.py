@@ -26,7 +26,8 @@ def run(module: str) -> None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w"))
     try:
         # What the command needs beside the command line itself, so that all is installed at once.
-        needs_no_graph = {*sys.argv[1:2]} <= {"predict", "info", "explain", "words", "--help", "-h", "--version"}
+        numpy_alone = {"predict", "info", "explain", "words", "export", "--help", "-h", "--version"}
+        needs_no_graph = {*sys.argv[1:2]} <= numpy_alone
         with needs("The command line", "cli" if needs_no_graph or find_spec("scipy") is not None else "graph"):
             app = import_module(module).app
         with warnings.catch_warnings(), needs("This command"):

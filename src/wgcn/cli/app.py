@@ -8,7 +8,7 @@ import typer
 
 from wgcn import __version__
 
-_OF_A_MODEL = ("predict", "evaluate", "extend", "info")
+_OF_A_MODEL = ("predict", "evaluate", "extend", "export", "info")
 # Where they have another name.
 _MODULES = dict.fromkeys(_OF_A_MODEL, "model") | {"words": "explain", "curve": "suggest"}
 _LOOP = ("seeds", "suggest", "review", "curve")

@@ -1,4 +1,4 @@
-"""wgcn predict, evaluate, extend and info: what is done with a model."""
+"""wgcn predict, evaluate, extend, export and info: what is done with a model."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -127,6 +127,22 @@ def extend(
     larger.save(output)
     show({"words added": words_added(model, larger)})
     say(f"The model is in {output}. Use it: wgcn predict {output} FILE")
+
+
+def export(
+    folder: ModelFolder,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write one page with the model in it.")] = None,
+    js: Annotated[Path | None, typer.Option(metavar="DIR", help="Write a package of JavaScript, for npm.")] = None,
+    title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the page.")] = "Classify texts",
+) -> None:
+    """Write a model that runs in the browser, with the same labels as here and no server.
+
+    Example: wgcn export my-model --html classify.html
+    """
+    from wgcn.service.export import export_model
+
+    for line in export_model(folder, html, js, title):
+        say(line)
 
 
 def info(folder: ModelFolder) -> None:

@@ -1,6 +1,8 @@
 """The README.md of saved folders: what a model was fitted to, how well it labels, and how it is used.
 
-A model here is a `TextModel` or, for `embedder_card`, an `EmbeddingModel`.
+A model here is a `TextModel` or, for `embedder_card`, an `EmbeddingModel`. A card begins with the metadata that the
+Hugging Face hub reads, so that a saved folder is a repository of that hub. What only the user knows, such as license
+and language, is taken from `model.report["metadata"]`.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from wgcn.labelling.interval import held_out_accuracy
 __all__ = ["embedder_card", "model_card", "model_rows", "words_added"]
 
 _MODEL = """\
+{metadata}
+
 # A wgcn text classifier
 
 Classifies texts through a graph of words. Use it with `wgcn predict DIR FILE`, or in Python:
@@ -36,6 +40,8 @@ below.
 """
 
 _EMBEDDER = """\
+{metadata}
+
 # A wgcn text embedder
 
 Turns texts into vectors, learnt from unlabelled texts and a graph of their words. Use it with
@@ -90,7 +96,7 @@ def model_card(model: Any) -> str:
     """Return the README.md of a model folder."""
     shares = zip(model.classes.tolist(), model.scorer.prior.tolist(), strict=True)
     classes = "\n".join(f"- {json.dumps(name, ensure_ascii=False)}: {share:.2%}" for name, share in shares)
-    return _card(_MODEL, model, model_rows(model), classes=classes)
+    return _card(_MODEL, model, model_rows(model), "text-classification", classes=classes)
 
 
 def embedder_card(model: Any) -> str:
@@ -100,11 +106,19 @@ def embedder_card(model: Any) -> str:
         "words and n-grams": f"{len(model.vocabulary):,}",
         "columns": f"{model.word_embeddings.shape[1]:,}",
     }
-    return _card(_EMBEDDER, model, rows)
+    return _card(_EMBEDDER, model, rows, "feature-extraction")
 
 
-def _card(template: str, model: Any, rows: dict[str, str], **parts: str) -> str:
-    """Fill in a template: a table of the rows, and the settings."""
+def _metadata(model: Any, task: str) -> str:
+    """Return the block of metadata. Its values are JSON, which YAML can read whatever the texts in them are."""
+    known, given = {"library_name": "wgcn", "pipeline_tag": task, "tags": ["wgcn", task]}, model.report.get("metadata")
+    known |= given if isinstance(given, dict) else {}
+    plain = {str(name) if str(name).isidentifier() else json.dumps(str(name)): value for name, value in known.items()}
+    return "\n".join(["---", *(f"{name}: {json.dumps(value)}" for name, value in plain.items()), "---"])
+
+
+def _card(template: str, model: Any, rows: dict[str, str], task: str, **parts: str) -> str:
+    """Fill in a template: the metadata, a table of the rows, and the settings."""
     report = model.report
     rows |= {
         "edges of the word graph": f"{report.get('n_edges', 0):,}",
@@ -113,4 +127,4 @@ def _card(template: str, model: Any, rows: dict[str, str], **parts: str) -> str:
     }
     table = "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())])
     settings = "\n".join(f"- `{name}`: `{json.dumps(value)}`" for name, value in sorted(model.settings.items()))
-    return template.format(table=table, settings=settings, **parts)
+    return template.format(metadata=_metadata(model, task), table=table, settings=settings, **parts)

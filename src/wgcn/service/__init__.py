@@ -1,0 +1,1 @@
+"""Models in other systems: exported for the browser."""
