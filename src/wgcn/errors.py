@@ -32,6 +32,8 @@ _EXTRAS = {
     "networkx": "plots",
     "pyarrow": "parquet",
     "openpyxl": "excel",
+    "starlette": "serve",
+    "uvicorn": "serve",
 }
 
 

@@ -1,0 +1,1 @@
+"""Servers: a model for other programs (`wgcn serve`), and what every server of the package shares (`web`)."""

@@ -1,0 +1,137 @@
+"""uvicorn, with what it lacks: limits for clients that are slow or many, JSON logs, and a stop that exits with 0."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import uvicorn
+
+from wgcn.errors import InputError
+from wgcn.service.web import Guard, JsonLines, log
+
+__all__ = ["run"]
+
+HEADER_SECONDS = 10.0  # that a client has for sending the headers of a request, and for reading the last answer
+GRACE_SECONDS = 30  # that accepted requests have after a signal to stop
+
+
+def run(
+    guard: Guard,
+    host: str,
+    port: int,
+    *,
+    ready: Callable[[str], None] | None = None,
+    header_seconds: float = HEADER_SECONDS,
+    grace_seconds: int = GRACE_SECONDS,
+) -> None:
+    """Serve an app until SIGTERM or Ctrl-C, then finish the requests that were accepted and return.
+
+    Port 0 takes a free one. `ready` is called with the address once the server answers, before the first request.
+    """
+    bound = _bind(host, port)
+    config = uvicorn.Config(
+        guard,
+        lifespan="on",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=grace_seconds,
+    )
+    server = _Server(config, header_seconds)
+    guard.connections = server.server_state.connections
+    address, shown = bound.getsockname(), f"[{host}]" if ":" in host else host
+    server.on_start = None if ready is None else lambda: ready(f"http://{shown}:{address[1]}")
+    with _signals_return(), _json_logs():
+        log("start", host=host, port=address[1])
+        server.run(sockets=[bound])
+        log("stop")
+
+
+class _Server(uvicorn.Server):
+    """Drops connections that bring no whole request in time, or do not read their answer."""
+
+    def __init__(self, config: uvicorn.Config, header_seconds: float) -> None:
+        super().__init__(config)
+        self.on_start: Callable[[], None] | None = None
+        self._header_seconds = header_seconds
+        self._idle: WeakKeyDictionary[Any, tuple[float, Any]] = WeakKeyDictionary()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and self.on_start is not None:
+            self.on_start()
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % 5 == 0:  # twice per second
+            self._drop_slow(time.monotonic())
+        return await super().on_tick(counter)
+
+    def _drop_slow(self, now: float) -> None:
+        for connection in list(self.server_state.connections):
+            cycle: Any = getattr(connection, "cycle", None)  # the latest request
+            if cycle is not None and not cycle.response_complete:
+                self._idle.pop(connection, None)
+                continue
+            since, latest = self._idle.setdefault(connection, (now, cycle))
+            if latest is not cycle:
+                self._idle[connection] = (now, cycle)
+            elif now - since > self._header_seconds:
+                connection.transport.abort()
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; an address that is taken is an InputError."""
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        if sys.platform != "win32":
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except (OSError, OverflowError) as error:
+        bound.close()
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"No server can listen on {host}, port {port}: {reason}. Choose another one.") from error
+    return bound
+
+
+@contextmanager
+def _signals_return() -> Iterator[None]:
+    """Let the process go on after a signal to stop: uvicorn stops, then sends itself the signal again."""
+    try:
+        old = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread, which has the signals
+        old = {}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _json_logs() -> Iterator[None]:
+    """Write what the server and uvicorn have to say to standard error, one JSON object per line."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines())
+    levels = {"wgcn.service": logging.INFO, "uvicorn.error": logging.WARNING}
+    loggers = {logging.getLogger(name): level for name, level in levels.items()}
+    before = {logger: (logger.level, logger.propagate) for logger in loggers}
+    for logger, level in loggers.items():
+        logger.addHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = False
+    try:
+        yield
+    finally:
+        for logger, (level, propagate) in before.items():
+            logger.removeHandler(handler)
+            logger.level, logger.propagate = level, propagate
