@@ -11,6 +11,8 @@ from wgcn.errors import MissingDependencyError, WGCNError, WGCNWarning, needs
 
 __all__ = ["main", "run"]
 
+_WITHOUT_GRAPH = {"predict", "info", "explain", "words", "serve", "--help", "-h", "--version"}
+
 
 def main() -> None:
     """Run the command line `wgcn`."""
@@ -23,7 +25,7 @@ def run(module: str) -> None:
     """Run the app of a module; an error that the user can correct is one message and exit status 2, Ctrl-C is 130."""
     try:
         # What the command needs beside the command line itself, so that all is installed at once.
-        needs_no_graph = {*sys.argv[1:2]} <= {"predict", "info", "explain", "words", "--help", "-h", "--version"}
+        needs_no_graph = {*sys.argv[1:2]} <= _WITHOUT_GRAPH
         with needs("The command line", "cli" if needs_no_graph or find_spec("scipy") is not None else "graph"):
             app = import_module(module).app
         with warnings.catch_warnings(), needs("This command"):
