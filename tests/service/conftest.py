@@ -19,10 +19,10 @@ from wgcn import WGCNTextClassifier
 
 FOODS = ("cheese", "bread", "fruit", "honey", "figs")
 PARTS = ("tires", "brakes", "gears", "lights", "seats")
-TEXTS = [f"{kind} wine with {a} and {b}" for kind in ("red", "white") for a in FOODS for b in FOODS] + [
-    f"{kind} car with {a} and {b}" for kind in ("fast", "slow") for a in PARTS for b in PARTS
+TEXTS = [f"{kind} wine with {a} and {b}" for kind in ("red", "white", "old", "sweet") for a in FOODS for b in FOODS] + [
+    f"{kind} car with {a} and {b}" for kind in ("fast", "slow", "blue", "new") for a in PARTS for b in PARTS
 ]
-LABELS = ["drink"] * 50 + ["drive"] * 50
+LABELS = ["drink"] * 100 + ["drive"] * 100
 
 
 @pytest.fixture(scope="session")
@@ -42,11 +42,15 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+# As in an install without numba, which takes a second to load.
+_WITHOUT_NUMBA = "import sys; sys.modules['numba'] = None; from wgcn.cli import main; main()"
+
+
 class Server:
     """`wgcn serve` as a process, on a free port."""
 
     def __init__(self, *arguments: object, **environment: str) -> None:
-        command = [sys.executable, "-m", "wgcn", "serve", *map(str, arguments), "--port", "0"]
+        command = [sys.executable, "-c", _WITHOUT_NUMBA, "serve", *map(str, arguments), "--port", "0"]
         kept = {name: value for name, value in os.environ.items() if name != "WGCN_TOKEN"}
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=kept | environment)
         self.lines: list[str] = []

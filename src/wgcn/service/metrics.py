@@ -21,7 +21,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()
-        self.texts: Counter[tuple[str, str]] = Counter()  # by endpoint and model
+        self.texts: Counter[str] = Counter()  # by model
         self._counts: dict[str, list[int]] = {}  # of each bucket, by endpoint
         self._seconds: Counter[str] = Counter()
 
@@ -51,7 +51,7 @@ class Metrics:
             "wgcn_texts_total",
             "counter",
             "Texts that were answered.",
-            [("", {"endpoint": name, "model": model}, n) for (name, model), n in sorted(self.texts.items())],
+            [("", {"model": model}, n) for model, n in sorted(self.texts.items())],
         )
         yield from family("wgcn_request_seconds", "histogram", "Time from the headers to the answer.", self._times())
 

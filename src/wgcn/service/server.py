@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import socket
@@ -19,7 +20,7 @@ from wgcn.service.web import Guard, JsonLines, log
 
 __all__ = ["run"]
 
-HEADER_SECONDS = 10.0  # that a client has for sending the headers of a request, and for reading the last answer
+SLOW_SECONDS = 10.0  # that a client has for sending the headers of a request, for beginning its body, for reading
 GRACE_SECONDS = 30  # that accepted requests have after a signal to stop
 
 
@@ -29,7 +30,7 @@ def run(
     port: int,
     *,
     ready: Callable[[str], None] | None = None,
-    header_seconds: float = HEADER_SECONDS,
+    slow_seconds: float = SLOW_SECONDS,
     grace_seconds: int = GRACE_SECONDS,
 ) -> None:
     """Serve an app until SIGTERM or Ctrl-C, then finish the requests that were accepted and return.
@@ -47,7 +48,9 @@ def run(
         server_header=False,
         timeout_graceful_shutdown=grace_seconds,
     )
-    server = _Server(config, header_seconds)
+    config.load()
+    config.http_protocol_class = _writing_together(config.http_protocol_class)
+    server = _Server(config, slow_seconds)
     guard.connections = server.server_state.connections
     address, shown = bound.getsockname(), f"[{host}]" if ":" in host else host
     server.on_start = None if ready is None else lambda: ready(f"http://{shown}:{address[1]}")
@@ -60,10 +63,10 @@ def run(
 class _Server(uvicorn.Server):
     """Drops connections that bring no whole request in time, or do not read their answer."""
 
-    def __init__(self, config: uvicorn.Config, header_seconds: float) -> None:
+    def __init__(self, config: uvicorn.Config, slow_seconds: float) -> None:
         super().__init__(config)
         self.on_start: Callable[[], None] | None = None
-        self._header_seconds = header_seconds
+        self._slow_seconds = slow_seconds
         self._idle: WeakKeyDictionary[Any, tuple[float, Any]] = WeakKeyDictionary()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -79,14 +82,57 @@ class _Server(uvicorn.Server):
     def _drop_slow(self, now: float) -> None:
         for connection in list(self.server_state.connections):
             cycle: Any = getattr(connection, "cycle", None)  # the latest request
+            n_received = -1  # while nothing of the next request is there
             if cycle is not None and not cycle.response_complete:
-                self._idle.pop(connection, None)
-                continue
-            since, latest = self._idle.setdefault(connection, (now, cycle))
-            if latest is not cycle:
-                self._idle[connection] = (now, cycle)
-            elif now - since > self._header_seconds:
+                if not cycle.more_body:  # it is worked on
+                    self._idle.pop(connection, None)
+                    continue
+                n_received = len(cycle.body)
+            state = cycle, n_received
+            since, before = self._idle.setdefault(connection, (now, state))
+            if before != state:
+                self._idle[connection] = (now, state)
+            elif now - since > self._slow_seconds:
                 connection.transport.abort()
+
+
+class _Transport:
+    """A transport that sends what is written in one turn of the event loop together.
+
+    uvicorn writes headers and body one after the other. Each would be a packet, and wake the client.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport, self._parts, self._loop = transport, list[bytes](), asyncio.get_running_loop()
+
+    def write(self, data: bytes) -> None:
+        """Send data soon."""
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts.append(data)
+
+    def close(self) -> None:
+        """Send what is left, then close."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._parts:
+            data, self._parts = b"".join(self._parts), []
+            self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+def _writing_together(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
+    """Return a protocol of uvicorn with such a transport."""
+
+    class Together(protocol):  # type: ignore[misc, valid-type]
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(_Transport(transport))
+
+    return Together
 
 
 def _bind(host: str, port: int) -> socket.socket:

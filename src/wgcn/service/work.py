@@ -8,9 +8,8 @@ ones: compiled code does not hold the interpreter lock.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 from wgcn.service.answers import Limits, PredictOptions, predict
@@ -31,22 +30,21 @@ class Gate:
     def __init__(self, limits: Limits) -> None:
         self.limits, self.n_requests, self.n_bytes, self.n_refused = limits, 0, 0, 0
 
-    @contextmanager
-    def enter(self, announced: str | None) -> Iterator[None]:
-        """Count a request while it is worked on; `announced` is the length of its body, if the client says it."""
-        known = announced is not None and announced.isascii() and announced.isdigit()
-        size = min(int(announced), self.limits.body) if known and announced is not None else self.limits.body
+    def enter(self, length: int | None) -> int:
+        """Let a request in; `length` is that of its body, if the client says it. Return what `leave` takes."""
+        size = self.limits.body if length is None else min(length, self.limits.body)
         if self.n_requests >= self.limits.requests or self.n_bytes + size > self.limits.bytes_waiting:
             self.n_refused += 1
             message = f"There are {self.n_requests:,} requests already. Try again in a second."
             raise RefusedError(503, message, {"Retry-After": "1"})
         self.n_requests += 1
         self.n_bytes += size
-        try:
-            yield
-        finally:
-            self.n_requests -= 1
-            self.n_bytes -= size
+        return size
+
+    def leave(self, size: int) -> None:
+        """Count a request that has ended."""
+        self.n_requests -= 1
+        self.n_bytes -= size
 
 
 class Work:
@@ -55,6 +53,7 @@ class Work:
     def __init__(self, n_threads: int) -> None:
         self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="wgcn-work")
         self._waiting: dict[tuple[Served, PredictOptions], list[Pair]] = {}
+        self._n_waiting = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, function: Callable[..., Answers], *given: Any) -> Answers:
@@ -70,13 +69,23 @@ class Work:
         return await self.run(predict, served, texts, options)
 
     def _join(self, served: Served, text: str, options: PredictOptions) -> asyncio.Future[Any]:
-        """Add a text to those that are answered as soon as all requests that are there have been read."""
+        """Add a text to those that are answered as soon as no other comes."""
         loop = asyncio.get_running_loop()
         if not self._waiting:
-            loop.call_soon(self._answer_waiting)
+            self._n_waiting = 0
+            loop.call_soon(self._wait, 0, 0)
+        self._n_waiting += 1
         answer: asyncio.Future[Any] = loop.create_future()
         self._waiting.setdefault((served, options), []).append((text, answer))
         return answer
+
+    def _wait(self, n_before: int, n_quiet: int) -> None:
+        """Let the event loop turn until two turns bring no text: a request is received in one and read in the next."""
+        n_quiet = n_quiet + 1 if self._n_waiting == n_before else 0
+        if n_quiet < 2:
+            asyncio.get_running_loop().call_soon(self._wait, self._n_waiting, n_quiet)
+        else:
+            self._answer_waiting()
 
     def _answer_waiting(self) -> None:
         waiting, self._waiting = self._waiting, {}
