@@ -99,14 +99,16 @@ def compare(empty: Process, serve: Process, data: Cell) -> list[str]:
 
 
 def overload(serve: Process, data: Cell, seconds: float) -> list[str]:
-    """Send ten times as many requests as are let in; return what went wrong."""
-    given = {"port": serve.port, "path": "/v1/predict", "bodies": data["single"] + data["batch"][:1]}
-    run_cell("before overload", load, seconds=1, connections=CONNECTIONS, **given)
+    """Send ten times as many requests as are let in, with batches of texts; return what went wrong."""
+    given = {"port": serve.port, "path": "/v1/predict", "bodies": data["batch"]}
+    most = run_cell("before overload", load, seconds=5, connections=BATCH_CONNECTIONS, **given)
     before = serve.peak_megabytes()
     cell = run_cell("overload", load, seconds=seconds, connections=QUEUE * OVERLOAD, **given)
     growth, statuses = serve.peak_megabytes() - before, cell["statuses"]
+    answered, refused = statuses.get("200", 0), statuses.get("503", 0)
     print(f"\nOverload by {QUEUE * OVERLOAD} connections for {seconds:g} s: {cell['sent']:,} requests sent, ", end="")
-    print(f"{statuses.get('200', 0):,} answered, {statuses.get('503', 0):,} refused, {cell['lost']:,} lost.")
+    print(f"{answered:,} answered, {refused:,} refused, {cell['lost']:,} lost.")
+    print(f"Answered per second: {answered / seconds:.0f}, without overload {most['answered'] / 5:.0f}.")
     print(f"Latency: median {cell['median_ms']:.0f} ms, 99 % {cell['p99_ms']:.0f} ms.")
     print(Target(f"memory grows by at most {GROWTH_MB} MB", f"{growth:.0f} MB on {before:.0f}", growth <= GROWTH_MB))
     wrong = ["the server has ended"] * (serve.process.poll() is not None)

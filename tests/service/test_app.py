@@ -22,7 +22,7 @@ from wgcn.service.answers import Limits
 from wgcn.service.app import create_app, serve
 from wgcn.service.models import Models, named_folders
 from wgcn.service.web import Guard, RefusedError
-from wgcn.service.work import INLINE_CHARACTERS, Gate
+from wgcn.service.work import SHORT_CHARACTERS, Gate
 
 NEW = ["a red wine with figs", "slow car", "", "zzz", "white bread and gears " * 50]
 LIMITS = Limits(texts=200, characters=1_200_000)
@@ -73,7 +73,7 @@ def test_answers_are_those_of_the_library(client: TestClient, model: TextModel) 
 
 
 def test_a_text_is_answered_alike_alone_and_among_others(fitted: Path, model: TextModel) -> None:
-    texts = [f"{text} {number}" for number in range(20) for text in NEW] + ["wine " * INLINE_CHARACTERS]
+    texts = [f"{text} {number}" for number in range(20) for text in NEW] + ["wine " * SHORT_CHARACTERS]
 
     async def ask() -> list[httpx.Response]:
         transport = httpx.ASGITransport(app_of(fitted))
@@ -288,13 +288,13 @@ def test_health_needs_no_token_and_all_else_does(fitted: Path) -> None:
 
 def test_the_gate_lets_in_so_many_requests_and_bytes() -> None:
     gate = Gate(Limits(body=100, requests=3))
-    sizes = [gate.enter(10), gate.enter(None), gate.enter(1000)]
-    assert (sizes, gate.n_requests, gate.n_bytes) == ([10, 100, 100], 3, 210)
+    slots = [gate.enter(10), gate.enter(None), gate.enter(1000)]
+    assert ([slot.size for slot in slots], gate.n_requests, gate.n_bytes) == ([10, 100, 100], 3, 210)
     with pytest.raises(RefusedError, match="3 requests already") as caught:
         gate.enter(1)
     assert (caught.value.status, caught.value.headers) == (503, {"Retry-After": "1"})
-    for size in sizes:
-        gate.leave(size)
+    for slot in slots * 2:
+        slot.leave()
     assert (gate.n_requests, gate.n_bytes, gate.n_refused) == (0, 0, 1)
     gate = Gate(Limits(body=100, requests=99))
     for _ in range(8):

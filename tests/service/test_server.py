@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import signal
@@ -32,7 +33,7 @@ async def echo(request: Request) -> Response:
     return json_response(await read_json(request, limit=10**6, seconds=0.5))
 
 guard = Guard(Router([Route("/", Endpoint(echo), methods=["POST"])]), hosts={"127.0.0.1"})
-run(guard, "127.0.0.1", 0, ready=lambda url: print(url, flush=True), slow_seconds=0.5)
+run(guard, "127.0.0.1", 0, ready=lambda url: print(url, flush=True), slow_seconds=0.5, max_connections=2)
 """
 
 
@@ -140,7 +141,7 @@ def test_who_may_not_call_is_not_answered(start: Start, fitted: Path) -> None:
     assert not any("raceback" in line for line in server.lines)
 
 
-def test_slow_clients_are_sent_away() -> None:
+def test_clients_that_are_slow_or_many_are_sent_away() -> None:
     process = subprocess.Popen([sys.executable, "-c", SLOW_APP], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None
     try:
@@ -155,8 +156,11 @@ def test_slow_clients_are_sent_away() -> None:
             connection = socket.create_connection(("127.0.0.1", port), 60)
             connection.sendall(begun.encode())
             assert answer(connection)[0] == status
-        response = httpx.post(f"http://127.0.0.1:{port}/", json={"a": 1}, trust_env=False, timeout=60)
-        assert response.json() == {"a": 1}
+        with contextlib.ExitStack() as stack:
+            url, clients = f"http://127.0.0.1:{port}/", [httpx.Client(trust_env=False, timeout=60) for _ in range(3)]
+            first, second, third = [stack.enter_context(client).post(url, json={"a": 1}) for client in clients]
+            assert first.json() == second.json() == {"a": 1}
+            assert (third.status_code, third.headers["retry-after"]) == (503, "1")
     finally:
         process.terminate()
         assert process.wait(60) == 0

@@ -171,15 +171,6 @@ def test_a_body_that_is_too_large_is_refused_whether_announced_or_not() -> None:
         assert response.headers["connection"] == "close"
 
 
-def test_more_connections_than_allowed_are_sent_away() -> None:
-    guard = Guard(Router(ROUTES), hosts={"*"}, max_connections=2)
-    guard.connections = [1, 2, 3]
-    response = TestClient(guard).get("/wrong")
-    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
-    guard.connections = [1, 2]
-    assert TestClient(guard).get("/wrong").status_code == 400
-
-
 def test_websockets_are_refused() -> None:
     with pytest.raises(WebSocketDisconnect) as caught, client().websocket_connect("/echo"):
         pass

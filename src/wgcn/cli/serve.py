@@ -18,7 +18,7 @@ def serve(
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Also answer under this host name. Repeatable.")
     ] = None,
-    queue: Annotated[int, typer.Option(min=1, metavar="N", help="Requests at a time; more are told to wait.")] = 64,
+    queue: Annotated[int, typer.Option(min=1, metavar="N", help="Requests at a time; more are told to wait.")] = 128,
     max_body: Annotated[int, typer.Option(min=1, metavar="MB", help="Size of a request at most.")] = 8,
     max_texts: Annotated[int, typer.Option(min=1, metavar="N", help="Texts of a request at most.")] = 1000,
 ) -> None:

@@ -24,7 +24,7 @@ class Limits(NamedTuple):
     body: int = 8_000_000  # bytes of a request
     texts: int = 1_000  # texts of a request
     characters: int = 1_000_000  # characters of a text
-    requests: int = 64  # requests that are worked on or wait; more are sent away
+    requests: int = 128  # requests that are worked on or wait; more are sent away
     explained: int = 100  # texts of a request to explain, which takes longer
     explained_characters: int = 100_000
 

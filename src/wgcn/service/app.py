@@ -10,7 +10,6 @@ import signal
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -22,7 +21,7 @@ from wgcn import __version__
 from wgcn.cores import available_cores
 from wgcn.errors import WGCNWarning
 from wgcn.inference.terms import load_compiled
-from wgcn.service.answers import ExplainOptions, Limits, PredictOptions, explain, read_texts
+from wgcn.service.answers import ExplainOptions, Limits, PredictOptions, read_texts
 from wgcn.service.metrics import Metrics, family
 from wgcn.service.models import Models, named_folders
 from wgcn.service.openapi import describe
@@ -74,19 +73,19 @@ class Service:
 
     async def explain(self, request: Request) -> Response:
         """Explain the label of one text or of several."""
-        return await self._answer(request, ExplainOptions(), partial(self.work.run, explain), "explanations")
+        return await self._answer(request, ExplainOptions(), self.work.explain, "explanations")
 
     async def _answer(
         self, request: Request, options: Any, function: Callable[..., Awaitable[list[dict[str, Any]]]], several: str
     ) -> Response:
-        size = self.gate.enter(announced_length(request.scope))
+        slot = self.gate.enter(announced_length(request.scope))
         try:
             served = self.models.get(request.path_params.get("name"))
             content = await read_json(request, self.limits.body)
             texts, single, options = read_texts(content, options, self.limits)
-            found = await function(served, texts, options)
+            found = await function(served, texts, options, slot)
         finally:
-            self.gate.leave(size)
+            slot.leave()
         self.metrics.texts[served.name] += len(texts)
         return json_response(
             {"model": served.name, "digest": served.digest, **(found[0] if single else {several: found})}
@@ -169,7 +168,6 @@ def create_app(
         hosts=hosts,
         token=token,
         open_paths=OPEN_PATHS,
-        max_connections=max(512, 8 * limits.requests),
         observe=service.metrics.observe,
     )
 

@@ -16,11 +16,12 @@ from weakref import WeakKeyDictionary
 import uvicorn
 
 from wgcn.errors import InputError
-from wgcn.service.web import Guard, JsonLines, log
+from wgcn.service.web import CROWDED, Guard, JsonLines, log
 
 __all__ = ["run"]
 
 SLOW_SECONDS = 10.0  # that a client has for sending the headers of a request, for beginning its body, for reading
+MAX_CONNECTIONS = 2000  # at a time; requests of others are refused. The limit of open files may be lower
 GRACE_SECONDS = 30  # that accepted requests have after a signal to stop
 
 
@@ -32,6 +33,7 @@ def run(
     ready: Callable[[str], None] | None = None,
     slow_seconds: float = SLOW_SECONDS,
     grace_seconds: int = GRACE_SECONDS,
+    max_connections: int = MAX_CONNECTIONS,
 ) -> None:
     """Serve an app until SIGTERM or Ctrl-C, then finish the requests that were accepted and return.
 
@@ -49,9 +51,8 @@ def run(
         timeout_graceful_shutdown=grace_seconds,
     )
     config.load()
-    config.http_protocol_class = _writing_together(config.http_protocol_class)
+    config.http_protocol_class = _improved(config.http_protocol_class, min(max_connections, _open_files() - 64))
     server = _Server(config, slow_seconds)
-    guard.connections = server.server_state.connections
     address, shown = bound.getsockname(), f"[{host}]" if ":" in host else host
     server.on_start = None if ready is None else lambda: ready(f"http://{shown}:{address[1]}")
     with _signals_return(), _json_logs():
@@ -125,14 +126,27 @@ class _Transport:
         return getattr(self._transport, name)
 
 
-def _writing_together(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
-    """Return a protocol of uvicorn with such a transport."""
+def _improved(protocol: type[asyncio.Protocol], max_connections: int) -> type[asyncio.Protocol]:
+    """Return a protocol of uvicorn with such a transport, which marks connections beyond a limit for the `Guard`."""
 
-    class Together(protocol):  # type: ignore[misc, valid-type]
+    class Improved(protocol):  # type: ignore[misc, valid-type]
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(_Transport(transport))
+            if len(self.connections) > max_connections:
+                own: Any = self
+                own.app_state = {**own.app_state, CROWDED: True}
 
-    return Together
+    return Improved
+
+
+def _open_files() -> int:
+    """Return how many files and connections a process may have open."""
+    try:
+        from resource import RLIMIT_NOFILE, getrlimit
+    except ImportError:  # Windows
+        return 512
+    limit = getrlimit(RLIMIT_NOFILE)[0]
+    return 1 << 20 if limit < 0 else limit  # below 0 is without limit
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -49,6 +49,7 @@ API_POLICY = "default-src 'none'; frame-ancestors 'none'"  # of answers that no 
 BODY_SECONDS = 20.0  # that a client has for sending the body of a request
 DRAINED_BYTES = 1 << 26  # of a body that is too large, read and dropped so that the client gets the answer
 DRAIN_SECONDS = 2.0
+CROWDED = "wgcn.crowded"  # in the state of a request: its connection is one too many
 
 
 def _no_constant(name: str) -> None:
@@ -240,7 +241,6 @@ class Guard:
     policy : the Content-Security-Policy of all answers that have none
     cookie : for pages, the name of a cookie. ?token=TOKEN sets it, with a redirect to the address without the token;
         then the browser sends it with every request.
-    max_connections : connections at a time, once `run` serves the app; others are told to come back
     observe : called after each request with its scope, its status and its seconds
     """
 
@@ -253,12 +253,10 @@ class Guard:
         open_paths: Collection[str] = (),
         policy: str = API_POLICY,
         cookie: str | None = None,
-        max_connections: int = 512,
         observe: Callable[[Scope, int, float], None] | None = None,
     ) -> None:
         self.app, self.hosts, self.cookie = app, frozenset(hosts), cookie
-        self.open_paths, self.max_connections, self.observe = frozenset(open_paths), max_connections, observe
-        self.connections: Collection[Any] = ()  # those of the server, from `run`
+        self.open_paths, self.observe = frozenset(open_paths), observe
         self._log = _RequestLog()
         self._token = None if token is None else token.encode()
         self._headers = [
@@ -309,8 +307,8 @@ class Guard:
 
     def _checked(self, scope: Scope) -> Response | None:
         """Raise an error for a request that must not be answered; return an answer if it is only to set a cookie."""
-        if len(self.connections) > self.max_connections:
-            message = f"There are more than {self.max_connections:,} connections. Try again later."
+        if scope.get("state", {}).get(CROWDED):
+            message = "There are too many connections. Try again in a second."
             raise RefusedError(503, message, {"Retry-After": "1", "Connection": "close"})
         found = dict(scope["headers"])
         host = found.get(b"host", b"").decode("latin-1")
