@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import signal
 import socket
@@ -19,6 +20,10 @@ import httpx
 import pytest
 
 from wgcn import TextModel
+from wgcn.service.app import create_app
+from wgcn.service.models import Models
+from wgcn.service.server import run
+from wgcn.service.web import allowed_hosts
 
 Start = Callable[..., Any]
 
@@ -220,3 +225,33 @@ def test_a_server_that_cannot_start_says_why(fitted: Path, tmp_path: Path) -> No
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
             assert (done.returncode, done.stdout) == (2, "")
             assert done.stderr.startswith(f"Error: {message}")
+
+
+def test_a_server_returns_after_a_signal(fitted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    app = create_app(Models.load({"topics": fitted}), hosts=allowed_hosts("127.0.0.1"), n_threads=1)
+    statuses: list[int] = []
+
+    def ask(url: str) -> None:
+        with contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(httpx.Client(base_url=url, trust_env=False, timeout=60)) for _ in range(2)]
+            for client in clients:
+                response = client.post("/v1/predict", json={"texts": ["red wine", "x" * 10_000]})
+                statuses.append(response.status_code)
+            os.kill(os.getpid(), signal.SIGHUP)
+            wait_until(lambda: 'outcome="loaded"} 2' in clients[0].get("/metrics").text)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threads: list[threading.Thread] = []
+
+    def ready(url: str) -> None:
+        threads.append(threading.Thread(target=ask, args=[url]))
+        threads[0].start()
+
+    before = signal.getsignal(signal.SIGTERM)
+    run(app, "127.0.0.1", 0, ready=ready, max_connections=1)
+    threads[0].join(60)
+    assert statuses == [200, 503]
+    assert signal.getsignal(signal.SIGTERM) is before
+    events = [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()]
+    assert (events[0], events[-1]) == ("start", "stop")
+    assert "model loaded" in events
