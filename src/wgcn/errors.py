@@ -34,6 +34,8 @@ _EXTRAS = {
     "openpyxl": "excel",
     "dask": "scale",
     "distributed": "scale",
+    "starlette": "serve",
+    "uvicorn": "serve",
 }
 
 

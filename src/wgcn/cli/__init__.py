@@ -11,6 +11,8 @@ from wgcn.errors import MissingDependencyError, WGCNError, WGCNWarning, needs
 
 __all__ = ["main", "run"]
 
+_WITHOUT_GRAPH = {"predict", "info", "explain", "words", "export", "serve", "--help", "-h", "--version"}
+
 
 def main() -> None:
     """Run the command line `wgcn`."""
@@ -26,8 +28,7 @@ def run(module: str) -> None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w"))
     try:
         # What the command needs beside the command line itself, so that all is installed at once.
-        numpy_alone = {"predict", "info", "explain", "words", "export", "--help", "-h", "--version"}
-        needs_no_graph = {*sys.argv[1:2]} <= numpy_alone
+        needs_no_graph = {*sys.argv[1:2]} <= _WITHOUT_GRAPH
         with needs("The command line", "cli" if needs_no_graph or find_spec("scipy") is not None else "graph"):
             app = import_module(module).app
         with warnings.catch_warnings(), needs("This command"):

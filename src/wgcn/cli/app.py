@@ -12,7 +12,7 @@ _OF_A_MODEL = ("predict", "evaluate", "extend", "export", "info")
 # Where they have another name.
 _MODULES = dict.fromkeys(_OF_A_MODEL, "model") | {"words": "explain", "curve": "suggest"}
 _LOOP = ("seeds", "suggest", "review", "curve")
-_COMMANDS = ("fit", *_OF_A_MODEL, "explain", "words", *_LOOP, "embed", "graph")  # in the order of the help
+_COMMANDS = ("fit", *_OF_A_MODEL, "explain", "words", "serve", *_LOOP, "embed", "graph")  # in the order of the help
 
 
 def app() -> None:

@@ -1,1 +1,1 @@
-"""Models in other systems: exported for the browser."""
+"""Models in other systems: as a service (`wgcn serve`), and exported for the browser (`wgcn export`)."""

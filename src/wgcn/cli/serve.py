@@ -1,0 +1,35 @@
+"""wgcn serve: models for other programs."""
+
+from typing import Annotated, Any
+
+import typer
+
+from wgcn.cli.console import say
+from wgcn.errors import needs
+
+
+def serve(
+    models: Annotated[list[str], typer.Argument(metavar="MODEL...", help="Folders of models: DIR, or NAME=DIR.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
+    token: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Ask for this token. Better: WGCN_TOKEN in the environment.")
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Also answer under this host name. Repeatable.")
+    ] = None,
+    queue: Annotated[int, typer.Option(min=1, metavar="N", help="Requests at a time; more are told to wait.")] = 128,
+    max_body: Annotated[int, typer.Option(min=1, metavar="MB", help="Size of a request at most.")] = 8,
+    max_texts: Annotated[int, typer.Option(min=1, metavar="N", help="Texts of a request at most.")] = 1000,
+) -> None:
+    """Answer requests over HTTP: predictions, explanations, the models and their cards.
+
+    A folder that changes is loaded again. Example: wgcn serve my-model --port 8000, then
+    curl localhost:8000/v1/predict --data '{"text": "A text."}'
+    """
+    with needs("wgcn serve", "serve"):
+        from wgcn.service.app import serve as serve_models
+
+    asked: dict[str, Any] = {"token": token, "allow_hosts": allow_host or ()}
+    asked |= {"body": max_body * 1_000_000, "texts": max_texts, "requests": queue}
+    serve_models(models, host, port, ready=lambda url: say(f"The models are at {url}. Ctrl-C stops."), **asked)
