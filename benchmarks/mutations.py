@@ -124,8 +124,9 @@ def _bytes(content: bytes, random: Random) -> bytes:
 def _places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Return the paths of all values in a JSON document, but for those of long lists, of which a few will do."""
     inside = value.items() if isinstance(value, dict) else enumerate(value[:20]) if isinstance(value, list) else ()
-    deeper = inside if len(at) < 50 else []
-    return [at, *(place for key, child in deeper for place in _places(child, (*at, key)))]
+    if len(at) >= 50:  # another mutation nested it
+        return [at]
+    return [at, *(place for key, child in inside for place in _places(child, (*at, key)))]
 
 
 def _json(content: bytes, random: Random) -> bytes:

@@ -25,8 +25,8 @@ _EXTENSION = {"how": str, "words": int, "texts": int}
 def read_json(content: bytes, most: int = _MAX_VALUES) -> Any:
     """Return what JSON holds; a ValueError unless it is small and plain, so that nothing that is done with it fails.
 
-    It has at most so many values, and a limited number of levels, its numbers are finite and fit 64 bits, and its texts have no
-    control characters and no halves of characters.
+    It has at most so many values, and a limited number of levels, its numbers are finite and fit 64 bits, and its texts
+    have no control characters and no halves of characters.
     """
     if sum(map(content.count, (b",", b"[", b"{"))) > most:
         raise ValueError(f"it has more than {most:,} values")
