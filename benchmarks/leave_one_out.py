@@ -27,7 +27,7 @@ from wgcn.labelling.calibration import calibrate
 from wgcn.labelling.labels import read_labels
 from wgcn.linear.model import Blocks, LinearFit, LinearSettings, block_scales, fit_linear, naive_bayes_scales
 from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock
-from wgcn.linear.solver import Problem, _Search, _State
+from wgcn.linear.solver import Problem, State, _Search
 
 Floats = npt.NDArray[np.float32]
 DRAWS, STEPS = 2, 8
@@ -56,12 +56,12 @@ class Fitted:
             operator = DocumentOperator(self.terms, transposed, blocks, scales, pool, memory)
             signs, cost = 2 * self.columns - 1, np.full((len(weight), 1), 2 * settings.C, np.float32)
             problem = Problem(operator.product, signs, cost)
-            state = _State(problem, self.fit.dual)
+            state = State(problem, self.fit.dual)
             search = _Search(state, np.arange(signs.shape[1]))
             probe = np.random.default_rng(0).choice(np.array([-1, 1], np.float32), size=signs.shape)
             active = search._weight
             mean = np.sum(active * probe, axis=0) / np.maximum(active.sum(axis=0), 1)
-            search._residual = active * (probe - mean)
+            search.residual = active * (probe - mean)
             for _ in range(STEPS):
                 search.advance()
         shift = np.sum(active * (probe - search.image), axis=0) / np.maximum(active.sum(axis=0), 1)
