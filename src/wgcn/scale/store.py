@@ -54,6 +54,11 @@ class WorkFolder:
         except OSError as error:
             raise StoreError(f"{self._file(name)} cannot be read ({error}). Start again with --restart.") from error
 
+    def mapped(self, name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return all numbers of a file, of which only those that are looked at are read."""
+        path = self._file(name)
+        return np.memmap(path, dtype, "r") if path.stat().st_size else np.empty(0, dtype)
+
     def remove(self, names: Sequence[str]) -> None:
         """Remove files that are no longer needed."""
         for name in names:
