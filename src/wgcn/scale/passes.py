@@ -146,12 +146,12 @@ def curved(part: Part, place: Place, direction: Floats) -> tuple[Floats, Doubles
     return _back(rows, weight, place.n_words)
 
 
-def class_counts(part: Part, columns: Ints, n_words: int, dtype: npt.DTypeLike) -> Floats:
-    """Return for each word what the documents that have it cost, of each class, (words, columns)."""
-    signs, cost = part.read_signs(columns)
+def class_counts(part: Part, columns: Ints | None, n_words: int) -> Floats:
+    """Return for each word what the documents that have it cost, (words, columns): of each class, or None for all."""
     rows = part.read_rows()
-    rows = rows._replace(values=(rows.values != 0).astype(dtype))
-    return _back(rows, np.where(signs > 0, cost, 0).astype(dtype), n_words)[0]
+    signs, cost = part.read_signs(np.empty(0, np.int64) if columns is None else columns)
+    weights = cost[None] if columns is None else np.where(signs > 0, cost, 0).astype(cost.dtype)
+    return _back(rows._replace(values=(rows.values != 0).astype(cost.dtype)), weights, n_words)[0]
 
 
 def _back(rows: Rows, weights: Floats, n_words: int) -> tuple[Floats, Doubles]:

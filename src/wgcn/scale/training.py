@@ -1,0 +1,112 @@
+"""Training of the linear model on documents on disk: the steps of `wgcn.linear.training`.
+
+What is judged by samples there is judged by the same samples here, read into memory: settings, calibration, scales. The
+teacher learns from a sample that fits, all documents if they do. The fits themselves, and the labels that self-training
+gives to unlabelled documents, go through all parts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wgcn.inference.scorer import Scorer
+from wgcn.inference.sums import Floats, Ints
+from wgcn.labelling.calibration import decisions
+from wgcn.labelling.splits import Rows
+from wgcn.labelling.targets import Targets
+from wgcn.labelling.teacher import Taught, Teacher
+from wgcn.labelling.tuning import evenly
+from wgcn.linear.model import LinearFit
+from wgcn.linear.training import Earlier, LinearTask, LinearTraining, Trainer
+from wgcn.progress import stage
+from wgcn.scale.documents import ShardedDocuments, StoredRows
+from wgcn.scale.fitting import Place, fit_sharded
+
+__all__ = ["ShardedTrainer"]
+
+_TEACHER_BYTES = 20_000  # per document of the teacher's sample: its place in a space of 300 columns, its neighbours
+
+
+class ShardedTrainer(Trainer):
+    """The steps of a training. The documents of the task are `ShardedDocuments`, and a dual is X^T dual."""
+
+    def __init__(
+        self, task: LinearTask, training: LinearTraining, earlier: Earlier | None = None, *, place: Place
+    ) -> None:
+        self._place = place
+        self._sample = np.empty(0, np.int64)  # labelled documents that the teacher knows
+        super().__init__(task, training, earlier)
+
+    def joined(self, terms: ShardedDocuments, unlabelled: ShardedDocuments) -> ShardedDocuments:
+        """Return documents with others after them."""
+        return terms.joined(unlabelled)
+
+    def make_teacher(self) -> Teacher:
+        """Return the teacher of a sample: labelled documents first, at most half of it if there are others."""
+        most, n, n_unlabelled = self._place.memory // _TEACHER_BYTES, len(self.rows), self.unlabelled.shape[0]
+        self._sample = evenly(self.rows, max(most // 2, most - n_unlabelled))
+        others = n + evenly(np.arange(n_unlabelled), most - len(self._sample))
+        sample: ShardedDocuments = self.everything[np.concatenate([self._sample, others])]
+        return Teacher(sample.csr, self.task.adjacency, self.task.word_vectors, self.training.n_jobs, self.task.seeds)
+
+    def taught_by(self, rows: Rows) -> Taught:
+        """Return what the teacher learns from some of the labelled documents, of those that it knows."""
+        assert self.teacher is not None
+        known = rows[np.isin(rows, self._sample)]
+        places = np.searchsorted(self._sample, known)
+        return self.teacher.teach(self.task.targets[known], places, self.task.class_prior)
+
+    def decide(self, scorer: Scorer) -> tuple[Rows, Floats]:
+        """Return the classes of the unlabelled documents, and how clear they are, part by part."""
+        documents: ShardedDocuments = self.unlabelled
+        codes, distances = np.empty(documents.shape[0], np.int64), np.empty(documents.shape[0])
+        owners, items = [], []
+        for stored, own, places in documents.by_part():
+            owners.append(own)
+            items.append((stored, places, documents.lead, documents.n_words))
+        for own, found in zip(owners, self._place.workers.map(_decide, items, scorer), strict=True):
+            codes[own], distances[own] = found
+        return codes, distances
+
+    def start_of(self, known: tuple[Rows, Floats], rows: Rows) -> Floats:
+        """Return X^T dual of a fit to some documents."""
+        return np.asarray(self.task.terms[known[0]].csr.T @ known[1])
+
+    def grown(self, dual: Floats, left_out: Rows) -> Floats:
+        """Return the dual as it is: documents that were left out have none."""
+        return dual
+
+    def fit(
+        self,
+        terms: Any,
+        targets: Targets,
+        weight: Floats,
+        taught: Taught | None,
+        start: Floats | None = None,
+        *,
+        trial: bool = False,
+    ) -> LinearFit:
+        """Fit once, with the settings in use: in memory for a trial, which has few documents."""
+        if trial:
+            return super().fit(terms.csr, targets, weight, taught, start, trial=True)
+        with stage("Fitting", f"{terms.shape[0]:,} documents"):
+            return fit_sharded(
+                terms,
+                targets.without_first() if self.binary else targets,
+                self.task.blocks,
+                self.settings,
+                self._place,
+                sample_weight=weight,
+                scales=self.scale[0],
+                taught=taught,
+                start=start,
+            )
+
+
+def _decide(item: tuple[StoredRows, Ints, int, int], scorer: Scorer) -> tuple[Rows, Floats]:
+    stored, places, lead, n_words = item
+    values = f"values-{lead if lead in stored.leads else 0}"
+    rows = stored.select(places, values, stored.dtype, n_words)
+    return decisions(scores for _, scores in scorer.in_batches(rows))
