@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
 from wgcn.estimators import text as text_estimator
 from wgcn.labelling import tuning
+from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught, Teacher
 from wgcn.labelling.tuning import MIN_LABELS, Round, Settings, Tuned, margins_of, rounds, tune
 from wgcn.linear import training as linear_training
@@ -268,21 +269,30 @@ def test_what_is_chosen_is_two_standard_errors_ahead_on_all_parts(
         assert tuned.n_held_out == n
 
 
+def margins(scores: np.ndarray, targets: np.ndarray, multilabel: bool) -> np.ndarray:
+    """Return the margins by two batches, which are those by one."""
+    known, half = Targets.of(targets), len(scores) // 2
+    found = margins_of([(slice(0, len(scores)), scores)], known, multilabel)
+    parts = [(slice(0, half), scores[:half]), (slice(half, len(scores)), scores[half:])]
+    assert np.array_equal(margins_of(parts, known, multilabel), found)
+    return found
+
+
 def test_the_margin_of_two_classes_is_the_distance_of_their_scores() -> None:
     scores, targets = np.array([[-1.0, 1.0], [-3.0, 3.0], [2.0, -2.0]]), np.array([[0, 1], [1, 0], [1, 0]])
-    assert margins_of(scores, targets, False).tolist() == [2 / 4, -6 / 4, 4 / 4]
+    assert margins(scores, targets, False).tolist() == [2 / 4, -6 / 4, 4 / 4]
 
 
 def test_the_margin_of_several_classes_is_the_distance_from_the_best_wrong_one() -> None:
     scores = np.array([[1.0, 4.0, 2.0], [1.0, 4.0, 2.0], [5.0, 5.0, -9.0]])
     targets = np.array([[0, 1, 0], [1, 0, 0], [1, 0, 0]])
-    assert margins_of(scores, targets, False).tolist() == [2 / 2, -3 / 2, 0]
+    assert margins(scores, targets, False).tolist() == [2 / 2, -3 / 2, 0]
 
 
 def test_the_margin_of_several_labels_is_the_least_distance_from_a_wrong_decision() -> None:
     scores = np.array([[1.0, -4.0, 2.0], [1.0, -4.0, 2.0], [3.0, -5.0, -4.0], [-1.0, -2.0, -4.0]])
     targets = np.array([[1, 0, 1], [1, 0, 0], [1, 0, 0], [0, 0, 0]])
-    assert margins_of(scores, targets, True).tolist() == [1 / 1.5, -2 / 1.5, 3 / 1.5, 1 / 1.5]
+    assert margins(scores, targets, True).tolist() == [1 / 1.5, -2 / 1.5, 3 / 1.5, 1 / 1.5]
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 20), st.integers(2, 5), st.booleans())
@@ -296,17 +306,17 @@ def test_margins_are_above_zero_where_the_model_is_right_whatever_the_size_of_it
     if multilabel:
         targets = (rng.random((n, n_classes)) < 0.5).astype(float)
         right = ((scores > 0) == (targets > 0)).all(axis=1)
-    margins = margins_of(scores, targets, multilabel)
-    assert margins.shape == (n,)
-    assert np.array_equal(margins > 0, right)
-    assert np.allclose(margins_of(scores * 1000, targets, multilabel), margins)
+    found = margins(scores, targets, multilabel)
+    assert found.shape == (n,)
+    assert np.array_equal(found > 0, right)
+    assert np.allclose(margins(scores * 1000, targets, multilabel), found)
     if n:
-        assert np.median(np.abs(margins)) == pytest.approx(1)
+        assert np.median(np.abs(found)) == pytest.approx(1)
 
 
 def test_scores_that_are_all_alike_have_finite_margins() -> None:
-    assert margins_of(np.zeros((3, 2)), np.eye(2)[[0, 1, 1]], False).tolist() == [0, 0, 0]
-    assert margins_of(np.zeros((3, 2)), np.eye(2)[[0, 1, 1]], True).tolist() == [0, 0, 0]
+    assert margins(np.zeros((3, 2)), np.eye(2)[[0, 1, 1]], False).tolist() == [0, 0, 0]
+    assert margins(np.zeros((3, 2)), np.eye(2)[[0, 1, 1]], True).tolist() == [0, 0, 0]
 
 
 # In the training and the estimators
@@ -353,7 +363,7 @@ def test_where_labels_are_wrong_a_smaller_c_is_chosen_and_helps(n_classes: int) 
 def training_of(n: int, *, n_unlabelled: int = 0, tune: bool = True, **more: Any) -> LinearTrained:
     x, y = made(n + n_unlabelled)
     terms = csr_array(x)
-    task = LinearTask(terms[:n], np.eye(2)[y[:n]], False, np.ones(n), terms[n:], csr_array(x.T @ x))
+    task = LinearTask(terms[:n], Targets.single(y[:n], 2), False, np.ones(n), terms[n:], csr_array(x.T @ x))
     return train_linear(task, LinearTraining(LinearSettings(), tune=tune, **more))
 
 

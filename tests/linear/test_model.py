@@ -15,8 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from wgcn import products
 from wgcn.errors import InputError
+from wgcn.labelling.naive_bayes import naive_bayes_scales
 from wgcn.labelling.teacher import Taught
-from wgcn.linear.model import Blocks, LinearSettings, Scales, block_scales, fit_linear, naive_bayes_scales
+from wgcn.linear.model import Blocks, LinearSettings, Scales, block_scales, fit_linear
 
 
 def problem(n: int = 30, v: int = 12, c: int = 3, seed: int = 0) -> tuple[csr_array, csr_array, np.ndarray]:

@@ -40,10 +40,11 @@ class Problem:
         s[1::4] = 0  # words without subwords
         scales, spelt = (rng.random((rows, k)) + 0.5 if with_scales else None for rows in (v, n_subwords))
         memory = Memory(np.float64)
-        copies = (None if each is None else each.copy() for each in (spelt, scales))
+        copies = (None if each is None else each.copy() for each in (scales, spelt))
         graph = GraphBlock(a, factor, POOL, memory)
-        subwords = SubwordBlock(csr_array(s), b, next(copies), POOL, memory)
-        self.operator = DocumentOperator(x, csr_array(x.T), (graph, subwords), next(copies), POOL, memory)
+        subwords = SubwordBlock(csr_array(s), b, POOL, memory)
+        self.operator = DocumentOperator(x, csr_array(x.T), (graph, subwords), POOL, memory)
+        self.operator.scale(*copies)
         self.spread = np.eye(v) + factor * a.toarray()
         self.x, self.scales = x.toarray(), np.ones((v, k)) if scales is None else scales
         self.spelt = np.ones((n_subwords, k)) if spelt is None else spelt

@@ -11,7 +11,8 @@ from scipy.sparse import csr_array, vstack
 
 from wgcn.errors import InputError
 from wgcn.inference.scorer import Scorer
-from wgcn.labelling.calibration import calibrate, certainty
+from wgcn.labelling.calibration import calibrate, certainty, decisions
+from wgcn.labelling.targets import Targets
 from wgcn.linear import training as linear_training
 from wgcn.linear.model import Blocks, LinearSettings, block_scales, fit_linear
 from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, train_linear
@@ -46,7 +47,7 @@ def training(**changes: Any) -> LinearTraining:
 def task(
     terms: csr_array, codes: Any, unlabelled: csr_array, adjacency: csr_array, weight: np.ndarray | None = None
 ) -> LinearTask:
-    targets = np.eye(int(np.max(codes)) + 1)[np.asarray(codes)]
+    targets = Targets.single(codes, int(np.max(codes)) + 1)
     return LinearTask(terms, targets, False, np.ones(len(targets)) if weight is None else weight, unlabelled, adjacency)
 
 
@@ -78,7 +79,9 @@ def test_the_second_fit_is_one_to_all_documents_with_the_labels_of_the_first(
         targets[:, 1:] if n_classes == 2 else targets,
         Blocks(graph(x)),
         SETTINGS,
-        sample_weight=(weights := np.concatenate([weight, 0.3 * own_weight[guessed] * certainty(scores)])),
+        sample_weight=(
+            weights := np.concatenate([weight, 0.3 * own_weight[guessed] * certainty(*decisions([scores]))])
+        ),
         scales=block_scales(x[:n], Blocks(graph(x)), weight),
     )
     found = trained(n_classes, n, weight, teacher=strength, class_prior=prior)
@@ -220,7 +223,7 @@ def test_several_classes_a_document_leave_the_others_out() -> None:
     x, _ = documents(30, 3, 0)
     targets = np.array([[1, 0], [1, 1], [0, 1], [0, 0]] * 3, float)
     found = [
-        train_linear(LinearTask(x[:12], targets, True, np.ones(12), others, graph(x)), training())
+        train_linear(LinearTask(x[:12], Targets.of(targets), True, np.ones(12), others, graph(x)), training())
         for others in (x[12:], x[12:12])
     ]
     assert np.array_equal(found[0].scorer.word_embeddings, found[1].scorer.word_embeddings)
@@ -231,7 +234,7 @@ def test_certainty_is_one_on_average_within_each_class_and_never_much_larger(
     seed: int, n: int, n_classes: int, dtype: type
 ) -> None:
     scores = np.random.default_rng(seed).standard_normal((n, n_classes)).astype(dtype) ** 3
-    weights, codes = certainty(scores), scores.argmax(axis=1)
+    weights, codes = certainty(*decisions([scores])), scores.argmax(axis=1)
     best = np.sort(scores.astype(float), axis=1)
     for code in np.unique(codes):
         own = codes == code
@@ -243,16 +246,16 @@ def test_certainty_is_one_on_average_within_each_class_and_never_much_larger(
 
 
 def test_certainty_of_one_class_of_ties_and_of_nothing() -> None:
-    assert certainty(np.array([[3.0], [-1.0]])).tolist() == [1, 1]
-    assert certainty(np.zeros((3, 2))).tolist() == [1, 1, 1]
+    assert certainty(*decisions([np.array([[3.0], [-1.0]])])).tolist() == [1, 1]
+    assert certainty(*decisions([np.zeros((3, 2))])).tolist() == [1, 1, 1]
     # More than half are ties: twice their median is 0, so all count alike.
-    np.testing.assert_allclose(certainty(np.array([[1.0, 1], [1, 1], [9, 1], [0, 4]])), 1)
-    assert certainty(np.empty((0, 3))).shape == (0,)
+    np.testing.assert_allclose(certainty(*decisions([np.array([[1.0, 1], [1, 1], [9, 1], [0, 4]])])), 1)
+    assert certainty(*decisions([np.empty((0, 3))])).shape == (0,)
 
 
 def test_one_document_that_is_far_more_certain_than_the_others_counts_little_more() -> None:
     scores = np.array([[1.0, 0], [1, 0], [1, 0], [1000, 0], [0, 5]])
-    np.testing.assert_allclose(certainty(scores), [0.8, 0.8, 0.8, 1.6, 1])
+    np.testing.assert_allclose(certainty(*decisions([scores])), [0.8, 0.8, 0.8, 1.6, 1])
 
 
 def subwords_of(n_words: int) -> csr_array:
@@ -283,7 +286,9 @@ def test_rows_of_subwords_have_a_column_per_class(n_classes: int, dtype: type) -
 def test_several_classes_a_document_have_subwords_too() -> None:
     x, _ = documents(30, 3, 0)
     targets = np.array([[1, 0], [1, 1], [0, 1], [0, 0]] * 3, float)
-    given = LinearTask(x[:12], targets, True, np.ones(12), x[12:], graph(x), subwords=subwords_of(x.shape[1]))
+    given = LinearTask(
+        x[:12], Targets.of(targets), True, np.ones(12), x[12:], graph(x), subwords=subwords_of(x.shape[1])
+    )
     found = train_linear(given, training())
     assert found.subword_rows is not None
     assert found.subword_rows.shape == (12, 2)

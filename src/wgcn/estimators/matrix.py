@@ -141,7 +141,8 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Labell
         X is weighted as the matrix that was fitted. For documents that come with citations, give what
         `wgcn.graph.citations.attach_citations` makes of it.
         """
-        return self._fitted.labels(self._scores(X), self.classes_)
+        scorer, rows = self._fitted, self._rows(X)
+        return scorer.named(scorer.decisions(rows.data, rows.indices, rows.indptr), self.classes_)
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Return document embeddings H_dm (eq. 5) of shape (n_documents, n_embedding)."""

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from wgcn.errors import InputError, StoreError
 from wgcn.labelling.novelty import novelty_weights
 from wgcn.labelling.scope import N_SIGNS, Scope, doubt, familiarity, familiarity_of, n_tokens
+from wgcn.labelling.sizes import row_batches
 
 if TYPE_CHECKING:
     from wgcn.labelling.labels import Labels
@@ -53,26 +54,24 @@ class Trust(NamedTuple):
     @classmethod
     def calibrate(
         cls,
-        probabilities: Floats,
-        targets: npt.NDArray[Any],
+        right: Floats,
         weights: Floats,
-        texts: npt.NDArray[np.int64],
+        doubts: Floats,
         familiar: Floats,
     ) -> Trust:
         """Learn from held-out texts.
 
-        probabilities, targets : (held-out texts, classes); targets are 1 for the right label, else 0
+        right : (held-out texts,), the probability of the right label
         weights : (held-out texts,), not negative; (0,) if a text may have several labels
-        texts : (n,), which of these the rows of `familiar` are
-        familiar : (n, 4), the result of `familiarity`, left one out
+        doubts, familiar : (n,) and (n, 4), the results of `doubt` and, left one out, `familiarity` for some texts
         """
         used = np.flatnonzero(weights)
-        nonconformity = 1 - (probabilities * (targets > 0)).sum(axis=1)[used]
+        nonconformity = 1 - right[used]
         order = _thinned(np.argsort(nonconformity, kind="stable"))
         scope = Scope(np.empty((0, 3)), np.empty(0))
-        if len(texts) >= _MIN_TEXTS:
+        if len(doubts) >= _MIN_TEXTS:
             n_words, *signs = familiar.T
-            scope = Scope.calibrate(n_words, np.column_stack([*signs, doubt(probabilities[texts])]))
+            scope = Scope.calibrate(n_words, np.column_stack([*signs, doubts]))
             scope = scope._replace(strangeness=_thinned(scope.strangeness))
         return cls(nonconformity[order], weights[used[order]] * (len(used) / max(len(order), 1)), scope)
 
@@ -168,14 +167,19 @@ def held_out_trust(
     labels : of the first texts
     rows, scores : (held out,) and (held out, classes), which labelled texts were held out, and their scores
     """
-    labelled_rows, targets, multilabel = np.flatnonzero(labels.labelled), labels.targets, labels.multilabel
-    weights = np.empty(0) if multilabel else novelty_weights(terms[labelled_rows], targets.argmax(axis=1), rows)
+    labelled_rows, codes = np.flatnonzero(labels.labelled), labels.targets.codes
+    weights = np.empty(0) if labels.multilabel else novelty_weights(terms[labelled_rows], codes, rows)
     once = _thinned(np.unique(rows, return_index=True)[1])  # with few labels, texts come several times
     texts = labelled_rows[rows[once]]
     given, known = (model.vocabulary, model.weighting.idf, model.ngram_range), counts[texts]
     lengths = n_tokens(tokens, texts, model.ngram_range, model.stop_words)
     familiar = familiarity(*given, known.indices, known.indptr, known.data, lengths, leave_one_out=True)
-    return Trust.calibrate(model.scorer.probabilities(scores), targets[rows], weights, once, familiar)
+    right, doubts = np.empty(len(rows)), np.empty(len(rows))
+    for batch in row_batches(*scores.shape):
+        likely = model.scorer.probabilities(scores[batch])
+        right[batch] = likely[np.arange(len(likely)), codes[rows[batch]]]
+        doubts[batch] = doubt(likely)
+    return Trust.calibrate(right, weights, doubts[once], familiar)
 
 
 def checked_trust(trust: Trust | None, multilabel: bool = False) -> Trust:

@@ -22,8 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.labelling.splits import Rows
+from wgcn.labelling.targets import Targets
 
-__all__ = ["LEADS", "MIN_LABELS", "Settings", "Trials", "Tuned", "margins_of", "rounds", "tune"]
+__all__ = ["LEADS", "MIN_LABELS", "Settings", "Trials", "Tuned", "evenly", "margins_of", "rounds", "tune"]
 
 Floats = npt.NDArray[Any]
 Settings = dict[str, float]
@@ -104,17 +105,22 @@ def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings,
     return Tuned(best, chosen, default_accuracy, len(weights), n_fits)
 
 
-def margins_of(scores: Floats, targets: Floats, multilabel: bool) -> Floats:
+def margins_of(batches: Iterable[tuple[slice, Floats]], targets: Targets, multilabel: bool) -> Floats:
     """Return how far documents are from a wrong decision, of shape (documents,): below 0 where it is wrong.
 
-    `scores` and `targets` are of shape (documents, classes). It is the distance of the right score from the best wrong
-    one, or with several labels the least distance of a score from 0, by the median of its size.
+    `batches` are rows and their scores, and `targets` are of shape (documents, classes). It is the distance of the
+    right score from the best wrong one, or with several labels the least distance of a score from 0, by the median of
+    its size.
     """
-    if multilabel:
-        margins = np.where(targets > 0, scores, -scores).min(axis=1)
-    else:
-        right, wrong = (np.max(scores, axis=1, where=side, initial=-np.inf) for side in (targets > 0, targets <= 0))
-        margins = right - wrong
+    found = []
+    for rows, scores in batches:
+        inside = targets[rows].toarray() > 0
+        if multilabel:
+            found.append(np.where(inside, scores, -scores).min(axis=1))
+        else:
+            right, wrong = (np.max(scores, axis=1, where=side, initial=-np.inf) for side in (inside, ~inside))
+            found.append(right - wrong)
+    margins = np.concatenate(found)
     middle = float(np.median(np.abs(margins))) if len(margins) else 0.0
     return np.asarray(margins / max(middle, 1e-12), np.float64)
 
@@ -136,12 +142,16 @@ class Trials:
 
     def __init__(self, trainer: Any, parts: Sequence[Rows], default: Settings) -> None:
         self._trainer, self._parts, self._default = trainer, parts, default
-        self._known = [_evenly(np.setdiff1d(trainer.rows, part), _MOST_DOCUMENTS) for part in parts]
+        self._known = [evenly(np.setdiff1d(trainer.rows, part), _MOST_DOCUMENTS) for part in parts]
         self._taught: dict[int, Any] = {}
-        task = trainer.task
-        shape = len(task.targets), task.targets.shape[1] - trainer.binary
-        self._dual = np.zeros(shape, task.terms.dtype)
-        self.first_dual = self._dual  # of the default without the first part
+        # The dual of the default's last fit, and of that without the first part, with the documents that it had.
+        self._last: tuple[Rows, Floats] | None = None
+        self._first: tuple[Rows, Floats] | None = None
+
+    @property
+    def first_dual(self) -> Floats:
+        """The dual of the default without the first part, 0 for documents that the fit did not have."""
+        return self._dual(self._first, self._trainer.rows)
 
     def __call__(self, place: int, settings: Settings) -> Floats:
         """Return the margins of the documents of a part."""
@@ -152,15 +162,23 @@ class Trials:
         trainer.use(settings)
         known, weight = task.targets[rows], task.weight[rows]
         terms = task.leads[int(settings["lead"])][0] if settings["lead"] else task.terms
-        fitted = trainer.fit(terms[rows], known, weight, self._taught[place], self._dual[rows], trial=True)
+        start = None if self._last is None else self._dual(self._last, rows)
+        fitted = trainer.fit(terms[rows], known, weight, self._taught[place], start, trial=True)
         if settings is self._default:
-            self._dual = np.zeros_like(self._dual)
-            self._dual[rows] = fitted.dual
-            self.first_dual = self._dual if place == 0 else self.first_dual
-        scorer = trainer.scorer(fitted, known, weight)
-        return margins_of(scorer.scores_of(terms[part]), task.targets[part], task.multilabel)
+            self._last = rows, fitted.dual
+            self._first = self._last if place == 0 else self._first
+        scorer = trainer.scorer(fitted, known.shares(weight))
+        return margins_of(scorer.in_batches(terms[part]), task.targets[part], task.multilabel)
+
+    @staticmethod
+    def _dual(known: tuple[Rows, Floats] | None, rows: Rows) -> Floats:
+        """Return the dual of rows, 0 for those that it does not know; rows are ascending."""
+        assert known is not None
+        start = np.zeros((len(rows), known[1].shape[1]), known[1].dtype)
+        start[np.isin(rows, known[0])] = known[1][np.isin(known[0], rows)]
+        return start
 
 
-def _evenly(rows: Rows, most: int) -> Rows:
+def evenly(rows: Rows, most: int) -> Rows:
     """Return at most so many of some rows, evenly."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]

@@ -72,29 +72,24 @@ class GraphBlock:
 
 
 class SubwordBlock:
-    """b S: what is learnt of a subword counts for every word that has it. Without S, or with b = 0, there is nothing.
+    """b S: what is learnt of a subword counts for every word that has it. Without S, or with b = 0, it is nothing."""
 
-    `scales` are R_s, or None for R_s = 1; with b they are squared in place.
-    """
-
-    def __init__(
-        self,
-        subwords: csr_array | None,
-        factor: float,
-        scales: Floats | None,
-        pool: ThreadPoolExecutor,
-        memory: Memory,
-    ) -> None:
+    def __init__(self, subwords: csr_array | None, factor: float, pool: ThreadPoolExecutor, memory: Memory) -> None:
         self._pool, self._memory, self.words = pool, memory, np.empty(0, np.int64)
         self.matrix: csr_array | None = None
         if subwords is None or factor == 0 or not subwords.nnz:
             return
         self.words, self.matrix = with_entries(subwords)
-        self._transposed = csr_array(self.matrix.T)
-        weight = self.matrix.dtype.type(factor)
-        self.squares = np.full((1, 1), weight * weight) if scales is None else np.square(scales, out=scales)
-        if scales is not None:
-            self.squares *= weight * weight
+        self._transposed, self._weight = csr_array(self.matrix.T), self.matrix.dtype.type(factor)
+        self.scale(None)
+
+    def scale(self, scales: Floats | None) -> None:
+        """Take R_s from now on, or R_s = 1 if it is None; with b they are squared in place."""
+        if self.matrix is not None:
+            square = self._weight * self._weight
+            self.squares = np.full((1, 1), square) if scales is None else np.square(scales, out=scales)
+            if scales is not None:
+                self.squares *= square
 
     def learnt(self, rows: Floats, squares: Floats) -> Floats:
         """Return V from the rows X^T B of all words."""
@@ -121,24 +116,20 @@ def row_slice(matrix: csr_array, begin: int, end: int) -> csr_array:
 
 
 class DocumentOperator:
-    """From documents to the table of words, and to the scores of documents.
-
-    `scales` are R, or None for R = 1; they are squared in place.
-    """
+    """From documents to the table of words, and to the scores of documents. Without `scale`, R and R_s are 1."""
 
     def __init__(
         self,
         documents: csr_array,
         transposed: csr_array,
         blocks: tuple[GraphBlock, SubwordBlock],
-        scales: Floats | None,
         pool: ThreadPoolExecutor,
         memory: Memory,
     ) -> None:
         self._documents, self._transposed, self._pool = documents, transposed, pool
         self._graph, self._subwords = blocks
-        self._squares = None if scales is None else np.square(scales, out=scales)
         self._memory, self._dense = memory, None
+        self._squares: Floats | None = None  # R^2
         words, n_edges = self._graph.words, self._graph.n_edges
         if documents.shape[0] * len(words) < _DENSE_GAIN * n_edges:  # few documents
             own = documents[:, words].T.toarray(order="C").astype(documents.dtype, copy=False)
@@ -148,6 +139,15 @@ class DocumentOperator:
             if self._subwords.matrix is not None:
                 spelt = csr_array(csr_array(documents[:, self._subwords.words]) @ self._subwords.matrix)
                 self._spelt = spelt, csr_array(spelt.T)  # X S, (documents, subwords)
+
+    def scale(self, own: Floats | None, spelt: Floats | None) -> None:
+        """Take R and R_s of the columns to come from now on; they are squared in place. None is 1."""
+        self._squares = None if own is None else np.square(own, out=own)
+        self._subwords.scale(spelt)
+
+    def scores(self, table: Floats) -> Floats:
+        """Return X times a table of words."""
+        return multiply(self._documents, np.ascontiguousarray(table, self._documents.dtype), self._pool)
 
     def table(self, dual: Floats) -> Floats:
         """Return M (R^2 * (M X^T B)) + S V: a document's score is the weighted sum of its words' rows."""

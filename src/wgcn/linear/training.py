@@ -27,11 +27,21 @@ from wgcn.graph.association import strongest_edges
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.sums import Floats
 from wgcn.labelling.additions import Added, are_few
-from wgcn.labelling.calibration import SHARPNESS, Calibration, HeldOut, calibrate, certainty
+from wgcn.labelling.calibration import (
+    MOST_HELD_OUT,
+    SHARPNESS,
+    Calibration,
+    HeldOut,
+    calibrate,
+    certainty,
+    decisions,
+)
 from wgcn.labelling.seed_words import SeedRows
+from wgcn.labelling.sizes import check_table
 from wgcn.labelling.splits import Rows, cross_validation_parts, folds, held_out_mask
+from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught, Teacher
-from wgcn.labelling.tuning import MIN_LABELS, Settings, Trials, Tuned, rounds, tune
+from wgcn.labelling.tuning import MIN_LABELS, Settings, Trials, Tuned, evenly, rounds, tune
 from wgcn.linear.model import Blocks, LinearFit, LinearSettings, Scales, block_scales, fit_linear
 from wgcn.linear.operator import row_slice
 from wgcn.progress import stage
@@ -74,7 +84,7 @@ class LinearTask:
     """The documents to train on. Unlabelled ones are not used where a document may have several classes."""
 
     terms: csr_array  # (labelled documents, words)
-    targets: Floats  # (labelled documents, classes), 1 where a document has a class, else 0
+    targets: Targets  # (labelled documents, classes)
     multilabel: bool  # whether a document may have several classes
     weight: npt.NDArray[np.float64]  # (labelled documents,)
     unlabelled: csr_array  # (unlabelled documents, words)
@@ -95,7 +105,7 @@ class LinearTask:
     @property
     def codes(self) -> Rows:
         """The class of each document; all 0 where there may be several."""
-        return np.zeros(len(self.targets), np.int64) if self.multilabel else self.targets.argmax(axis=1)
+        return np.zeros(len(self.targets), np.int64) if self.multilabel else self.targets.codes
 
 
 class LinearTrained(NamedTuple):
@@ -122,6 +132,8 @@ Earlier = tuple[LinearTrained, Added]  # an earlier training, and how the task d
 
 def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | None = None) -> LinearTrained:
     """Train the linear model; the result is the same, up to the tolerance, if it begins with an earlier one."""
+    n_subwords = 0 if task.subwords is None else task.subwords.shape[1]
+    check_table(task.terms.shape[1], n_subwords, task.targets.n_classes, task.terms.dtype.itemsize)
     used = task.weight > 0
     if not used.all():  # no fold may have only documents of weight 0
         leads = {lead: (own[used], others) for lead, (own, others) in task.leads.items()}
@@ -210,7 +222,7 @@ class _Trainer:
     def tune(self) -> Tuned | None:
         """Choose settings, and use them from now on; None if there is nothing to choose by."""
         targets = self.task.targets
-        if not self.task.multilabel and np.mean(targets.sum(axis=0) < 2) >= 0.5:
+        if not self.task.multilabel and np.mean(targets.sums() < 2) >= 0.5:
             return None
         fifths = folds(self.task.codes, _TUNING_FOLDS, check_random_state(self.training.random_state))
         if len(fifths) < _TUNING_FOLDS:
@@ -249,30 +261,30 @@ class _Trainer:
         whole = len(rows) == len(self.rows)
         terms = self.task.terms if whole else self.task.terms[rows]
         taught = self.teach(rows)
-        if self.task.seeds is not None and taught is not None and not known.any(axis=0).all():
+        if self.task.seeds is not None and taught is not None and not known.sums().all():
             # Without a label of each class there is only what the seeds have taught. It stands for a fit of dual 0.
             n_columns, n_edged = len(taught.bias), np.count_nonzero(np.diff(self.task.adjacency.indptr))
             zeros = (np.zeros((n, n_columns), np.float32) for n in (len(rows), n_edged))
             fits = [LinearFit(next(zeros), *taught, [{"loss": 0.0}], next(zeros), 0.0)]
-            scorer = self.scorer(fits[0], np.ones((1, known.shape[1])), np.ones(1))
+            scorer = self.scorer(fits[0], np.ones(known.n_classes))
         else:
             fits = [self.fit(terms, known, weight, taught, next(starts, None))]
-            scorer = self.scorer(fits[0], known, weight)
+            scorer = self.scorer(fits[0], known.shares(weight))
         if self.training.self_training == 0 or not self.unlabelled.shape[0]:
             return scorer, fits
         labelling = scorer if prior is None else scorer.with_prior(prior)
-        scores = labelling.scores_of(self.unlabelled)
-        codes = scores.argmax(axis=1)
-        targets = np.vstack([known, np.eye(known.shape[1], dtype=known.dtype)[codes]])
+        codes, distances = decisions(scores for _, scores in labelling.in_batches(self.unlabelled))
+        targets = Targets.stacked([known, Targets.single(codes, known.n_classes)])
         # An unlabelled document weighs as much as the labelled ones of its class do on average, times self_training.
-        counts = known.sum(axis=0)
-        class_weight = np.where(counts > 0, (weight @ known) / np.maximum(counts, 1), 1.0)  # 1 where only seeds are
-        weights = np.concatenate([weight, self.training.self_training * class_weight[codes] * certainty(scores)])
+        counts = known.sums()
+        class_weight = np.where(counts > 0, known.sums(weight) / np.maximum(counts, 1), 1.0)  # 1 where only seeds are
+        more = self.training.self_training * class_weight[codes] * certainty(codes, distances)
+        weights = np.concatenate([weight, more])
         terms = self.everything if whole else csr_array(vstack([terms, self.unlabelled]))
         fits.append(self.fit(terms, targets, weights, None, next(starts, None)))
         # Scores can be shifted to a prior only from the shares that the fit has seen.
-        shares = (known, weight) if prior is None and self.task.seeds is None else (targets, weights)
-        return self.scorer(fits[1], *shares), fits
+        own_shares = prior is None and self.task.seeds is None
+        return self.scorer(fits[1], known.shares(weight) if own_shares else targets.shares(weights)), fits
 
     def calibrate_by_holding_out(self) -> tuple[Calibration, list[Floats]]:
         """Train without a part of the labelled documents; return warm starts of the final fits too.
@@ -281,12 +293,12 @@ class _Trainer:
         left out: they put the accuracy 5 to 8 points too high on MR and Ohsumed.
         """
         task, fraction = self.task, self.training.validation_fraction
-        if len(task.targets) < _MIN_TO_HOLD_OUT:
-            fraction = 0
+        most = MOST_HELD_OUT // task.targets.n_classes
+        fraction = 0 if len(task.targets) < _MIN_TO_HOLD_OUT else min(fraction, most / len(task.targets))
         if self._judged is None or fraction == 0:
             held_out, start = held_out_mask(task.codes, fraction, self.training.random_state), None
         else:
-            held_out, start = np.isin(self.rows, self._judged[0]), self._judged[1]
+            held_out, start = np.isin(self.rows, evenly(self._judged[0], most)), self._judged[1]
         if not held_out.any():
             return Calibration(), []
         rows, settings = np.flatnonzero(~held_out), self.settings
@@ -329,7 +341,7 @@ class _Trainer:
     def fit(
         self,
         terms: csr_array,
-        targets: Floats,
+        targets: Targets,
         weight: Floats,
         taught: Taught | None,
         start: Floats | None = None,
@@ -341,7 +353,7 @@ class _Trainer:
         with stage("Self-training" if n_unlabelled else "Fitting", f"{n:,} documents"):
             return fit_linear(
                 terms,
-                targets[:, 1:] if self.binary else targets,
+                targets.without_first() if self.binary else targets,
                 Blocks(None, self.task.subwords) if trial else self.task.blocks,
                 replace(self.settings, tol=max(self.settings.tol, _RACE)) if trial else self.settings,
                 sample_weight=weight,
@@ -351,10 +363,9 @@ class _Trainer:
                 n_jobs=self.training.n_jobs,
             )
 
-    def scorer(self, fitted: LinearFit, targets: Floats, weight: Floats) -> Scorer:
-        """Return what a fit predicts with, not yet calibrated."""
+    def scorer(self, fitted: LinearFit, prior: Floats) -> Scorer:
+        """Return what a fit to classes of these shares predicts with, not yet calibrated."""
         table, bias = self.both_sides(fitted.word_embeddings), self.both_sides(fitted.bias)
-        prior = np.average(targets, axis=0, weights=weight)
         return Scorer(table, None, bias, prior.astype(self.task.terms.dtype), SHARPNESS, self.task.multilabel)
 
     def both_sides(self, fitted: Floats) -> Floats:

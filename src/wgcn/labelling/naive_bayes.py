@@ -1,0 +1,111 @@
+"""Naive Bayes scales: how differently documents with and without a class use a word, for some classes at a time.
+
+    contrast = |log p(word | class) - log p(word | other classes)|, divided by its root mean square over all classes
+    R = (1 - share) + share * contrast
+
+after the naive Bayes support vector machine of Wang and Manning (2012). A word counts once per document, and a subword
+once per word of a document. Two documents of all words are added, divided between the sides in proportion to their
+words.
+
+Shapes
+------
+X^T : (words, documents), S : (words, subwords), R : (words, columns), R_s : (subwords, columns)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from wgcn.labelling.targets import Targets
+from wgcn.products import Floats, multiply, with_entries
+
+__all__ = ["NaiveBayesScales", "naive_bayes_scales"]
+
+
+class NaiveBayesScales:
+    """R and R_s of blocks of columns.
+
+    transposed : X^T; only where it is not 0 counts. subwords : S, or None for no R_s
+    columns : the blocks that will be asked for: the mean square over all is found first, block by block
+    """
+
+    def __init__(
+        self,
+        transposed: csr_array,
+        targets: Targets,
+        sample_weight: Floats,
+        share: float,
+        pool: ThreadPoolExecutor | None = None,
+        subwords: csr_array | None = None,
+        columns: Sequence[slice] | None = None,
+    ) -> None:
+        self._targets, self._weight, self._share, self._pool = targets, sample_weight[:, None], share, pool
+        self._dtype = transposed.dtype
+        present = (transposed.data != 0).astype(self._dtype), transposed.indices, transposed.indptr
+        self._present = csr_array(present, transposed.shape)
+        self._sums = [multiply(self._present, np.ascontiguousarray(self._weight, self._dtype), pool)]
+        self._parts = None
+        if subwords is not None:
+            self._words, matrix = with_entries(subwords)
+            parts = csr_array((np.ones(matrix.nnz, self._dtype), matrix.indices, matrix.indptr), matrix.shape)
+            self._parts = csr_array(parts.T)
+            self._sums.append(multiply(self._parts, np.ascontiguousarray(self._sums[0][self._words]), pool))
+        squares, n_columns = np.zeros(len(self._sums)), max(targets.n_classes, 1)
+        self._known: tuple[slice | None, list[Floats]] = None, []  # the last block, which may be the only one
+        for block in columns or [slice(0, targets.n_classes)]:
+            self._known = None, []  # before the next
+            self._known = block, self._contrasts(block)
+            squares += [np.sum(np.square(each), dtype=np.float64) for each in self._known[1]]
+        self._means = [float(np.sqrt(s / (n_columns * len(n)))) for s, n in zip(squares, self._sums, strict=True)]
+
+    def __call__(self, columns: slice) -> tuple[Floats, Floats | None]:
+        """Return R and R_s of a block."""
+        block, contrasts = self._known
+        contrasts = contrasts if block == columns else self._contrasts(columns)
+        self._known = None, []
+        found = [self._scaled(each, mean) for each, mean in zip(contrasts, self._means, strict=True)]
+        return found[0], found[1] if len(found) > 1 else None
+
+    def _contrasts(self, columns: slice) -> list[Floats]:
+        block = self._targets.columns(columns.start, columns.stop)
+        inside = [multiply(self._present, (block * self._weight).astype(self._dtype), self._pool)]
+        if self._parts is not None:
+            inside.append(multiply(self._parts, np.ascontiguousarray(inside[0][self._words]), self._pool))
+        return [_contrast(each, everywhere) for each, everywhere in zip(inside, self._sums, strict=True)]
+
+    def _scaled(self, contrast: Floats, mean: float) -> Floats:
+        if mean < 1e-6:  # rounding
+            return np.ones(contrast.shape, self._dtype)
+        contrast *= self._dtype.type(self._share / mean)
+        contrast += self._dtype.type(1 - self._share)
+        return contrast
+
+
+def _contrast(inside: Floats, everywhere: Floats) -> Floats:
+    """Return contrasts from the weights of documents with a word, of a class and of all; the former is written to."""
+    dtype = inside.dtype
+    outside = everywhere - inside
+    np.maximum(outside, 0, out=outside)  # rounding
+    n_inside, n_outside = (part.sum(axis=0, dtype=np.float64) for part in (inside, outside))
+    added = 2 * n_inside / np.maximum(n_inside + n_outside, 1e-12)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for part, n, more in ((inside, n_inside, added), (outside, n_outside, 2 - added)):
+            part += more.astype(dtype)
+            np.log(part, out=part)
+            part -= np.log(np.maximum(n, 1e-12)).astype(dtype)
+        contrast: Floats = np.abs(np.subtract(inside, outside, out=inside), out=inside)
+    contrast[~np.isfinite(contrast)] = 0
+    return contrast
+
+
+def naive_bayes_scales(
+    transposed: csr_array, targets: Any, sample_weight: Floats, share: float, **given: Any
+) -> tuple[Floats, Floats | None]:
+    """Return R and R_s of all columns; see `NaiveBayesScales`."""
+    targets = Targets.of(targets)
+    return NaiveBayesScales(transposed, targets, sample_weight, share, **given)(slice(0, targets.n_classes))
