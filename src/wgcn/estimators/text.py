@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 from warnings import warn
@@ -24,6 +25,7 @@ from wgcn.labelling.classifier import LabelledClassifier
 from wgcn.labelling.labels import Labels, check_lengths, checked_weights, read_labels
 from wgcn.labelling.loop import LabellingLoop
 from wgcn.labelling.notices import Observed, notices
+from wgcn.labelling.scope import n_tokens
 from wgcn.labelling.seed_words import GivenSeeds, SeedRows, read_seeds, seed_report
 from wgcn.labelling.teacher import Teacher
 from wgcn.labelling.trust import held_out_trust
@@ -214,7 +216,8 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
             model = replace(model, report=model.report | seed_report(training_set.seeds, self.seed_words_))
         if (held_out := classifier.trained_.held_out) is not None:
             prepared = training_set.prepared
-            known = prepared.document_terms, prepared.term_counts, prepared.tokens, training_set.labels
+            lengths = partial(n_tokens, prepared.tokens, ngram_range=self.ngram_range, stop_words=model.stop_words)
+            known = prepared.document_terms, prepared.term_counts, lengths, training_set.labels
             model = replace(model, trust=held_out_trust(model, *known, *held_out))
         return self._keep(classifier, classifier.word_graph_, model)
 

@@ -14,7 +14,7 @@ X^T : (words, documents), S : (words, subwords), R : (words, columns), R_s : (su
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -24,40 +24,38 @@ from scipy.sparse import csr_array
 from wgcn.labelling.targets import Targets
 from wgcn.products import Floats, multiply, with_entries
 
-__all__ = ["NaiveBayesScales", "naive_bayes_scales"]
+__all__ = ["NaiveBayesScales", "naive_bayes_scales", "word_counts"]
+
+Count = Callable[[slice | None], Floats]
 
 
 class NaiveBayesScales:
     """R and R_s of blocks of columns.
 
-    transposed : X^T; only where it is not 0 counts. subwords : S, or None for no R_s
+    count : returns the weight of the documents that have each word, (words, columns), for a block of columns, or for
+        None of all documents; subwords : S, or None for no R_s
     columns : the blocks that will be asked for: the mean square over all is found first, block by block
     """
 
     def __init__(
         self,
-        transposed: csr_array,
-        targets: Targets,
-        sample_weight: Floats,
+        count: Count,
         share: float,
-        pool: ThreadPoolExecutor | None = None,
-        subwords: csr_array | None = None,
-        columns: Sequence[slice] | None = None,
+        pool: ThreadPoolExecutor | None,
+        subwords: csr_array | None,
+        columns: Sequence[slice],
     ) -> None:
-        self._targets, self._weight, self._share, self._pool = targets, sample_weight[:, None], share, pool
-        self._dtype = transposed.dtype
-        present = (transposed.data != 0).astype(self._dtype), transposed.indices, transposed.indptr
-        self._present = csr_array(present, transposed.shape)
-        self._sums = [multiply(self._present, np.ascontiguousarray(self._weight, self._dtype), pool)]
-        self._parts = None
+        self._count, self._share, self._pool = count, share, pool
+        self._sums = [count(None)]
+        self._dtype, self._parts = self._sums[0].dtype, None
         if subwords is not None:
             self._words, matrix = with_entries(subwords)
             parts = csr_array((np.ones(matrix.nnz, self._dtype), matrix.indices, matrix.indptr), matrix.shape)
             self._parts = csr_array(parts.T)
             self._sums.append(multiply(self._parts, np.ascontiguousarray(self._sums[0][self._words]), pool))
-        squares, n_columns = np.zeros(len(self._sums)), max(targets.n_classes, 1)
+        squares, n_columns = np.zeros(len(self._sums)), max(columns[-1].stop, 1)
         self._known: tuple[slice | None, list[Floats]] = None, []  # the last block, which may be the only one
-        for block in columns or [slice(0, targets.n_classes)]:
+        for block in columns:
             self._known = None, []  # before the next
             self._known = block, self._contrasts(block)
             squares += [np.sum(np.square(each), dtype=np.float64) for each in self._known[1]]
@@ -72,8 +70,7 @@ class NaiveBayesScales:
         return found[0], found[1] if len(found) > 1 else None
 
     def _contrasts(self, columns: slice) -> list[Floats]:
-        block = self._targets.columns(columns.start, columns.stop)
-        inside = [multiply(self._present, (block * self._weight).astype(self._dtype), self._pool)]
+        inside = [self._count(columns)]
         if self._parts is not None:
             inside.append(multiply(self._parts, np.ascontiguousarray(inside[0][self._words]), self._pool))
         return [_contrast(each, everywhere) for each, everywhere in zip(inside, self._sums, strict=True)]
@@ -103,9 +100,29 @@ def _contrast(inside: Floats, everywhere: Floats) -> Floats:
     return contrast
 
 
+def word_counts(
+    transposed: csr_array, targets: Targets, sample_weight: Floats, pool: ThreadPoolExecutor | None = None
+) -> Count:
+    """Return the `count` of documents in memory; `transposed` is X^T, and only where it is not 0 counts."""
+    dtype, weight = transposed.dtype, sample_weight[:, None]
+    present = csr_array(((transposed.data != 0).astype(dtype), transposed.indices, transposed.indptr), transposed.shape)
+
+    def count(columns: slice | None) -> Floats:
+        block = 1 if columns is None else targets.columns(columns.start, columns.stop)
+        return multiply(present, np.ascontiguousarray(block * weight, dtype), pool)
+
+    return count
+
+
 def naive_bayes_scales(
-    transposed: csr_array, targets: Any, sample_weight: Floats, share: float, **given: Any
+    transposed: csr_array,
+    targets: Any,
+    sample_weight: Floats,
+    share: float,
+    pool: ThreadPoolExecutor | None = None,
+    subwords: csr_array | None = None,
 ) -> tuple[Floats, Floats | None]:
     """Return R and R_s of all columns; see `NaiveBayesScales`."""
     targets = Targets.of(targets)
-    return NaiveBayesScales(transposed, targets, sample_weight, share, **given)(slice(0, targets.n_classes))
+    columns, count = slice(0, targets.n_classes), word_counts(transposed, targets, sample_weight, pool)
+    return NaiveBayesScales(count, share, pool, subwords, [columns])(columns)

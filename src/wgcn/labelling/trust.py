@@ -11,7 +11,7 @@ has to happen where the share of right labels is above the coverage.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,12 +19,11 @@ import numpy.typing as npt
 
 from wgcn.errors import InputError, StoreError
 from wgcn.labelling.novelty import novelty_weights
-from wgcn.labelling.scope import N_SIGNS, Scope, doubt, familiarity, familiarity_of, n_tokens
+from wgcn.labelling.scope import N_SIGNS, Scope, doubt, familiarity, familiarity_of
 from wgcn.labelling.sizes import row_batches
 
 if TYPE_CHECKING:
     from wgcn.labelling.labels import Labels
-    from wgcn.text.tokens import Tokens
 
 __all__ = [
     "OUT_OF_SCOPE",
@@ -153,7 +152,7 @@ def held_out_trust(
     model: Any,
     terms: Any,
     counts: Any,
-    tokens: Tokens,
+    lengths: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]],
     labels: Labels,
     rows: npt.NDArray[np.int64],
     scores: npt.NDArray[Any],
@@ -163,7 +162,7 @@ def held_out_trust(
     model : TextModel
     terms, counts : csr_arrays of shape (texts, words), the weights of terms and how often they occur, in the order of
         the input; texts with a label are among the first
-    tokens : those of the texts
+    lengths : returns how many words and n-grams some texts have, as `wgcn.labelling.scope.n_tokens` counts them
     labels : of the first texts
     rows, scores : (held out,) and (held out, classes), which labelled texts were held out, and their scores
     """
@@ -172,8 +171,8 @@ def held_out_trust(
     once = _thinned(np.unique(rows, return_index=True)[1])  # with few labels, texts come several times
     texts = labelled_rows[rows[once]]
     given, known = (model.vocabulary, model.weighting.idf, model.ngram_range), counts[texts]
-    lengths = n_tokens(tokens, texts, model.ngram_range, model.stop_words)
-    familiar = familiarity(*given, known.indices, known.indptr, known.data, lengths, leave_one_out=True)
+    parts = known.indices, known.indptr, known.data, lengths(texts)
+    familiar = familiarity(*given, *parts, leave_one_out=True)
     right, doubts = np.empty(len(rows)), np.empty(len(rows))
     for batch in row_batches(*scores.shape):
         likely = model.scorer.probabilities(scores[batch])

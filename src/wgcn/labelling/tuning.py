@@ -24,7 +24,7 @@ import numpy.typing as npt
 from wgcn.labelling.splits import Rows
 from wgcn.labelling.targets import Targets
 
-__all__ = ["LEADS", "MIN_LABELS", "Settings", "Trials", "Tuned", "evenly", "margins_of", "rounds", "tune"]
+__all__ = ["LEADS", "MIN_LABELS", "Settings", "Trials", "Tuned", "dual_of", "evenly", "margins_of", "rounds", "tune"]
 
 Floats = npt.NDArray[Any]
 Settings = dict[str, float]
@@ -149,9 +149,10 @@ class Trials:
         self._first: tuple[Rows, Floats] | None = None
 
     @property
-    def first_dual(self) -> Floats:
-        """The dual of the default without the first part, 0 for documents that the fit did not have."""
-        return self._dual(self._first, self._trainer.rows)
+    def first(self) -> tuple[Rows, Floats]:
+        """The documents of the default's fit without the first part, and their dual."""
+        assert self._first is not None
+        return self._first
 
     def __call__(self, place: int, settings: Settings) -> Floats:
         """Return the margins of the documents of a part."""
@@ -162,7 +163,7 @@ class Trials:
         trainer.use(settings)
         known, weight = task.targets[rows], task.weight[rows]
         terms = task.leads[int(settings["lead"])][0] if settings["lead"] else task.terms
-        start = None if self._last is None else self._dual(self._last, rows)
+        start = None if self._last is None else dual_of(self._last, rows)
         fitted = trainer.fit(terms[rows], known, weight, self._taught[place], start, trial=True)
         if settings is self._default:
             self._last = rows, fitted.dual
@@ -170,13 +171,12 @@ class Trials:
         scorer = trainer.scorer(fitted, known.shares(weight))
         return margins_of(scorer.in_batches(terms[part]), task.targets[part], task.multilabel)
 
-    @staticmethod
-    def _dual(known: tuple[Rows, Floats] | None, rows: Rows) -> Floats:
-        """Return the dual of rows, 0 for those that it does not know; rows are ascending."""
-        assert known is not None
-        start = np.zeros((len(rows), known[1].shape[1]), known[1].dtype)
-        start[np.isin(rows, known[0])] = known[1][np.isin(known[0], rows)]
-        return start
+
+def dual_of(known: tuple[Rows, Floats], rows: Rows) -> Floats:
+    """Return the dual of rows from that of known ones, 0 for others; both are ascending."""
+    start = np.zeros((len(rows), known[1].shape[1]), known[1].dtype)
+    start[np.isin(rows, known[0])] = known[1][np.isin(known[0], rows)]
+    return start
 
 
 def evenly(rows: Rows, most: int) -> Rows:

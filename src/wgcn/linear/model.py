@@ -35,7 +35,7 @@ from wgcn.checks import check_least
 from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.inference.sums import Floats
-from wgcn.labelling.naive_bayes import NaiveBayesScales
+from wgcn.labelling.naive_bayes import NaiveBayesScales, word_counts
 from wgcn.labelling.sizes import column_blocks, put_columns
 from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught
@@ -43,7 +43,16 @@ from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBl
 from wgcn.linear.solver import Problem, Solution, minimize
 from wgcn.products import product_lengths, with_edges, with_entries
 
-__all__ = ["Blocks", "LinearFit", "LinearSettings", "Scales", "block_scales", "fit_linear"]
+__all__ = [
+    "Blocks",
+    "FittedColumns",
+    "LinearFit",
+    "LinearSettings",
+    "Scales",
+    "block_scales",
+    "fit_linear",
+    "used_blocks",
+]
 
 _SAMPLE = 400  # documents by which graph and subwords are scaled
 _MEMORY = 1 << 31  # bytes for the columns that are solved at once
@@ -125,11 +134,8 @@ def fit_linear(
     """
     dtype, targets = document_terms.dtype, Targets.of(targets)
     weight = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight, float)
-    graph, subwords = (
-        block.astype(dtype, copy=False) if block is not None and block.nnz and weight_of_block else None
-        for block, weight_of_block in zip(blocks, (settings.alpha, settings.subwords), strict=True)
-    )
-    scales = block_scales(document_terms, Blocks(graph, subwords), weight, n_jobs) if scales is None else scales
+    graph, subwords = used = used_blocks(blocks, settings, dtype)
+    scales = block_scales(document_terms, used, weight, n_jobs) if scales is None else scales
     factor = settings.alpha * scales.graph if graph is not None else 0.0
     with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
         memory, transposed = Memory(dtype), csr_array(document_terms.T)
@@ -140,19 +146,33 @@ def fit_linear(
         size = dtype.itemsize * (_DOCUMENT_ARRAYS * len(targets) + _WORD_ARRAYS * n_rows)
         columns, naive_bayes = column_blocks(targets.n_classes, size, _MEMORY), None
         if settings.naive_bayes > 0:
-            how = weight, settings.naive_bayes, pool, subwords, columns
-            naive_bayes = NaiveBayesScales(transposed, targets, *how)
-        solved = _Solved(settings, len(targets), targets.n_classes, dtype)
+            count = word_counts(transposed, targets, weight, pool)
+            naive_bayes = NaiveBayesScales(count, settings.naive_bayes, pool, subwords, columns)
+        fitted, cost = FittedColumns(settings, len(targets), targets.n_classes, dtype), 2 * settings.C * weight
         for part in columns:
             operator.scale(*((None, None) if naive_bayes is None else naive_bayes(part)))
             own = None if taught is None else Taught(taught.word_scores[:, part], taught.bias[part])
+            given = None if own is None else operator.scores(own.word_scores) + own.bias.astype(dtype)
+            signs = (2 * targets.columns(part.start, part.stop) - 1).astype(dtype)
+            problem = Problem(operator.product, signs, cost[:, None].astype(dtype), given)
             begin = start[:, part] if start is not None and start.shape[1] else None
-            solved.add(part, operator, targets.columns(part.start, part.stop), weight, own, begin)
-    return solved.fit(float(factor))
+            found = minimize(problem, tol=settings.tol, max_iter=settings.max_iter, start=begin)
+            fitted.add(part, found, operator.tables(found.dual), own)
+    return fitted.result(float(factor))
 
 
-class _Solved:
-    """The columns that are solved, block by block."""
+def used_blocks(blocks: Blocks, settings: LinearSettings, dtype: npt.DTypeLike) -> Blocks:
+    """Return the blocks that have entries and a weight."""
+    return Blocks(
+        *(
+            block.astype(dtype, copy=False) if block is not None and block.nnz and weight else None
+            for block, weight in zip(blocks, (settings.alpha, settings.subwords), strict=True)
+        )
+    )
+
+
+class FittedColumns:
+    """The columns that are fitted, block by block."""
 
     def __init__(self, settings: LinearSettings, n_documents: int, n_columns: int, dtype: np.dtype[Any]) -> None:
         self._settings, self._n_columns, self._dtype = settings, n_columns, dtype
@@ -161,23 +181,10 @@ class _Solved:
         self._found: list[Solution] = []
 
     def add(
-        self,
-        columns: slice,
-        operator: DocumentOperator,
-        targets: Floats,
-        weight: Floats,
-        taught: Taught | None,
-        start: Floats | None,
+        self, columns: slice, found: Solution, tables: tuple[Floats, Floats, Floats | None], taught: Taught | None
     ) -> None:
-        """Solve some columns; all but the first two arguments are of these alone."""
-        settings, given = self._settings, None
-        if taught is not None:
-            given = operator.scores(taught.word_scores)
-            given += taught.bias.astype(self._dtype)
-        signs, cost = (2 * targets - 1).astype(self._dtype), (2 * settings.C * weight)[:, None].astype(self._dtype)
-        problem = Problem(operator.product, signs, cost, given)
-        found = minimize(problem, tol=settings.tol, max_iter=settings.max_iter, start=start)
-        (table, own_rows, subword_rows), bias = operator.tables(found.dual), found.bias.astype(self._dtype)
+        """Take some columns: their solution, its `DocumentOperator.tables`, and what they were taught."""
+        (table, own_rows, subword_rows), bias = tables, found.bias.astype(self._dtype)
         if taught is not None:
             table += taught.word_scores
             bias += taught.bias
@@ -187,7 +194,7 @@ class _Solved:
                 self._arrays[name] = put_columns(self._arrays.get(name), array, columns, self._n_columns)
         self._found.append(found._replace(dual=found.dual[:0]))
 
-    def fit(self, factor: float) -> LinearFit:
+    def result(self, factor: float) -> LinearFit:
         """Return all columns together."""
         longest, arrays = max(len(each.history) for each in self._found), self._arrays
         history = [

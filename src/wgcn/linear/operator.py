@@ -26,7 +26,7 @@ from scipy.sparse import csr_array
 
 from wgcn.products import Floats, multiply, with_edges, with_entries
 
-__all__ = ["DocumentOperator", "GraphBlock", "Memory", "SubwordBlock", "row_slice"]
+__all__ = ["DocumentOperator", "GraphBlock", "Memory", "SubwordBlock", "WordOperator", "row_slice"]
 
 # A dense product does so many multiplications in the time of one of a sparse product.
 _DENSE_GAIN = 2
@@ -115,49 +115,28 @@ def row_slice(matrix: csr_array, begin: int, end: int) -> csr_array:
     return csr_array(parts, shape=(end - begin, matrix.shape[1]))
 
 
-class DocumentOperator:
-    """From documents to the table of words, and to the scores of documents. Without `scale`, R and R_s are 1."""
+class WordOperator:
+    """From sums of documents X^T B to the table of words. Without `scale`, R and R_s are 1."""
 
-    def __init__(
-        self,
-        documents: csr_array,
-        transposed: csr_array,
-        blocks: tuple[GraphBlock, SubwordBlock],
-        pool: ThreadPoolExecutor,
-        memory: Memory,
-    ) -> None:
-        self._documents, self._transposed, self._pool = documents, transposed, pool
-        self._graph, self._subwords = blocks
-        self._memory, self._dense = memory, None
+    def __init__(self, blocks: tuple[GraphBlock, SubwordBlock], memory: Memory) -> None:
+        (self._graph, self._subwords), self._memory = blocks, memory
         self._squares: Floats | None = None  # R^2
-        words, n_edges = self._graph.words, self._graph.n_edges
-        if documents.shape[0] * len(words) < _DENSE_GAIN * n_edges:  # few documents
-            own = documents[:, words].T.toarray(order="C").astype(documents.dtype, copy=False)
-            self._dense = self._graph.spread(own)  # M X^T of the words that have edges, (words, documents)
-            self._others = np.delete(np.arange(documents.shape[1]), words)
-            self._parts = csr_array(documents[:, self._others]), csr_array(transposed[self._others])
-            if self._subwords.matrix is not None:
-                spelt = csr_array(csr_array(documents[:, self._subwords.words]) @ self._subwords.matrix)
-                self._spelt = spelt, csr_array(spelt.T)  # X S, (documents, subwords)
 
     def scale(self, own: Floats | None, spelt: Floats | None) -> None:
         """Take R and R_s of the columns to come from now on; they are squared in place. None is 1."""
         self._squares = None if own is None else np.square(own, out=own)
         self._subwords.scale(spelt)
 
-    def scores(self, table: Floats) -> Floats:
-        """Return X times a table of words."""
-        return multiply(self._documents, np.ascontiguousarray(table, self._documents.dtype), self._pool)
-
-    def table(self, dual: Floats) -> Floats:
-        """Return M (R^2 * (M X^T B)) + S V: a document's score is the weighted sum of its words' rows."""
-        return self.tables(dual)[0]
-
     def tables(self, dual: Floats) -> tuple[Floats, Floats, Floats | None]:
         """Return the table, of the words that have edges U = R^2 * (M X^T B), which the graph then spreads, and V."""
         table, learnt = self._applied(dual, *self._squares_of(np.arange(dual.shape[1])))
         own = self._memory.array("edges", len(self._graph.words), dual.shape[1])
         return table.copy(), own.copy(), None if learnt is None else learnt.copy()
+
+    def product(self, columns: npt.NDArray[np.intp]) -> Callable[[Floats], Floats]:
+        """Return the function X^T B -> table(B) for some columns."""
+        squares = self._squares_of(columns)
+        return lambda sums: self._applied(sums, *squares)[0]
 
     def _squares_of(self, columns: npt.NDArray[np.intp]) -> tuple[Floats | None, Floats | None]:
         """Return R^2 and b^2 R_s^2 for some columns."""
@@ -171,8 +150,7 @@ class DocumentOperator:
     def _applied(
         self, dual: Floats, squares: Floats | None, subword_squares: Floats | None
     ) -> tuple[Floats, Floats | None]:
-        rows = self._memory.array("words", self._transposed.shape[0], dual.shape[1])
-        multiply(self._transposed, dual, self._pool, rows)
+        rows = self._sums(dual)
         learnt = None if subword_squares is None else self._subwords.learnt(rows, subword_squares)
         self._graph.apply(rows)
         rows *= 1 if squares is None else squares
@@ -180,6 +158,46 @@ class DocumentOperator:
         if learnt is not None:
             self._subwords.add(learnt, rows)
         return rows, learnt
+
+    def _sums(self, dual: Floats) -> Floats:
+        """Return X^T B, to be written to; here it is what is given."""
+        return np.array(dual, order="C")
+
+
+class DocumentOperator(WordOperator):
+    """From documents to the table of words, and to the scores of documents."""
+
+    def __init__(
+        self,
+        documents: csr_array,
+        transposed: csr_array,
+        blocks: tuple[GraphBlock, SubwordBlock],
+        pool: ThreadPoolExecutor,
+        memory: Memory,
+    ) -> None:
+        super().__init__(blocks, memory)
+        self._documents, self._transposed, self._pool, self._dense = documents, transposed, pool, None
+        words, n_edges = self._graph.words, self._graph.n_edges
+        if documents.shape[0] * len(words) < _DENSE_GAIN * n_edges:  # few documents
+            own = documents[:, words].T.toarray(order="C").astype(documents.dtype, copy=False)
+            self._dense = self._graph.spread(own)  # M X^T of the words that have edges, (words, documents)
+            self._others = np.delete(np.arange(documents.shape[1]), words)
+            self._parts = csr_array(documents[:, self._others]), csr_array(transposed[self._others])
+            if self._subwords.matrix is not None:
+                spelt = csr_array(csr_array(documents[:, self._subwords.words]) @ self._subwords.matrix)
+                self._spelt = spelt, csr_array(spelt.T)  # X S, (documents, subwords)
+
+    def scores(self, table: Floats) -> Floats:
+        """Return X times a table of words."""
+        return multiply(self._documents, np.ascontiguousarray(table, self._documents.dtype), self._pool)
+
+    def table(self, dual: Floats) -> Floats:
+        """Return M (R^2 * (M X^T B)) + S V: a document's score is the weighted sum of its words' rows."""
+        return self.tables(dual)[0]
+
+    def _sums(self, dual: Floats) -> Floats:
+        rows = self._memory.array("words", self._transposed.shape[0], dual.shape[1])
+        return multiply(self._transposed, dual, self._pool, rows)
 
     def product(self, columns: npt.NDArray[np.intp]) -> Callable[[Floats], Floats]:
         """Return the function B -> K B for some columns."""

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -41,12 +41,12 @@ from wgcn.labelling.sizes import check_table
 from wgcn.labelling.splits import Rows, cross_validation_parts, folds, held_out_mask
 from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught, Teacher
-from wgcn.labelling.tuning import MIN_LABELS, Settings, Trials, Tuned, evenly, rounds, tune
+from wgcn.labelling.tuning import MIN_LABELS, Settings, Trials, Tuned, dual_of, evenly, rounds, tune
 from wgcn.linear.model import Blocks, LinearFit, LinearSettings, Scales, block_scales, fit_linear
 from wgcn.linear.operator import row_slice
 from wgcn.progress import stage
 
-__all__ = ["Earlier", "LinearTask", "LinearTrained", "LinearTraining", "train_linear"]
+__all__ = ["Earlier", "LinearTask", "LinearTrained", "LinearTraining", "Trainer", "train_linear"]
 
 # Fewer labelled documents than this are all needed for fitting, and too few to calibrate by.
 _MIN_TO_HOLD_OUT = 100
@@ -55,6 +55,7 @@ _MIN_BESIDE_TEACHER = 500
 _TUNING_FOLDS = 5
 _RACE = 5e-2  # tolerance of the fits that settings are compared by
 _MOST_EDGES = 100  # per word, where all documents are labelled
+_MOST_HELD_OUT = 50_000  # documents, to judge by: more tell no more
 _SHORT = 40  # words and n-grams per document of short texts
 # Tolerance of a fit that begins where an earlier one ended. On 20NG with 10 % new documents, scores of held-out ones
 # are 0.005 from the minimum (root mean square; 0.09 at most); from zero with 1e-3, they are 0.003 (0.10).
@@ -130,8 +131,16 @@ class LinearTrained(NamedTuple):
 Earlier = tuple[LinearTrained, Added]  # an earlier training, and how the task differs from it
 
 
-def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | None = None) -> LinearTrained:
-    """Train the linear model; the result is the same, up to the tolerance, if it begins with an earlier one."""
+def train_linear(
+    task: LinearTask,
+    training: LinearTraining,
+    earlier: Earlier | None = None,
+    make_trainer: Callable[..., Trainer] | None = None,
+) -> LinearTrained:
+    """Train the linear model; the result is the same, up to the tolerance, if it begins with an earlier one.
+
+    `make_trainer` makes another `Trainer`, for documents that are not in memory.
+    """
     n_subwords = 0 if task.subwords is None else task.subwords.shape[1]
     check_table(task.terms.shape[1], n_subwords, task.targets.n_classes, task.terms.dtype.itemsize)
     used = task.weight > 0
@@ -140,7 +149,7 @@ def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | 
         terms, targets, weight = task.terms[used], task.targets[used], task.weight[used]
         task = replace(task, terms=terms, targets=targets, weight=weight, leads=leads)
         earlier = None  # whose documents may be others
-    trainer, tuned = _Trainer(task, training, earlier), None
+    trainer, tuned = (make_trainer or Trainer)(task, training, earlier), None
     task = trainer.task
     calibrates, few = training.validation_fraction > 0, len(task.targets) < _MIN_BESIDE_TEACHER
     start, known = ([], None) if earlier is None else trainer.starts(*earlier)
@@ -178,7 +187,7 @@ def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | 
     return LinearTrained(scorer, last.history, tuned, accuracy, n_held_out, held_out, duals, trainer.teacher, *own)
 
 
-class _Trainer:
+class Trainer:
     """The steps of a training, with the settings in use, which `tune` changes. `rows` are labelled documents."""
 
     def __init__(self, task: LinearTask, training: LinearTraining, earlier: Earlier | None = None) -> None:
@@ -207,10 +216,9 @@ class _Trainer:
                 self.teacher = known.reordered(earlier[1].documents)
             else:
                 with stage("Finding similar documents", f"{n:,} documents"):
-                    graph, vectors = task.adjacency, task.word_vectors
-                    self.teacher = Teacher(self.everything, graph, vectors, training.n_jobs, task.seeds)
-        # Where settings were chosen, documents to hold out, and the dual of a fit without them, 0 for themselves.
-        self._judged: tuple[Rows, Floats] | None = None
+                    self.teacher = self.make_teacher()
+        # Where settings were chosen, documents to hold out, and a fit without them: its documents and their dual.
+        self._judged: tuple[Rows, tuple[Rows, Floats]] | None = None
 
     def starts(self, earlier: LinearTrained, added: Added) -> tuple[list[Floats], HeldOut | None]:
         """Return warm starts of the fits, and what was held out of earlier ones, if enough and not by a teacher."""
@@ -227,7 +235,8 @@ class _Trainer:
         fifths = folds(self.task.codes, _TUNING_FOLDS, check_random_state(self.training.random_state))
         if len(fifths) < _TUNING_FOLDS:
             return None
-        parts = [fifths[0], np.concatenate(fifths[1:3])]  # the second has half of the rest: two fits judge much
+        # The second has half of the rest: two fits judge much.
+        parts = [evenly(part, _MOST_HELD_OUT) for part in (fifths[0], np.concatenate(fifths[1:3]))]
         default = {"C": float(self.settings.C), "naive_bayes": float(self.settings.naive_bayes), "lead": 0}
         short, judge = self.task.terms.nnz < _SHORT * len(targets), Trials(self, parts, default)
         tuned = tune(judge, parts, self.task.weight, default, rounds(self.task.leads, short))
@@ -235,7 +244,7 @@ class _Trainer:
         if (lead := int(tuned.settings["lead"])) in self.task.leads:
             own, others = self.task.leads[lead]
             self.take(own, others[: self.unlabelled.shape[0]])
-        self._judged = parts[0], judge.first_dual
+        self._judged = parts[0], judge.first
         return tuned
 
     def use(self, values: Settings) -> None:
@@ -247,7 +256,7 @@ class _Trainer:
         """Train on these rows of the documents from now on."""
         self.everything, n = terms, terms.shape[0]
         if unlabelled.shape[0]:  # in memory once: what there was before is not needed any more
-            self.everything = csr_array(vstack([terms, unlabelled]))
+            self.everything = self.joined(terms, unlabelled)
             terms, unlabelled = (
                 row_slice(self.everything, 0, n),
                 row_slice(self.everything, n, self.everything.shape[0]),
@@ -273,14 +282,14 @@ class _Trainer:
         if self.training.self_training == 0 or not self.unlabelled.shape[0]:
             return scorer, fits
         labelling = scorer if prior is None else scorer.with_prior(prior)
-        codes, distances = decisions(scores for _, scores in labelling.in_batches(self.unlabelled))
+        codes, distances = self.decide(labelling)
         targets = Targets.stacked([known, Targets.single(codes, known.n_classes)])
         # An unlabelled document weighs as much as the labelled ones of its class do on average, times self_training.
         counts = known.sums()
         class_weight = np.where(counts > 0, known.sums(weight) / np.maximum(counts, 1), 1.0)  # 1 where only seeds are
         more = self.training.self_training * class_weight[codes] * certainty(codes, distances)
         weights = np.concatenate([weight, more])
-        terms = self.everything if whole else csr_array(vstack([terms, self.unlabelled]))
+        terms = self.everything if whole else self.joined(terms, self.unlabelled)
         fits.append(self.fit(terms, targets, weights, None, next(starts, None)))
         # Scores can be shifted to a prior only from the shares that the fit has seen.
         own_shares = prior is None and self.task.seeds is None
@@ -293,7 +302,7 @@ class _Trainer:
         left out: they put the accuracy 5 to 8 points too high on MR and Ohsumed.
         """
         task, fraction = self.task, self.training.validation_fraction
-        most = MOST_HELD_OUT // task.targets.n_classes
+        most = min(MOST_HELD_OUT // task.targets.n_classes, _MOST_HELD_OUT)
         fraction = 0 if len(task.targets) < _MIN_TO_HOLD_OUT else min(fraction, most / len(task.targets))
         if self._judged is None or fraction == 0:
             held_out, start = held_out_mask(task.codes, fraction, self.training.random_state), None
@@ -303,12 +312,11 @@ class _Trainer:
             return Calibration(), []
         rows, settings = np.flatnonzero(~held_out), self.settings
         self.settings = replace(settings, tol=max(settings.tol, _LOOSE))
-        scorer, fits = self.train(rows, [] if start is None else [start[rows]])
+        scorer, fits = self.train(rows, [] if start is None else [self.start_of(start, rows)])
         self.settings = settings
         scores, left_out = scorer.scores_of(task.terms[held_out]), np.flatnonzero(held_out)
         calibration = calibrate(scorer, scores, task.targets[held_out])
-        # The dual of documents that are left out is 0.
-        starts = [np.insert(fit.dual, left_out - np.arange(len(left_out)), 0, axis=0) for fit in fits]
+        starts = [self.grown(fit.dual, left_out) for fit in fits]
         return calibration._replace(held_out=HeldOut(left_out, scores)), starts
 
     def calibrate_by_teacher(self, scorer: Scorer) -> Calibration:
@@ -323,17 +331,44 @@ class _Trainer:
             scores.append(self.teacher.teach(targets[rest], rest).scores(self.task.terms[part]))
         places, left_out = np.concatenate(parts), np.vstack(scores)
         found = calibrate(scorer, left_out, targets[places], len(np.unique(places)))
-        both = scorer.scores_of(self.unlabelled), self.teacher.teach(targets, self.rows).scores(self.unlabelled)
+        some = self.unlabelled[evenly(np.arange(self.unlabelled.shape[0]), _MOST_HELD_OUT)]
+        both = scorer.scores_of(some), self.teacher.teach(targets, self.rows).scores(some)
         own, taught = (float(np.std(each - each.mean(axis=1, keepdims=True))) for each in both)
         ratio = taught / own if own > 0 and taught > 0 else 1.0
         held_out = HeldOut(places, np.asarray(left_out / ratio, left_out.dtype))
         return found._replace(sharpness=found.sharpness * ratio, held_out=held_out)
 
+    def joined(self, terms: csr_array, unlabelled: csr_array) -> csr_array:
+        """Return documents with others after them."""
+        return csr_array(vstack([terms, unlabelled]))
+
+    def make_teacher(self) -> Teacher:
+        """Return the teacher of all documents."""
+        task = self.task
+        return Teacher(self.everything, task.adjacency, task.word_vectors, self.training.n_jobs, task.seeds)
+
+    def taught_by(self, rows: Rows) -> Taught:
+        """Return what the teacher learns from some of the labelled documents."""
+        assert self.teacher is not None
+        return self.teacher.teach(self.task.targets[rows], rows, self.task.class_prior)
+
+    def decide(self, scorer: Scorer) -> tuple[Rows, Floats]:
+        """Return the classes of the unlabelled documents, and how clear they are."""
+        return decisions(scores for _, scores in scorer.in_batches(self.unlabelled))
+
+    def start_of(self, known: tuple[Rows, Floats], rows: Rows) -> Floats:
+        """Return the warm start of a fit to some documents, from the documents of another fit and their dual."""
+        return dual_of(known, rows)
+
+    def grown(self, dual: Floats, left_out: Rows) -> Floats:
+        """Return the dual of all documents, 0 for those that were left out."""
+        return np.insert(dual, left_out - np.arange(len(left_out)), 0, axis=0)
+
     def teach(self, rows: Rows) -> Taught | None:
         """Return the weighted scores of the teacher, with as many columns as are fitted."""
         if self.teacher is None or self.training.teacher == 0:
             return None
-        taught = self.teacher.teach(self.task.targets[rows], rows, self.task.class_prior)
+        taught = self.taught_by(rows)
         weight = np.float32(self.training.teacher * self.unlabelled_share)
         words, bias = (np.multiply(weight, part, out=part) for part in taught)
         return Taught(words[:, 1:], bias[1:]) if self.binary else Taught(words, bias)

@@ -102,6 +102,10 @@ class ShardedDocuments:
         """Return some of the documents; with columns too, a csr_array of these."""
         return self.csr[key] if isinstance(key, tuple) else replace(self, rows=self.rows[key])
 
+    def __matmul__(self, table: Floats) -> Floats:
+        """Return the product with a table of words."""
+        return np.asarray(self.csr @ table)
+
     def joined(self, others: ShardedDocuments) -> ShardedDocuments:
         """Return these documents and others after them."""
         return replace(self, rows=np.concatenate([self.rows, others.rows]))

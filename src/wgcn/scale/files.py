@@ -22,7 +22,7 @@ from wgcn.labelling.labels import Labels, class_options
 from wgcn.labelling.splits import Rows
 from wgcn.labelling.trust import Trust, held_out_trust
 from wgcn.labelling.tuning import LEADS, MIN_LABELS, evenly
-from wgcn.linear.training import LinearTask, train_linear
+from wgcn.linear.training import LinearTask
 from wgcn.progress import shown, stage
 from wgcn.scale.documents import ShardedDocuments, store_documents
 from wgcn.scale.fitting import Place
@@ -143,7 +143,9 @@ class _Fit:
         if classifier.tuned_ is not None:
             lead = int(classifier.tuned_.settings["lead"])
             prepared = replace(prepared, weighting=replace(prepared.weighting, lead=lead))
-        settings = self.estimator.model_settings(classifier, prepared)
+        settings = self.estimator.get_params(deep=False)
+        del settings["tune"], settings["n_jobs"]
+        settings.update({} if classifier.tuned_ is None else classifier.tuned_.settings)
         model = prepared.text_model(classifier, settings, time.perf_counter() - started)
         if (held_out := classifier.trained_.held_out) is not None:
             with stage("Judging held-out texts"):
@@ -172,9 +174,7 @@ class _Fit:
             weighting = TermWeighting.from_counts(words.document_counts, n_documents, **how)  # type: ignore[arg-type]
             leads = LEADS if self.estimator.tune and labels.labelled.sum() >= MIN_LABELS else ()
             stop_words = frozenset(preparation.stop_words or ())
-            documents = store_documents(
-                pieces, work, workers, coding, weighting, leads=leads, stop_words=stop_words
-            )
+            documents = store_documents(pieces, work, workers, coding, weighting, leads=leads, stop_words=stop_words)
             if not preparation.are_long(sum(part.n_long for part in documents.parts), n_documents):
                 leads = ()
         with stage("Counting windows") as counting:
@@ -199,7 +199,9 @@ class _Fit:
         subwords, graph = prepared.subword_matrix(self.estimator.subwords), prepared.word_graph
         documents = terms, labels.targets, labels.multilabel, weight, unlabelled
         task = LinearTask(*documents, graph.adjacency, None, prior, None, subwords, divided)
-        return self.estimator.train(task, graph, labels.classes, partial(ShardedTrainer, place=self.place))
+        classifier = self.estimator._classifier()
+        classifier.classes_, classifier.n_labelled_, classifier.word_graph_ = labels.classes, len(weight), graph
+        return classifier._train(task, make_trainer=partial(ShardedTrainer, place=self.place))
 
 
 def _trust(model: TextModel, documents: ShardedDocuments, labels: Labels, rows: Rows, scores: Any) -> Trust:

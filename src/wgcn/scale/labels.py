@@ -1,4 +1,4 @@
-"""The labels of all pieces, as a number per document: what `wgcn.labelling.labels.read_labels` makes of them in memory."""
+"""The labels of all pieces, as numbers: what `wgcn.labelling.labels.read_labels` makes of them in memory."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ gives to unlabelled documents, go through all parts.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,11 @@ class ShardedTrainer(Trainer):
         self._place = place
         self._sample = np.empty(0, np.int64)  # labelled documents that the teacher knows
         super().__init__(task, training, earlier)
+
+    def take(self, terms: ShardedDocuments, unlabelled: ShardedDocuments) -> None:
+        """Train on these documents from now on."""
+        self.everything, self.unlabelled = self.joined(terms, unlabelled), unlabelled
+        self.task = replace(self.task, terms=terms, unlabelled=unlabelled)
 
     def joined(self, terms: ShardedDocuments, unlabelled: ShardedDocuments) -> ShardedDocuments:
         """Return documents with others after them."""
