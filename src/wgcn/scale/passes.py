@@ -157,7 +157,7 @@ def class_counts(part: Part, columns: Ints | None, n_words: int) -> Floats:
 def _back(rows: Rows, weights: Floats, n_words: int) -> tuple[Floats, Doubles]:
     """Return X^T weights, (words, columns), and the sums of weights."""
     total = np.zeros((n_words, len(weights)), weights.dtype)
-    _add_columns(*rows, weights, total)
+    _add_columns(*rows, np.ascontiguousarray(weights.T), total)
     return total, np.asarray(weights.sum(axis=1, dtype=np.float64))
 
 
@@ -178,20 +178,16 @@ def _add_rows(values, words, offsets, table, products):  # type: ignore[no-untyp
 
 @compiled
 def _add_columns(values, words, offsets, weights, total):  # type: ignore[no-untyped-def]
-    """Add X^T weights."""
-    width = len(weights)
-    row = np.empty(width, total.dtype)
+    """Add X^T weights; here the weights have the shape (documents, columns)."""
+    width = total.shape[1]
     for i in range(len(offsets) - 1):
-        some = False
-        for j in range(width):
-            row[j] = weights[j, i]
-            some |= row[j] != 0
-        if not some:
+        row = weights[i]
+        if not row.any():
             continue
         for e in range(offsets[i], offsets[i + 1]):
-            value, word = values[e], words[e]
+            value, sums = values[e], total[words[e]]
             for j in range(width):
-                total[word, j] += value * row[j]
+                sums[j] += value * row[j]
 
 
 @compiled
