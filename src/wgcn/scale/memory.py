@@ -13,7 +13,7 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _SIZE = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([A-Za-z]*)\s*")
 
-_LEAST = 10**9
+_LEAST = 250 * 10**6  # of each worker, beyond that
 _BASE = 500 * 10**6  # interpreter, libraries and compiled code
 # Measured on text with Zipf's law and 20NG, in bytes at the peak of a task.
 _PER_CHARACTER = 6.0  # of tokenising: text, places of tokens, their keys, their ids
@@ -52,6 +52,8 @@ class Limits:
         Runs that are merged at a time.
     chosen : int
         Bytes to find the strongest edges with.
+    graph : int
+        Bytes for the graph that is made in the end.
     """
 
     characters: int = _MOST_CHARACTERS
@@ -59,16 +61,23 @@ class Limits:
     merged: int = 1 << 26
     fan_in: int = 64
     chosen: int = 1 << 29
+    graph: int = 1 << 40
 
     @classmethod
-    def of(cls, memory: int, n_workers: int) -> Limits:
-        """Split a limit of memory, in bytes, among workers of one machine."""
-        if memory < _LEAST:
-            raise InputError(f"{memory / 1e6:,.0f} MB of memory are too few: out of core, at least 1GB is needed.")
-        each = (memory - _BASE) / n_workers
+    def of(cls, memory: int, n_workers: int, n_processes: int = 0) -> Limits:
+        """Split a limit of memory, in bytes, among workers that are threads, or processes of their own."""
+        left = memory - _BASE * (1 + n_processes)
+        least = _BASE * (1 + n_processes) + _LEAST * n_workers
+        if memory < least:
+            raise InputError(
+                f"{memory / 1e6:,.0f} MB of memory are too few: {n_workers} workers need {least / 1e6:,.0f} MB. Give "
+                "more, with --memory, or fewer workers, with --workers."
+            )
+        each = left / n_workers
         return cls(
             characters=int(min(each / _PER_CHARACTER, _MOST_CHARACTERS)),
             tokens=int(min(each / _PER_TOKEN, _MOST_TOKENS)),
             merged=int(each / _PER_BYTE),
-            chosen=int((memory - _BASE) / 2),
+            chosen=int(left / 2),
+            graph=left,
         )

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +59,11 @@ class WorkFolder:
         path = self._file(name)
         return np.memmap(path, dtype, "r") if path.stat().st_size else np.empty(0, dtype)
 
+    def read_spans(self, name: str, starts: Sequence[int], ends: Sequence[int]) -> bytes:
+        """Return the bytes of some spans of a file, one after another."""
+        with self._file(name).open("rb") as file:
+            return b"".join(file.read(end - file.seek(start)) for start, end in zip(starts, ends, strict=True))
+
     def remove(self, names: Sequence[str]) -> None:
         """Remove files that are no longer needed."""
         for name in names:
@@ -90,6 +95,10 @@ class Outputs:
 
     def save(self, name: str, *parts: npt.NDArray[Any] | bytes) -> None:
         """Write a file of arrays, one after another."""
+        self.save_all(name, parts)
+
+    def save_all(self, name: str, parts: Iterable[npt.NDArray[Any] | bytes]) -> None:
+        """Write a file of arrays as they come."""
         size, digest = 0, hashlib.sha256()
         with open_whole(self.work._file(name)) as file:
             for part in parts:

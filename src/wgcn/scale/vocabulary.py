@@ -8,6 +8,7 @@ occur often enough are kept.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -50,6 +51,11 @@ class Coding:
             ids, offsets = self._numbers(places[ids], offsets)
             ids = self.new_ids[ids]
         return filtered(ids, offsets, ids >= 0)
+
+    def digest(self) -> str:
+        """Return what tells this coding from others."""
+        kept = np.empty(0, bool) if self.is_kept is None else self.is_kept
+        return key_of(*(hashlib.sha256(part.tobytes()).hexdigest() for part in (self.new_ids, kept, *self.tables)))
 
     def part(self, keep: npt.NDArray[np.bool_]) -> Coding:
         """Return the coding of a vocabulary that has only some of the entries, in the same order."""
