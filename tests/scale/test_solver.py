@@ -108,7 +108,7 @@ def test_lost_scores_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     total = LocalWorkers.total
 
     def lose(self: LocalWorkers, *given: object) -> object:
-        for path in tmp_path.glob("*/scores-*.npy"):
+        for path in tmp_path.glob("*/scores-*"):
             path.unlink()
         return total(self, *given)  # type: ignore[arg-type]
 

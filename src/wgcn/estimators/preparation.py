@@ -85,11 +85,13 @@ class Preparation:
             raise InputError(f"Unknown weight {self.weight!r}. Use one of {', '.join(WEIGHTS)}.")
         TermWeighting(np.empty(0, np.float32), norm=self.norm)
         n_threads(self.n_jobs)
-        self._edge_rules()
+        self.graph_settings()
         self.vocabulary_rules()
 
-    def _edge_rules(self) -> EdgeRules:
-        return EdgeRules(self.threshold, self.min_pairs, self.top_k)
+    def graph_settings(self) -> dict[str, Any]:
+        """Return the settings of the word graph, as `WordGraph.from_corpus` has them."""
+        rules = EdgeRules(self.threshold, self.min_pairs, self.top_k)
+        return {"window": self.window, "weight": self.weight, "rules": rules, "max_pairs": _MANY_PAIRS}
 
     def vocabulary_rules(self) -> VocabularyRules:
         """Return which words and n-grams are kept."""
@@ -147,16 +149,10 @@ class Preparation:
         graph, n_in_graph = carried_graph(earlier, words, len(corpus), corpus.n_tokens)
         if with_graph and graph is None:
             with stage("Counting windows") as counting:
-                nodes, rules = self.nodes(words), self._edge_rules()
+                nodes = self.nodes(words)
                 corpus = corpus.with_words(nodes)
-                graph = WordGraph.from_corpus(
-                    corpus,
-                    window=self.window,
-                    weight=self.weight,
-                    rules=rules,
-                    max_pairs=_MANY_PAIRS,
-                    n_jobs=n_jobs,
-                ).among(words, np.flatnonzero(nodes))
+                graph = WordGraph.from_corpus(corpus, **self.graph_settings(), n_jobs=n_jobs)
+                graph = graph.among(words, np.flatnonzero(nodes))
                 counting.detail = f"{graph.adjacency.nnz:,} weights of the word graph"
         load_compiled()
         seconds = time.perf_counter() - started

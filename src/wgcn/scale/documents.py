@@ -59,7 +59,7 @@ class StoredRows:
     def read(self, lead: int = 0) -> Rows:
         """Return the rows, weighted with a lead."""
         values = f"values-{lead if lead in self.leads else 0}"
-        types = {values: self.dtype, "words": np.int32, "offsets": np.int64}
+        types = {values: self.dtype, "words": "int32", "offsets": "int64"}
         return Rows(*(self.work.read(f"{self.name}.{name}", dtype) for name, dtype in types.items()))
 
     def select(self, places: Ints, values: str, dtype: str, n_words: int) -> csr_array:
@@ -118,17 +118,17 @@ class ShardedDocuments:
     @property
     def data(self) -> Floats:
         """As in a csr_array."""
-        return self.csr.data
+        return np.asarray(self.csr.data)
 
     @property
     def indices(self) -> Ints:
         """As in a csr_array."""
-        return self.csr.indices
+        return np.asarray(self.csr.indices)
 
     @property
     def indptr(self) -> Ints:
         """As in a csr_array."""
-        return self.csr.indptr
+        return np.asarray(self.csr.indptr)
 
     def counts(self) -> csr_array:
         """Return how often each term occurs, in memory."""

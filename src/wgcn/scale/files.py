@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from wgcn.errors import InputError
 from wgcn.estimators.matrix import WGCNClassifier
@@ -24,17 +25,17 @@ from wgcn.labelling.trust import Trust, held_out_trust
 from wgcn.labelling.tuning import LEADS, MIN_LABELS, evenly
 from wgcn.linear.training import LinearTask
 from wgcn.progress import shown, stage
+from wgcn.scale.build import Resources, Site, tokenised
 from wgcn.scale.documents import ShardedDocuments, store_documents
 from wgcn.scale.fitting import Place
-from wgcn.scale.graph import word_graph
+from wgcn.scale.graph import Progress, build_graph
 from wgcn.scale.labels import read_piece_labels
-from wgcn.scale.memory import Limits, memory_bytes
+from wgcn.scale.memory import memory_bytes
 from wgcn.scale.shards import Shard, find_shards
-from wgcn.scale.store import open_work, remove_work
-from wgcn.scale.tokens import Piece, tokenise
+from wgcn.scale.tokens import Piece
 from wgcn.scale.training import ShardedTrainer
 from wgcn.scale.vocabulary import choose_vocabulary
-from wgcn.scale.workers import connect
+from wgcn.text.tokens import Tokens
 from wgcn.text.weighting import TermWeighting
 
 __all__ = ["fit_files"]
@@ -55,6 +56,7 @@ def fit_files(
     work: str | Path | None = None,
     restart: bool = False,
     verbose: bool = False,
+    progress: Progress = None,
     **parameters: Any,
 ) -> TextModel:
     """Fit a text classifier to files, of which only parts are in memory at a time.
@@ -83,6 +85,8 @@ def fit_files(
         Whether to forget what an interrupted fit has left in `work`.
     verbose : bool, default=False
         Whether to print the stages of the work with the seconds that each took.
+    progress : callable, optional
+        Called with the numbers of tasks of a stage that are done, and of all.
     **parameters
         Those of `wgcn.WGCNTextClassifier`.
     """
@@ -90,23 +94,16 @@ def fit_files(
     estimator.check_parameters()
     if not isinstance(estimator.tokenizer, str):
         raise InputError("Out of core, the tokenizer must be one of those that have a name.")
-    reads = {"separator": label_separator, "reading": reading}
-    shards = find_shards(paths, label_column=label_column, **reads)  # type: ignore[arg-type]
+    shards = find_shards(paths, reading, label_column=label_column, separator=label_separator)
     more = list(unlabeled)
     others = find_shards(more, reading) if more else []
     given = {name: repr(value) for name, value in estimator.get_params(deep=False).items() if name != "n_jobs"}
-    settings = {**given, "label_column": label_column, "labelled_files": len(shards), "reading": repr(reads)}
-    folder = Path(tempfile.mkdtemp(prefix="wgcn-")) if work is None else Path(work)
-    inputs = [shard.identity() for shard in (*shards, *others)]
-    with (
-        shown(verbose),
-        connect(scheduler, n_workers) as workers,
-        open_work(folder, settings, inputs, restart=restart) as opened,
-    ):
-        place = Place(opened, workers, memory_bytes(memory), estimator.n_jobs)
-        model = _Fit(estimator, place, len(shards)).run([*shards, *others])
-    remove_work(opened)
-    return model
+    settings = {**given, "label_column": label_column, "labelled_files": len(shards), "reading": repr((reading, label_separator))}
+    with shown(verbose), tempfile.TemporaryDirectory(prefix="wgcn-") as folder:
+        resources = Resources(memory, scheduler, n_workers, Path(work or Path(folder, "work")), restart)
+        with resources.opened([*shards, *others], settings, Path(folder)) as site:
+            place = Place(site.work, site.workers, memory_bytes(memory), estimator.n_jobs)
+            return _Fit(estimator, place, site, len(shards)).run([*shards, *others], progress)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +113,7 @@ class ShardedPrepared(Prepared):
     documents: ShardedDocuments
 
     @property
-    def document_terms(self) -> ShardedDocuments:  # type: ignore[override]
+    def document_terms(self) -> ShardedDocuments:
         """X_dv, (texts, words)."""
         return replace(self.documents, lead=self.weighting.lead)
 
@@ -124,20 +121,17 @@ class ShardedPrepared(Prepared):
 class _Fit:
     """The steps of a fit to files."""
 
-    def __init__(self, estimator: WGCNTextClassifier, place: Place, n_labelled_shards: int) -> None:
-        self.estimator, self.place, self._n_labelled_shards = estimator, place, n_labelled_shards
-        self.preparation, self.limits = Preparation.of(estimator), Limits.of(place.memory, place.workers.n_workers)
+    def __init__(self, estimator: WGCNTextClassifier, place: Place, site: Site, n_labelled_shards: int) -> None:
+        self.estimator, self.place, self.site = estimator, place, site
+        self.preparation, self._n_labelled_shards = Preparation.of(estimator), n_labelled_shards
 
-    def run(self, shards: Sequence[Shard]) -> TextModel:
+    def run(self, shards: Sequence[Shard], progress: Progress = None) -> TextModel:
         """Return the model."""
-        started, (work, workers) = time.perf_counter(), (self.place.work, self.place.workers)
-        with stage("Tokenising") as tokenising:
-            found = tokenise(shards, work, workers, str(self.preparation.tokenizer), self.limits.characters)
-            pieces = [piece for group in found for piece in group]
-            tokenising.detail = f"{sum(piece.n_documents for piece in pieces):,} texts"
-        labels = read_piece_labels(pieces, work, self._n_labelled_shards)
+        started = time.perf_counter()
+        pieces = tokenised(shards, self.site, str(self.preparation.tokenizer), progress)
+        labels = read_piece_labels(pieces, self.site.work, self._n_labelled_shards)
         self.estimator.check_parameters(labels)
-        prepared = self.prepare(pieces, labels)
+        prepared = self.prepare(pieces, labels, progress)
         load_compiled()
         classifier = self.train(prepared, labels)
         if classifier.tuned_ is not None:
@@ -152,9 +146,9 @@ class _Fit:
                 model = replace(model, trust=_trust(model, prepared.document_terms, labels, *held_out))
         return model
 
-    def prepare(self, pieces: Sequence[Piece], labels: Labels) -> ShardedPrepared:
+    def prepare(self, pieces: Sequence[Piece], labels: Labels, progress: Progress = None) -> ShardedPrepared:
         """Do what needs no labels."""
-        work, workers = self.place.work, self.place.workers
+        work, workers, limits = self.site
         preparation, n_documents = self.preparation, sum(piece.n_documents for piece in pieces)
         with stage("Choosing words") as choosing:
             rules = preparation.vocabulary_rules()
@@ -164,26 +158,39 @@ class _Fit:
                 workers,
                 ngram_range=preparation.ngram_range,
                 rules=rules,
-                merged=self.limits.merged,
+                merged=limits.merged,
             )
             if (often := preparation.often_enough(words)) is not None:
                 words, coding = words.part(np.flatnonzero(often)), coding.part(often)
             choosing.detail = f"{len(words):,} words and n-grams"
         with stage("Weighting terms"):
-            how = {"sublinear": preparation.sublinear, "norm": preparation.norm}
-            weighting = TermWeighting.from_counts(words.document_counts, n_documents, **how)  # type: ignore[arg-type]
+            weighting = TermWeighting.from_counts(
+                words.document_counts, n_documents, sublinear=preparation.sublinear, norm=preparation.norm
+            )
             leads = LEADS if self.estimator.tune and labels.labelled.sum() >= MIN_LABELS else ()
             stop_words = frozenset(preparation.stop_words or ())
             documents = store_documents(pieces, work, workers, coding, weighting, leads=leads, stop_words=stop_words)
             if not preparation.are_long(sum(part.n_long for part in documents.parts), n_documents):
                 leads = ()
-        with stage("Counting windows") as counting:
-            nodes = preparation.nodes(words)
-            graph = word_graph(pieces, self.place, coding.part(nodes), words, nodes, preparation, self.limits)
-            counting.detail = f"{graph.adjacency.nnz:,} weights of the word graph"
-        leading = dict.fromkeys(leads, np.empty(0, np.uint8))
-        fields: tuple[Any, ...] = 0, 0.0, None, None, None, leading, n_documents
-        return ShardedPrepared(preparation, words, weighting, graph, *fields, documents)
+        nodes = preparation.nodes(words)
+        places = np.flatnonzero(nodes)
+        how = {**preparation.graph_settings(), "limits": limits, "progress": progress}
+        graph = build_graph(pieces, work, workers, words.part(places), coding.part(nodes), **how).among(words, places)
+        nothing = np.empty(0, np.int64)
+        return ShardedPrepared(
+            preparation,
+            words,
+            weighting,
+            graph,
+            n_background=0,
+            seconds=0.0,  # the time of all is counted elsewhere
+            tokens=Tokens(nothing.astype(np.int32), np.zeros(1, np.int64), []),  # none is in memory
+            digests=nothing,
+            term_counts=csr_array((0, len(words))),
+            leading=dict.fromkeys(leads, np.empty(0, np.uint8)),
+            n_in_graph=n_documents,
+            documents=documents,
+        )
 
     def train(self, prepared: ShardedPrepared, labels: Labels) -> WGCNClassifier:
         """Return a classifier fitted to the documents."""

@@ -134,7 +134,7 @@ def _name(
     digest = hashlib.sha256(repr((documents.parts, documents.lead, targets.shape)).encode())
     held = targets.held if isinstance(targets.held, np.ndarray) else targets.held.indices
     for array in (documents.rows, held, weight, *(() if taught is None else taught)):
-        digest.update(np.ascontiguousarray(array))
+        digest.update(np.ascontiguousarray(array).data)
     return f"fit-{key_of(asdict(settings), digest.hexdigest())}"
 
 

@@ -76,21 +76,27 @@ class Place(NamedTuple):
 
 def read_products(part: Part, names: tuple[str, ...], table: str) -> Floats:
     """Return X table, (columns, documents), and keep each column under a name."""
-    paths = [Path(part.scratch, f"{name}.npy") for name in names]
+    paths = [Path(part.scratch, name) for name in names]
+    products = np.empty((len(names), part.stored.n_documents), part.stored.dtype)
     try:
-        return np.stack([np.load(path) for path in paths])
+        for path, column in zip(paths, products, strict=True):
+            with path.open("rb") as file:
+                file.readinto(column.data)
     except FileNotFoundError:
         products = _products(part.read_rows(), np.load(table))
-        for path, scores in zip(paths, products, strict=True):
-            write_scratch(path, scores)
-        return products
+        for path, column in zip(paths, products, strict=True):
+            write_scratch(path, column, header=False)
+    return products
 
 
-def write_scratch(path: Path, array: npt.NDArray[Any]) -> None:
+def write_scratch(path: Path, array: npt.NDArray[Any], *, header: bool = True) -> None:
     """Write an array, whole or not at all. It can be made again, so it need not outlast a failure of the machine."""
     temporary = path.with_name(f".wgcn-{secrets.token_hex(8)}")
     with temporary.open("xb") as file:
-        np.save(file, array, allow_pickle=False)
+        if header:
+            np.save(file, array, allow_pickle=False)
+        else:
+            file.write(array.data)
     temporary.replace(path)
 
 

@@ -146,4 +146,4 @@ class ShardedState(State):
             for column in columns.tolist():
                 name = f"scores-{column + self._problem.columns.start}-{self._moves[column] - 1}"
                 for ending in ("", "-step"):
-                    Path(part.scratch, f"{name}{ending}.npy").unlink(missing_ok=True)
+                    Path(part.scratch, f"{name}{ending}").unlink(missing_ok=True)
