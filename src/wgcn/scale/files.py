@@ -97,8 +97,9 @@ def fit_files(
     shards = find_shards(paths, reading, label_column=label_column, separator=label_separator)
     more = list(unlabeled)
     others = find_shards(more, reading) if more else []
-    given = {name: repr(value) for name, value in estimator.get_params(deep=False).items() if name != "n_jobs"}
-    settings = {**given, "label_column": label_column, "labelled_files": len(shards), "reading": repr((reading, label_separator))}
+    given = {**estimator.get_params(deep=False), "stop_words": sorted(estimator.stop_words or ()), "n_jobs": None}
+    read_as = {"label_column": label_column, "separator": label_separator, "reading": dict(reading or {})}
+    settings = {"result": "model", "labelled": len(shards), **read_as, **{name: repr(given[name]) for name in given}}
     with shown(verbose), tempfile.TemporaryDirectory(prefix="wgcn-") as folder:
         resources = Resources(memory, scheduler, n_workers, Path(work or Path(folder, "work")), restart)
         with resources.opened([*shards, *others], settings, Path(folder)) as site:
