@@ -13,7 +13,6 @@ import pytest
 from wgcn import TextModel, WGCNTextClassifier
 from wgcn.errors import InputError
 from wgcn.scale import solver, training
-from wgcn.scale.documents import store_documents
 from wgcn.scale.files import fit_files
 from wgcn.scale.passes import Part, Place, curved
 from wgcn.text.read import read_rows
@@ -45,13 +44,8 @@ def write(folder: Path, texts: list[str], labels: list[Any], n_files: int = 3) -
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have several parts of few documents."""
-
-    def store(*given: Any, **how: Any) -> Any:
-        return store_documents(
-            *given, **how, tokens=300 if len(given[0]) == 3 and given[0][0].n_documents < 40 else 3000
-        )
-
-    monkeypatch.setattr("wgcn.scale.files.store_documents", store)
+    monkeypatch.setattr("wgcn.scale.documents._PARTS", 3)
+    monkeypatch.setattr("wgcn.scale.documents._PART_TOKENS", (100, 10_000))
 
 
 def check_same(found: TextModel, expected: TextModel, texts: list[str]) -> None:

@@ -16,6 +16,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from scipy.sparse import csr_array, vstack
 
 from wgcn.inference.sums import Floats, Ints
 from wgcn.labelling.scope import n_tokens
-from wgcn.scale.store import Outputs, WorkFolder
+from wgcn.scale.store import Outputs, WorkFolder, key_of
 from wgcn.scale.tokens import Piece
 from wgcn.scale.vocabulary import Coding
 from wgcn.scale.workers import Workers
@@ -33,6 +34,12 @@ from wgcn.text.tokens import Tokens
 from wgcn.text.weighting import LONG, TermWeighting
 
 __all__ = ["Rows", "ShardedDocuments", "StoredRows", "store_documents"]
+
+Span = tuple[Piece, int, int]  # the documents of a piece from the first to before the second number
+
+# Enough for the workers of a machine; each costs a table with a row per word for every sum.
+_PARTS = 16
+_PART_TOKENS = 1 << 17, 1 << 23  # least and most of a part
 
 
 class Rows(NamedTuple):
@@ -169,11 +176,16 @@ def store_documents(
     *,
     leads: Sequence[int] = (),
     stop_words: frozenset[str] = frozenset(),
-    tokens: int = 1 << 23,
+    tokens: int | None = None,
 ) -> ShardedDocuments:
-    """Write the rows of documents, in parts of about so many tokens; those that are there already are left."""
-    digest = hashlib.sha256(weighting.idf.tobytes() + coding.new_ids.tobytes() + repr(tuple(leads)).encode())
-    groups = list(_grouped(pieces, tokens, digest.hexdigest()[:12]))
+    """Write the rows of documents, in parts of about so many tokens; those that are there already are left.
+
+    By default there are 16 parts, or more if they would be too large. Sums over them round as the parts are cut, so
+    this does not depend on who works.
+    """
+    tokens = tokens or int(np.clip(sum(piece.n_tokens for piece in pieces) // _PARTS, *_PART_TOKENS))
+    digest = hashlib.sha256(weighting.idf.tobytes() + coding.new_ids.tobytes())
+    groups = list(_grouped(pieces, tokens, key_of(digest.hexdigest(), tuple(leads), tokens)))
     given = work, coding, weighting, tuple(leads), stop_words
     parts = tuple(StoredRows(**found) for found in workers.map(_store, groups, *given))
     sizes = [np.diff(work.read(f"{part.name}.offsets", np.int64)).astype(np.int32) for part in parts]
@@ -181,18 +193,25 @@ def store_documents(
     return ShardedDocuments(parts, all_sizes, len(weighting.idf), np.arange(len(all_sizes)))
 
 
-def _grouped(pieces: Sequence[Piece], tokens: int, key: str) -> Iterator[tuple[str, int, list[Piece]]]:
-    """Yield pieces that make a part, with its name and the number of its first document."""
-    first, number, group = 0, 0, list[Piece]()
-    for place, piece in enumerate(pieces):
-        group.append(piece)
-        if sum(each.n_tokens for each in group) >= tokens or place == len(pieces) - 1:
-            yield f"rows-{key}-{tokens}-{number}", first, group
-            first, number, group = first + sum(each.n_documents for each in group), number + 1, []
+def _grouped(pieces: Sequence[Piece], tokens: int, key: str) -> Iterator[tuple[str, int, list[Span]]]:
+    """Yield documents of pieces that make a part, with its name and the number of its first document."""
+    spans: list[tuple[Span, float]] = []
+    for piece in pieces:
+        n_spans = max(-(-piece.n_tokens // tokens), 1)
+        edges = np.linspace(0, piece.n_documents, n_spans + 1).astype(int).tolist()
+        spans += [((piece, *pair), piece.n_tokens / n_spans) for pair in pairwise(edges)]
+    first, number, group, size = 0, 0, list[Span](), 0.0
+    for place, (span, n) in enumerate(spans):
+        group.append(span)
+        size += n
+        if size >= 0.75 * tokens or place == len(spans) - 1:
+            yield f"rows-{key}-{number}", first, group
+            first += sum(end - begin for _, begin, end in group)
+            number, group, size = number + 1, [], 0.0
 
 
 def _store(
-    numbered: tuple[str, int, list[Piece]],
+    numbered: tuple[str, int, list[Span]],
     work: WorkFolder,
     coding: Coding,
     weighting: TermWeighting,
@@ -200,11 +219,11 @@ def _store(
     stop_words: frozenset[str],
 ) -> dict[str, Any]:
     """Write the rows of some pieces, and return the fields of `StoredRows`."""
-    name, first, pieces = numbered
+    name, first, spans = numbered
     if (done := work.result(name)) is not None:
         return {**done, "work": work, "leads": tuple(done["leads"])}
     outputs, n_words = Outputs(work, name), len(weighting.idf)
-    ids, offsets = _joined([coding.encode(work, piece) for piece in pieces])
+    ids, offsets = _joined([coding.encode(work, *span) for span in spans])
     counts, words, term_offsets = kernels.count_terms(ids, offsets, n_words, 0)
     counts = counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
     terms = counts, words, term_offsets
@@ -215,7 +234,7 @@ def _store(
     outputs.save(f"{name}.words", words.astype(np.int32))
     outputs.save(f"{name}.offsets", term_offsets.astype(np.int64))
     outputs.save(f"{name}.counts", counts)
-    outputs.save(f"{name}.lengths", *(_lengths(piece, work, coding, stop_words) for piece in pieces))
+    outputs.save(f"{name}.lengths", *(_lengths(span, work, coding, stop_words) for span in spans))
     kept = tuple(leads) if n_long else ()
     stored = StoredRows(work, name, first, len(term_offsets) - 1, n_long, kept, str(counts.dtype))
     fields = asdict(stored) | {"work": None}
@@ -229,8 +248,9 @@ def _joined(encoded: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     return np.concatenate([ids for ids, _ in encoded]), np.concatenate([[0], *offsets])
 
 
-def _lengths(piece: Piece, work: WorkFolder, coding: Coding, stop_words: frozenset[str]) -> npt.NDArray[np.int32]:
+def _lengths(span: Span, work: WorkFolder, coding: Coding, stop_words: frozenset[str]) -> npt.NDArray[np.int32]:
+    piece, begin, end = span
     words = piece.words(work) if stop_words else []
     tokens = Tokens(piece.ids(work) if stop_words else np.empty(0, np.int32), piece.offsets(work), words)
-    found = n_tokens(tokens, np.arange(piece.n_documents), coding.ngram_range, stop_words)
+    found = n_tokens(tokens, np.arange(begin, end), coding.ngram_range, stop_words)
     return found.astype(np.int32)
