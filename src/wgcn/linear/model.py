@@ -40,7 +40,7 @@ from wgcn.labelling.sizes import column_blocks, put_columns
 from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught
 from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock
-from wgcn.linear.solver import Problem, Solution, minimize
+from wgcn.linear.solver import Problem, minimize
 from wgcn.products import product_lengths, with_edges, with_entries
 
 __all__ = [
@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 _SAMPLE = 400  # documents by which graph and subwords are scaled
-_MEMORY = 1 << 31  # bytes for the columns that are solved at once
+_MEMORY = 3 << 29  # bytes for the columns that are solved at once: ten columns of a million documents are
 # Arrays with a row per document, and with a row per word or subword, that a column has while it is solved.
 _DOCUMENT_ARRAYS, _WORD_ARRAYS = 16, 8
 _KEPT = _MEMORY // 8  # bytes up to which the dual is kept; one block's is always smaller
@@ -178,7 +178,8 @@ class FittedColumns:
         self._settings, self._n_columns, self._dtype = settings, n_columns, dtype
         self._keeps_dual = n_documents * n_columns * dtype.itemsize <= _KEPT
         self._arrays: dict[str, Floats] = {"dual": np.empty((n_documents, 0), dtype), "bias": np.empty((1, 0), dtype)}
-        self._found: list[Solution] = []
+        self._histories: list[list[dict[str, float]]] = []
+        self._converged = True
 
     def add(
         self, columns: slice, found: Solution, tables: tuple[Floats, Floats, Floats | None], taught: Taught | None
@@ -192,19 +193,17 @@ class FittedColumns:
         for name, array in {**arrays, "dual": found.dual if self._keeps_dual else None}.items():
             if array is not None:
                 self._arrays[name] = put_columns(self._arrays.get(name), array, columns, self._n_columns)
-        self._found.append(found._replace(dual=found.dual[:0]))
+        self._histories.append(found.history)
+        self._converged &= found.converged
 
     def result(self, factor: float) -> LinearFit:
         """Return all columns together."""
-        longest, arrays = max(len(each.history) for each in self._found), self._arrays
+        arrays, histories = self._arrays, self._histories
         history = [
-            {
-                key: sum(each.history[min(i, len(each.history) - 1)][key] for each in self._found)
-                for key in ("loss", "gap")
-            }
-            for i in range(longest)
+            {key: sum(each[min(i, len(each) - 1)][key] for each in histories) for key in ("loss", "gap")}
+            for i in range(max(map(len, histories)))
         ]
-        if not all(each.converged for each in self._found):
+        if not self._converged:
             warn(
                 f"The model is not fitted to the end: after {self._settings.max_iter} iterations the duality gap is "
                 f"still {history[-1]['gap']:.2g}. Scale the documents to rows of length 1, or choose a smaller C.",
