@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
-from wgcn.labelling.naive_bayes import NaiveBayesScales, naive_bayes_scales
+from wgcn.labelling.naive_bayes import NaiveBayesScales, naive_bayes_scales, word_counts
 from wgcn.labelling.targets import Targets
 
 
@@ -18,7 +18,8 @@ def test_scales_of_blocks_are_those_of_all_columns(dtype: type) -> None:
     targets, weight = Targets.single(rng.integers(0, 7, 40), 7), rng.random(40) + 0.5
     whole = naive_bayes_scales(transposed, targets, weight, 0.5, subwords=subwords)
     blocks = [slice(0, 3), slice(3, 4), slice(4, 7)]
-    scales = NaiveBayesScales(transposed, targets, weight, 0.5, None, subwords, blocks)
+    count = word_counts(transposed, targets, weight)
+    scales = NaiveBayesScales(count, 0.5, None, subwords, blocks)
     for block in (*blocks, *blocks[::-1]):
         for found, expected in zip(scales(block), whole, strict=True):
             assert found is not None

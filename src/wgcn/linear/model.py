@@ -40,7 +40,7 @@ from wgcn.labelling.sizes import column_blocks, put_columns
 from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught
 from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock
-from wgcn.linear.solver import Problem, minimize
+from wgcn.linear.solver import Problem, Solution, minimize
 from wgcn.products import product_lengths, with_edges, with_entries
 
 __all__ = [
