@@ -15,7 +15,7 @@ from wgcn.progress import stage
 from wgcn.scale.graph import Progress, build_graph, watched
 from wgcn.scale.memory import Limits, memory_bytes
 from wgcn.scale.shards import Shard, find_shards
-from wgcn.scale.store import WorkFolder, open_work, remove_work
+from wgcn.scale.store import WorkFolder, end_work, is_ended, open_work, remove_work
 from wgcn.scale.tokens import Piece, tokenise
 from wgcn.scale.vocabulary import choose_vocabulary
 from wgcn.scale.workers import DaskWorkers, Workers, connect
@@ -127,6 +127,8 @@ def graph_from_files(
         "normalized": normalized,
     }
     with resources.opened(shards, settings, output) as site:
+        if is_ended(site.work, output):
+            return WordGraph.load(output)
         pieces = tokenised(shards, site, tokenizer, progress)
         with stage("Choosing words") as step:
             vocabulary, coding = choose_vocabulary(pieces, site.work, site.workers, rules=rules)
@@ -136,5 +138,5 @@ def graph_from_files(
             normalized=normalized, limits=site.limits, progress=progress,
         )  # fmt: skip
         with stage("Saving the graph"):
-            graph.save(output)
+            end_work(site.work, graph.save(output))
     return graph

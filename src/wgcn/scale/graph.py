@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ __all__ = ["Progress", "build_graph", "count_windows", "watched"]
 
 Progress = Callable[[int, int], object] | None  # called with the numbers of tasks that are done, and of all
 
+_BLOCKS = 4  # of edges, at least, for each worker: so that all end together
 _BYTES_PER_EDGE = 56  # of a graph, while it is mirrored, normalised and saved
 
 
@@ -171,10 +173,10 @@ def _pruning(
     runs: Sequence[Run], work: WorkFolder, workers: Workers, min_pairs: int, max_pairs: int | None, limits: Limits
 ) -> Pruning:
     """Add up the counts of words, and raise the limit of pairs where there would be too many."""
-    words = np.sum([run.word_windows(work) for run in runs], axis=0)
+    words = reduce(np.add, (run.word_windows(work) for run in runs))
     if max_pairs is not None:
         sampled = np.array(sampled_words(len(words)), np.int64)
-        sizes = sum(np.diff(run.starts(work))[sampled] for run in runs)
+        sizes = reduce(np.add, (np.diff(run.starts(work))[sampled] for run in runs))
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         groups = [sampled[first:last] for first, last in row_blocks(ends, limits.merged)]
         parts = list(workers.map(_sample_sizes, groups, work, runs, min_pairs))
@@ -203,10 +205,10 @@ def _merge_blocks(
     runs: Sequence[Run], work: WorkFolder, workers: Workers, pruning: Pruning, limits: Limits, progress: Progress
 ) -> list[Block]:
     with stage("Merging and pruning") as step:
-        ranges = row_ranges(work, runs, limits.merged)
+        ranges = row_ranges(work, runs, limits.merged, _BLOCKS * workers.n_workers)
         key = key_of(pruning.key(), [run.name for run in runs])
         blocks = list(watched(workers.map(_merge_block, ranges, work, runs, pruning, key), len(ranges), progress))
-        step.detail = f"{sum(block.n for block in blocks):,} pairs in {len(blocks):,} ranges of words"
+        step.detail = f"{sum(block.n for block in blocks):,} pairs"
     return blocks
 
 
@@ -244,16 +246,29 @@ def _strongest(
 ) -> list[Block]:
     """Keep the edges that are among the k strongest of one of their words."""
     key = key_of(k, [block.name for block in blocks])
-    bounds, lasts = np.full(n_words, -np.inf, np.float32), np.zeros(n_words, np.int32)
-    step = max(limits.chosen // (8 * k), 1)
-    for first in range(0, n_words, step):  # as many words at a time as memory allows
-        n = min(step, n_words - first)
-        best, places, sizes = np.empty((n, k), np.float32), np.empty((n, k), np.int32), np.zeros(n, np.int64)
-        for block in blocks:
-            add_to_strongest(*block.read(work, np.float32), block.first, first, best, places, sizes)
-        full = np.flatnonzero(sizes == k)
-        bounds[first + full], lasts[first + full] = best[full, 0], places[full, 0]
+    step = max(min(limits.chosen // (8 * k * workers.n_workers), -(-n_words // workers.n_workers)), 1)
+    ranges = [(first, min(first + step, n_words)) for first in range(0, n_words, step)]
+    names = list(workers.map(_find_bounds, ranges, work, blocks, k, key))
+    bounds = np.concatenate([work.read(f"{name}.bounds", np.float32) for name in names])
+    lasts = np.concatenate([work.read(f"{name}.lasts", np.int32) for name in names])
     return list(workers.map(_keep_strongest, blocks, work, bounds, lasts, key))
+
+
+def _find_bounds(words: tuple[int, int], work: WorkFolder, blocks: Sequence[Block], k: int, key: str) -> str:
+    """Find the weakest edge that is among the k strongest of each word, in a pass over all edges."""
+    first, last = words
+    name, n = f"bounds-{key}-{first}-{last}", last - first
+    if work.result(name) is None:
+        outputs = Outputs(work, name)
+        best, places, sizes = np.empty((n, k), np.float32), np.empty((n, k), np.int32), np.zeros(n, np.int64)
+        bounds = np.full(n, -np.inf, np.float32)
+        for block in blocks:
+            if block.n:
+                add_to_strongest(*block.read(work, np.float32), block.first, first, best, places, sizes, bounds)
+        outputs.save(f"{name}.bounds", bounds)
+        outputs.save(f"{name}.lasts", np.where(sizes == k, places[:, 0], 0).astype(np.int32))
+        outputs.finish()
+    return name
 
 
 def _keep_strongest(block: Block, work: WorkFolder, bounds: Any, lasts: Any, key: str) -> Block:

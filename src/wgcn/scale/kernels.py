@@ -80,12 +80,15 @@ def merge_rows(data, starts, n_words, min_count):  # type: ignore[no-untyped-def
 
 
 @compiled
-def add_to_strongest(indptr, columns, weights, first_row, first_word, best, places, sizes):  # type: ignore[no-untyped-def]
+def add_to_strongest(  # type: ignore[no-untyped-def]
+    indptr, columns, weights, first_row, first_word, best, places, sizes, bounds
+):
     """Put the edges of rows from `first_row` on into heaps of the strongest edges of some words.
 
     `best` and `places`, of shape (words, k), are the heaps of the words from `first_word` on, of which the first
     `sizes` entries count: weights, and the words at the other end. At the root is the weakest edge; of equal ones, that
-    to the last word. Edges must come by rows, so that those of a word come by the place of the other.
+    to the last word. Edges must come by rows, so that those of a word come by the place of the other. `bounds` are the
+    weights at the roots of full heaps, otherwise -inf: an array that fits the caches, since most edges are too weak.
     """
     n_words, k = best.shape
     for row in range(len(indptr) - 1):
@@ -93,7 +96,7 @@ def add_to_strongest(indptr, columns, weights, first_row, first_word, best, plac
             for side in range(2):
                 word, other = (first_row + row, columns[i]) if side == 0 else (columns[i], first_row + row)
                 word -= first_word
-                if word < 0 or word >= n_words:
+                if word < 0 or word >= n_words or weights[i] <= bounds[word]:
                     continue
                 heap, ends, size, weight = best[word], places[word], sizes[word], weights[i]
                 if size < k:
@@ -106,7 +109,7 @@ def add_to_strongest(indptr, columns, weights, first_row, first_word, best, plac
                         heap[child], ends[child] = heap[parent], ends[parent]
                         child = parent
                     heap[child], ends[child] = weight, other
-                elif weight > heap[0]:
+                else:
                     parent = 0
                     while 2 * parent + 1 < k:
                         child = 2 * parent + 1
@@ -120,6 +123,8 @@ def add_to_strongest(indptr, columns, weights, first_row, first_word, best, plac
                         heap[parent], ends[parent] = heap[child], ends[child]
                         parent = child
                     heap[parent], ends[parent] = weight, other
+                if sizes[word] == k:
+                    bounds[word] = heap[0]
 
 
 @compiled

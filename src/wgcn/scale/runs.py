@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ __all__ = ["Chunk", "Run", "count_chunk", "cut_chunks", "merge_runs", "read_rows
 
 Part = tuple[Piece, int, int]  # documents first, ..., last - 1 of a piece
 Chunk = list[Part]
+
+_FEW_TOKENS = 1 << 20  # a chunk for each worker is worth it from here on
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,13 @@ class Run:
 
 
 def cut_chunks(pieces: Sequence[Piece], work: WorkFolder, tokens: int, n_workers: int = 1) -> list[Chunk]:
-    """Cut the documents of pieces into chunks of about equal size, of at most so many tokens or one document.
+    """Cut the documents of pieces into chunks of about equal size, of about so many tokens at most.
 
-    There are as many for each worker where possible.
+    There are as many for each worker, unless there is little text.
     """
     ends = np.cumsum([piece.n_tokens for piece in pieces])
-    n_chunks = int(max(ends[-1] // tokens + 1, min(n_workers, 1)))
-    n_chunks = -(-n_chunks // n_workers) * n_workers if n_chunks > 1 else 1
+    n_chunks = int(max(-(-ends[-1] // tokens), min(ends[-1] // _FEW_TOKENS, n_workers), 1))
+    n_chunks = -(-n_chunks // n_workers) * n_workers if n_chunks > n_workers else n_chunks
     bounds = (ends[-1] * np.arange(1, n_chunks) // n_chunks).tolist()
     chunks: list[Chunk] = [[]]
     for piece, end in zip(pieces, ends.tolist(), strict=True):
@@ -96,9 +99,10 @@ def count_chunk(chunk: Chunk, work: WorkFolder, coding: Coding, digest: str, n_w
     return run
 
 
-def row_ranges(work: WorkFolder, runs: Sequence[Run], merged: int) -> list[tuple[int, int]]:
-    """Cut rows into ranges for which the runs have at most so many bytes in all, or one row."""
-    return list(row_blocks(np.sum([run.starts(work) for run in runs], axis=0), merged))
+def row_ranges(work: WorkFolder, runs: Sequence[Run], merged: int, least: int = 1) -> list[tuple[int, int]]:
+    """Cut rows into ranges for which the runs have at most so many bytes in all, or one row; `least` of them."""
+    starts = reduce(np.add, (run.starts(work) for run in runs))
+    return list(row_blocks(starts, min(merged, int(starts[-1]) // least + 1)))
 
 
 def read_rows(work: WorkFolder, runs: Sequence[Run], first: int, last: int) -> tuple[npt.NDArray[np.uint8], Offsets]:
@@ -121,7 +125,7 @@ def merge_runs(runs: Sequence[Run], work: WorkFolder, merged: int) -> Run:
     outputs = Outputs(work, name)
     ranges = row_ranges(work, runs, merged)
     _save_rows(outputs, (pack_rows(*merge_rows(*read_rows(work, runs, *rows), n_words, 1)) for rows in ranges))
-    outputs.save(f"{name}.words", np.sum([run.word_windows(work) for run in runs], axis=0))
+    outputs.save(f"{name}.words", reduce(np.add, (run.word_windows(work) for run in runs)))
     run = Run(name, n_words, sum(run.n_windows for run in runs), sum(run.n_tokens for run in runs))
     outputs.finish(**asdict(run))
     return run

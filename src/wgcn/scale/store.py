@@ -23,10 +23,11 @@ import numpy.typing as npt
 from wgcn.errors import InputError, StoreError
 from wgcn.files import open_whole, sync_folder, writing
 
-__all__ = ["Outputs", "WorkFolder", "key_of", "open_work", "remove_work"]
+__all__ = ["Outputs", "WorkFolder", "end_work", "is_ended", "key_of", "open_work", "remove_work"]
 
 _BUILD, _DONE, _FILES, _LOCK = "build.json", "done", "files", "lock"
 _FORMAT = "wgcn-build-1"
+_RESULT = "result"  # the last task
 _BLOCK = 1 << 24
 
 
@@ -152,9 +153,27 @@ def open_work(
         os.close(lock)
 
 
+def end_work(work: WorkFolder, digest: str) -> None:
+    """Write down that the result, which has this digest, is saved: from here on, nothing else is needed."""
+    Outputs(work, _RESULT).finish(digest=digest)
+
+
+def is_ended(work: WorkFolder, result: Path) -> bool:
+    """Whether the result of the build is saved in a folder, so that only the work folder is left to be removed."""
+    try:
+        digest = json.loads((result / "config.json").read_bytes())["digest"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return bool((work.result(_RESULT) or {}).get("digest") == digest)
+
+
 def remove_work(work: WorkFolder) -> None:
     """Remove a work folder after its build. What else was put there stays."""
-    _clear(work.path)
+    record = work.path / _DONE / f"{_RESULT}.json"
+    for entry in (*(work.path / _FILES).iterdir(), *(work.path / _DONE).iterdir()):
+        if entry != record:
+            entry.unlink()
+    _clear(work.path)  # what says that the build has ended goes last
     for name in (_DONE, _FILES):
         (work.path / name).rmdir()
     (work.path / _LOCK).unlink(missing_ok=True)
