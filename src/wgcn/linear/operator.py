@@ -178,10 +178,12 @@ class DocumentOperator(WordOperator):
         super().__init__(blocks, memory)
         self._documents, self._transposed, self._pool, self._dense = documents, transposed, pool, None
         words, n_edges = self._graph.words, self._graph.n_edges
-        if documents.shape[0] * len(words) < _DENSE_GAIN * n_edges:  # few documents
+        few_terms = n_edges == 0 and documents.nnz < documents.shape[1]
+        if documents.shape[0] * len(words) < _DENSE_GAIN * n_edges or few_terms:  # few documents
             own = documents[:, words].T.toarray(order="C").astype(documents.dtype, copy=False)
-            self._dense = self._graph.spread(own)  # M X^T of the words that have edges, (words, documents)
-            self._others = np.delete(np.arange(documents.shape[1]), words)
+            # M X^T of the words that have edges, (words, documents)
+            self._dense = self._graph.spread(own) if n_edges else own
+            self._others = np.setdiff1d(documents.indices, words)
             self._parts = csr_array(documents[:, self._others]), csr_array(transposed[self._others])
             if self._subwords.matrix is not None:
                 spelt = csr_array(csr_array(documents[:, self._subwords.words]) @ self._subwords.matrix)
