@@ -2,6 +2,7 @@
 
 counting    the word graph of 10^7 and of 10^9 tokens, out of core
 dask        the same with one and with two processes of a Dask cluster
+fitting     a classifier of 10^6 and of 10^7 short documents, out of core
 kills       kill -9 at random moments of a build, which then goes on
 """
 
@@ -22,6 +23,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from benchmarks import scale_fitting
 from benchmarks.measure import Cell, Section, Target, in_seconds, machine, machine_lines, run_cell, whole
 
 SIZES = (10**7, 10**9)  # tokens
@@ -354,8 +356,11 @@ def logged_build(files: list[Path], here: Path) -> None:
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Section]] = {
-    "counting": lambda options: measure_counting(options.sizes, options.folder, options.memory),
-    "dask": lambda options: measure_dask(options.sizes, options.folder, options.memory),
+    "counting": lambda options: measure_counting(options.sizes or SIZES, options.folder, options.memory),
+    "dask": lambda options: measure_dask(options.sizes or SIZES, options.folder, options.memory),
+    "fitting": lambda options: scale_fitting.measure_fitting(
+        options.sizes or scale_fitting.SIZES, options.folder, options.memory
+    ),
     "kills": lambda options: measure_kills(options.number, options.folder),
 }
 
@@ -363,7 +368,9 @@ PARTS: dict[str, Callable[[argparse.Namespace], Section]] = {
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description="Measure work out of core.")
     parser.add_argument("part", choices=PARTS, help="what to measure")
-    parser.add_argument("--sizes", type=token_numbers, default=SIZES, metavar="N,...", help="tokens (default: 1e7,1e9)")
+    parser.add_argument(
+        "--sizes", type=token_numbers, metavar="N,...", help="tokens (default: 1e7,1e9), or documents (1e6,1e7)"
+    )
     parser.add_argument(
         "--memory", default=MEMORY, metavar="SIZE", help="the limit that is given (default: %(default)s)"
     )

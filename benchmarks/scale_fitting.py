@@ -4,14 +4,16 @@ Documents are made by a seeded generator: 8 to 12 words each, by Zipf's law, a t
 The topic is the class, but for 3 % of the labels, which are wrong.
 """
 
-import os
+import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.measure import Cell
+from benchmarks.measure import Cell, Section, Target, in_seconds, run_cell, whole
+
+SIZES = (10**6, 10**7)  # documents
+LIMIT_GIGABYTES = 6.0
 
 CLASSES, WORDS, NOISE, OF_TOPIC = 20, 200_000, 0.03, 0.35
 PER_FILE = 500_000
@@ -49,67 +51,59 @@ def _lines(n: int, seed: list[int], noise: float) -> Iterator[str]:
         yield f"c{label},{' '.join(words[begin:end])}\n"
 
 
-class PeakMemory:
-    """Watches the memory of this process and of all that it has started."""
-
-    def __init__(self) -> None:
-        self.peak = 0
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> "PeakMemory":
-        """Begin to watch."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End."""
-        self._done.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._done.wait(0.1):
-            self.peak = max(self.peak, tree_bytes(os.getpid()))
-
-
-def tree_bytes(root: int) -> int:
-    """Return the resident memory of a process and its descendants."""
-    parents: dict[int, int] = {}
-    sizes: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:  # it has ended
-                continue
-            parents[int(entry.name)], sizes[int(entry.name)] = int(fields[1]), int(fields[21])
-    total, waiting = 0, [root]
-    while waiting:
-        process = waiting.pop()
-        total += sizes.get(process, 0)
-        waiting += [child for child, parent in parents.items() if parent == process]
-    return total * os.sysconf("SC_PAGE_SIZE")
-
-
-def fit_cell(n_documents: int, memory: str = "4GB", scheduler: str | None = None) -> Cell:
-    """Make documents, fit them out of core, and return seconds, peak memory and accuracy."""
+def fit_documents(size: int, folder: str, memory: str, scheduler: str | None = None) -> Cell:
+    """Make documents and fit them out of core; return seconds, memory, and the accuracy on further ones."""
     import numpy as np
 
+    from benchmarks.scale import WORKERS, peak_of_processes
+    from wgcn.progress import Stage, reporting
     from wgcn.scale.files import fit_files
     from wgcn.text.read import read_rows
 
-    with tempfile.TemporaryDirectory() as folder:
-        paths, test = write_documents(Path(folder), n_documents)
-        begin = time.perf_counter()
-        with PeakMemory() as watched:
-            model = fit_files(paths, memory=memory, scheduler=scheduler, work=Path(folder, "work"), verbose=True)
-        seconds = time.perf_counter() - begin
+    stages: dict[str, float] = {}
+
+    def report(stage: Stage) -> None:
+        if stage.seconds is not None:
+            stages[stage.name] = stages.get(stage.name, 0.0) + stage.seconds
+            print(stage, file=sys.stderr, flush=True)
+
+    with tempfile.TemporaryDirectory(dir=folder, prefix="wgcn-fitting-") as place:
+        paths, test = write_documents(Path(place), size)
+        how = {"memory": memory, "scheduler": scheduler, "n_workers": WORKERS, "work": Path(place, "work")}
+        with peak_of_processes() as peak, reporting(report):
+            begin = time.perf_counter()
+            model = fit_files(paths, **how)  # type: ignore[arg-type]
+            seconds, peak_mb = time.perf_counter() - begin, peak()
         labels, texts = zip(*read_rows(test, ["label", "text"]), strict=True)
         accuracy = float(np.mean(model.predict(texts) == np.array(labels)))
-    return {
-        "n_documents": n_documents,
-        "seconds": seconds,
-        "peak_gb": watched.peak / 1e9,
-        "accuracy": accuracy,
-        "n_terms": len(model.vocabulary),
-    }
+    fitted = {"terms": len(model.vocabulary), "edges": model.report["n_edges"], "accuracy": accuracy}
+    return {"size": size, "seconds": seconds, "stages": stages, "peak_mb": peak_mb, **fitted}
+
+
+def measure_fitting(sizes: tuple[int, ...], folder: str, memory: str) -> Section:
+    """Measure fits to documents that are on disk."""
+    cells = [
+        run_cell(f"fitting: {size:,} documents", fit_documents, size=size, folder=folder, memory=memory)
+        for size in sizes
+    ]
+    header = ("documents", "words and 2-grams", "edges", "seconds", "µs/document", "peak MB", "accuracy")
+    rows = [
+        (
+            whole(cell["size"]),
+            whole(cell["terms"]),
+            whole(cell["edges"]),
+            in_seconds(cell["seconds"]),
+            whole(1e6 * cell["seconds"] / cell["size"]),
+            whole(cell["peak_mb"]),
+            f"{cell['accuracy']:.4f}",
+        )
+        for cell in cells
+    ]
+    stages = ", ".join(f"{name.lower()} {in_seconds(seconds)} s" for name, seconds in cells[-1]["stages"].items())
+    peak = cells[-1]["peak_mb"] / 1e3
+    remarks = [
+        f"Documents of 8 to 12 words and {CLASSES} classes, {NOISE:.0%} of the labels wrong, with --memory {memory}. "
+        f"The accuracy is that on {TEST:,} further documents whose labels are right. The last: {stages}.",
+    ]
+    targets = [Target(f"at most {LIMIT_GIGABYTES:g} GB", f"{peak:.2f} GB", peak <= LIMIT_GIGABYTES)]
+    return Section("Fitting out of core", header, rows, cells, targets, remarks)
