@@ -6,10 +6,10 @@ READY := .venv/.ready
 TESTS := --numprocesses=auto --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage lint format bench lock clean
+.PHONY: help demo test coverage lint format bench bench-scale lock clean
 
 help:  ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): requirements.lock pyproject.toml paper/pyproject.toml
 	@echo "Setting up .venv from requirements.lock (once; a minute or two) ..."
@@ -40,6 +40,9 @@ format: $(READY)  ## Format the code
 
 bench: $(READY)  ## Measure speed and memory on this machine (an hour or more; some parts: python -m benchmarks --help)
 	@$(BIN)/python -m benchmarks
+
+bench-scale: $(READY)  ## Measure text that does not fit into memory (an hour, 40 GB of disk; python -m benchmarks.scale --help)
+	@$(BIN)/python -m benchmarks.scale counting
 
 lock: pyproject.toml  ## Resolve the newest versions that fit pyproject.toml into requirements.lock
 	@rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock

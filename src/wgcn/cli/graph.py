@@ -8,7 +8,6 @@ import typer
 from wgcn.cli import options
 from wgcn.cli.console import counter, say, show, stages
 from wgcn.cli.options import to_file
-from wgcn.progress import stage
 
 app = typer.Typer(help="Build a graph of words from text, and look at it.", no_args_is_help=True)
 
@@ -53,35 +52,19 @@ def build(
 
     Text that does not fit into memory: wgcn graph build shards/*.jsonl.gz --memory 4GB --output posts-graph
     """
-    from wgcn import Corpus, EdgeRules, VocabularyRules, WordGraph
+    from wgcn import EdgeRules, VocabularyRules
     from wgcn.inference.folder import check_target
     from wgcn.scale.build import Resources, graph_from_files
 
     # Settings are checked before the files are opened, and the files before any work is done.
     words = options.read_stop_words(stop_words)
     rules = VocabularyRules(min_count=min_count, min_df=min_df, max_df=max_df, max_size=max_words, stop_words=words)
-    edge_rules = EdgeRules(threshold, min_pairs, top_k, diagonal)
-    how: dict[str, Any] = {"window": window, "weight": weight, "normalized": normalize}
-    limited = Resources.of(**resources)
+    how: dict[str, Any] = {"tokenizer": tokenizer, "window": window, "weight": weight, "normalized": normalize}
+    how |= {"reading": reading, "rules": rules, "edges": EdgeRules(threshold, min_pairs, top_k, diagonal)}
+    limits = Resources.of(**resources)
     check_target(output, "graph")
-    if limited is not None:
-        with options.resumable(limited.work_folder(output)), stages() as bars:
-            of_files: dict[str, Any] = {
-                "reading": reading,
-                "tokenizer": tokenizer,
-                "rules": rules,
-                "progress": counter(bars),
-            }
-            graph = graph_from_files(files, output, limited, edges=edge_rules, **of_files, **how)
-    else:
-        texts = options.read_files(files, reading)
-        with stages():
-            with stage("Reading text") as step:
-                corpus = Corpus.from_texts(texts, tokenizer=tokenizer, rules=rules)
-                step.detail = f"{len(corpus):,} documents, {corpus.n_tokens:,} tokens, {len(corpus.vocabulary):,} words"
-            with stage("Counting pairs"):
-                graph = WordGraph.from_corpus(corpus, rules=edge_rules, **how)
-        graph.save(output)
+    with stages() as bars:
+        graph = graph_from_files(files, output, limits, progress=counter(bars), **how)
     _print_info(graph.info())
     say(f"The graph is in {output}. Look at it: wgcn graph neighbours {output} WORD")
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wgcn.errors import InputError
+from wgcn.errors import InputError, InterruptWarning
 from wgcn.graph.association import EdgeRules, Weight
 from wgcn.graph.word_graph import WordGraph
 from wgcn.progress import stage
-from wgcn.scale.graph import Progress, build_graph, watched
+from wgcn.scale.graph import Progress, build_graph, check_weight, watched
 from wgcn.scale.memory import Limits, memory_bytes
 from wgcn.scale.shards import Shard, find_shards
 from wgcn.scale.store import WorkFolder, end_work, is_ended, open_work, remove_work
 from wgcn.scale.tokens import Piece, tokenise
 from wgcn.scale.vocabulary import choose_vocabulary
 from wgcn.scale.workers import DaskWorkers, Workers, connect
+from wgcn.text.corpus import Corpus
+from wgcn.text.read import read_texts
 from wgcn.text.vocabulary import VocabularyRules
 
 __all__ = ["Resources", "Site", "graph_from_files", "tokenised"]
@@ -78,11 +82,16 @@ class Resources:
         """Begin a build, or go on with it; when all went well, the work folder is removed."""
         memory, path, inputs = memory_bytes(self.memory), self.work_folder(result), [each.identity() for each in shards]
         with open_work(path, settings, inputs, restart=self.restart) as work:
-            with connect(self.scheduler, self.n_workers) as workers:
-                elsewhere = self.scheduler not in (None, "local")
-                n_processes = workers.n_workers if isinstance(workers, DaskWorkers) else 0
-                limits = Limits.of(memory, *((1, 0) if elsewhere else (workers.n_workers, n_processes)))
-                yield Site(work, workers, limits)
+            try:
+                with connect(self.scheduler, self.n_workers) as workers:
+                    elsewhere = self.scheduler not in (None, "local")
+                    n_processes = workers.n_workers if isinstance(workers, DaskWorkers) else 0
+                    limits = Limits.of(memory, *((1, 0) if elsewhere else (workers.n_workers, n_processes)))
+                    yield Site(work, workers, limits)
+            except KeyboardInterrupt:
+                how = f"The same command goes on from {path}. To give it up, remove that folder."
+                warnings.warn(f"Interrupted. {how}", InterruptWarning, stacklevel=2)
+                raise
             if not self.keep:
                 remove_work(work)
 
@@ -98,9 +107,9 @@ def tokenised(shards: Sequence[Shard], site: Site, tokenizer: str, progress: Pro
 
 
 def graph_from_files(
-    files: Iterable[Path],
+    files: Sequence[Path],
     output: Path,
-    resources: Resources,
+    resources: Resources | None = None,
     *,
     reading: Mapping[str, Any] | None = None,
     tokenizer: str = "words",
@@ -113,18 +122,25 @@ def graph_from_files(
 ) -> WordGraph:
     """Build the word graph of texts in files, save it to a folder, and return it.
 
-    It is the graph that `Corpus.from_texts` and `WordGraph.from_corpus` make, to the last bit.
+    Without `resources` the texts are in memory; with them the graph is the same, to the last bit.
     """
-    rules, edges, shards = rules or VocabularyRules(), edges or EdgeRules(), find_shards(files, reading)
+    rules, edges = rules or VocabularyRules(), edges or EdgeRules()
+    how: dict[str, Any] = {"window": window, "weight": weight, "normalized": normalized}
+    if resources is None:
+        corpus = _corpus_in_memory(files, reading, tokenizer, rules)
+        with stage("Counting pairs"):
+            graph = WordGraph.from_corpus(corpus, rules=edges, **how)
+        graph.save(output)
+        return graph
+    check_weight(weight)
+    shards = find_shards(files, reading)
     settings = {
         "result": "graph",
         "reading": dict(reading or {}),
         "tokenizer": tokenizer,
         "words": asdict(rules) | {"stop_words": sorted(rules.stop_words)},
-        "window": window,
-        "weight": weight,
         "edges": asdict(edges),
-        "normalized": normalized,
+        **how,
     }
     with resources.opened(shards, settings, output) as site:
         if is_ended(site.work, output):
@@ -134,9 +150,19 @@ def graph_from_files(
             vocabulary, coding = choose_vocabulary(pieces, site.work, site.workers, rules=rules)
             step.detail = f"{len(vocabulary):,} of {coding.n_words:,}"
         graph = build_graph(
-            pieces, site.work, site.workers, vocabulary, coding, window=window, weight=weight, rules=edges,
-            normalized=normalized, limits=site.limits, progress=progress,
+            pieces, site.work, site.workers, vocabulary, coding, rules=edges, limits=site.limits, progress=progress,
+            **how,
         )  # fmt: skip
         with stage("Saving the graph"):
             end_work(site.work, graph.save(output))
     return graph
+
+
+def _corpus_in_memory(
+    files: Sequence[Path], reading: Mapping[str, Any] | None, tokenizer: str, rules: VocabularyRules
+) -> Corpus:
+    texts = chain.from_iterable([read_texts(path, **(reading or {})) for path in files])  # all are opened first
+    with stage("Reading text") as step:
+        corpus = Corpus.from_texts(texts, tokenizer=tokenizer, rules=rules)
+        step.detail = f"{len(corpus):,} documents, {corpus.n_tokens:,} tokens, {len(corpus.vocabulary):,} words"
+    return corpus

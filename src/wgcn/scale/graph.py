@@ -32,11 +32,12 @@ from wgcn.scale.workers import Workers
 from wgcn.text.ngrams import Offsets
 from wgcn.text.vocabulary import Vocabulary
 
-__all__ = ["Progress", "build_graph", "count_windows", "watched"]
+__all__ = ["Progress", "build_graph", "check_weight", "count_windows", "watched"]
 
 Progress = Callable[[int, int], object] | None  # called with the numbers of tasks that are done, and of all
 
 _BLOCKS = 4  # of edges, at least, for each worker: so that all end together
+_PASSES = 8  # over all edges at a time, each for some of the words
 _BYTES_PER_EDGE = 56  # of a graph, while it is mirrored, normalised and saved
 
 
@@ -120,8 +121,7 @@ def build_graph(
     progress: Progress = None,
 ) -> WordGraph:
     """Do what `WordGraph.from_corpus` does, with pieces on disk. The graph itself must fit memory."""
-    if weight not in WINDOW_WEIGHTS:
-        raise InputError(f"The weight {weight!r} is not made out of core. Use one of {', '.join(WINDOW_WEIGHTS)}.")
+    check_weight(weight)
     rules, limits = rules or EdgeRules(), limits or Limits()
     runs = _count_runs(pieces, work, workers, len(vocabulary), coding, window, limits, progress)
     found = _pruning(runs, work, workers, rules.min_count, max_pairs, limits)
@@ -141,6 +141,12 @@ def build_graph(
     diagonal = pruning.weigh(empty)[1]
     adjacency = symmetric(*_joined(blocks, work, np.float32), diagonal, replace(rules, top_k=None))
     return WordGraph.of_edges(vocabulary, adjacency, normalized, rules, weight=weight, window=window)
+
+
+def check_weight(weight: Weight) -> None:
+    """Raise an InputError if a weight of edges is not made out of core."""
+    if weight not in WINDOW_WEIGHTS:
+        raise InputError(f"The weight {weight!r} is not made out of core. Use one of {', '.join(WINDOW_WEIGHTS)}.")
 
 
 def _count_runs(
@@ -246,7 +252,8 @@ def _strongest(
 ) -> list[Block]:
     """Keep the edges that are among the k strongest of one of their words."""
     key = key_of(k, [block.name for block in blocks])
-    step = max(min(limits.chosen // (8 * k * workers.n_workers), -(-n_words // workers.n_workers)), 1)
+    n = min(workers.n_workers, _PASSES)
+    step = max(min(limits.chosen // (8 * k * n), -(-n_words // n)), 1)
     ranges = [(first, min(first + step, n_words)) for first in range(0, n_words, step)]
     names = list(workers.map(_find_bounds, ranges, work, blocks, k, key))
     bounds = np.concatenate([work.read(f"{name}.bounds", np.float32) for name in names])
