@@ -88,12 +88,11 @@ def fit(
     _check_kind(network, seeds=bool(seeds), for_network=epochs is not None or checkpoint is not None)
     check_target(model, "model")
     settings = {**texts_as, **classes_as, "alpha": alpha, "subwords": subwords, "C": c, "tune": tune}
-    limited = Resources.of(**resources)
-    if limited is not None:
+    if (limits := Resources.of(**resources)) is not None:
         if network or seeds:
             raise InputError("Out of core, models are fitted to labels, and not by the network: leave out --memory.")
         files = {"unlabeled": unlabeled or (), "label_column": label_column, "label_separator": label_separator}
-        _fit_files(train, model, limited, reading=reading, **files, **settings)
+        _fit_files(train, model, limits, reading=reading, **files, **settings)
         return
     if len(train) > 1:
         raise InputError("Several files are fitted out of core: give --memory, such as --memory 4GB.")
@@ -135,15 +134,13 @@ def _advice_to_resume(checkpoint: Path | None) -> str:
     return " To be able to go on after an interruption, give --checkpoint FILE."
 
 
-def _fit_files(train: list[Path], model: Path, limited: "Resources", **how: Any) -> None:
+def _fit_files(train: list[Path], model: Path, limits: "Resources", **how: Any) -> None:
     from wgcn.scale.files import fit_files
 
-    how["work"] = limited.work_folder(model)
-    how |= {name: getattr(limited, name) for name in ("memory", "scheduler", "n_workers", "restart")}
-    with options.resumable(how["work"]), interrupts_raised():
-        with stages() as bars:
-            fitted = fit_files(train, progress=counter(bars), **how)
-        _save(fitted, model)
+    how |= {name: getattr(limits, name) for name in ("memory", "scheduler", "n_workers", "restart")}
+    with interrupts_raised(), stages() as bars:
+        fitted = fit_files(train, work=limits.work_folder(model), progress=counter(bars), **how)
+    _save(fitted, model)
 
 
 def _fit_linear(
