@@ -43,6 +43,7 @@ bench: $(READY)  ## Measure speed and memory on this machine (an hour or more; s
 
 bench-scale: $(READY)  ## Measure text that does not fit into memory (an hour, 40 GB of disk; python -m benchmarks.scale --help)
 	@$(BIN)/python -m benchmarks.scale counting
+	@$(BIN)/python -m benchmarks.scale fitting
 
 lock: pyproject.toml  ## Resolve the newest versions that fit pyproject.toml into requirements.lock
 	@rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock

@@ -177,3 +177,13 @@ def test_r8_is_predicted_as_in_memory(data_folder: Path, tmp_path: Path) -> None
     found = fit_files(write(tmp_path, texts, labels), memory="2GB")
     test = read("test")[0]
     assert (found.predict(test) == expected.predict(test)).mean() >= 0.999
+
+
+def test_a_teacher_of_a_sample_learns_from_the_labels_that_it_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "_TEACHER_BYTES", 10**7)  # 200 documents
+    texts, labels = documents(900, labelled=0.4)
+    found = fit_files(write(tmp_path, texts, labels), memory="2GB", tune=False)
+    test, truth = documents(500, seed=1)
+    assert np.mean(found.predict(test) == np.array(truth)) > 0.8

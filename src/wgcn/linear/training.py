@@ -347,11 +347,6 @@ class Trainer:
         task = self.task
         return Teacher(self.everything, task.adjacency, task.word_vectors, self.training.n_jobs, task.seeds)
 
-    def taught_by(self, rows: Rows) -> Taught:
-        """Return what the teacher learns from some of the labelled documents."""
-        assert self.teacher is not None
-        return self.teacher.teach(self.task.targets[rows], rows, self.task.class_prior)
-
     def decide(self, scorer: Scorer) -> tuple[Rows, Floats]:
         """Return the classes of the unlabelled documents, and how clear they are."""
         return decisions(scores for _, scores in scorer.in_batches(self.unlabelled))
@@ -368,7 +363,7 @@ class Trainer:
         """Return the weighted scores of the teacher, with as many columns as are fitted."""
         if self.teacher is None or self.training.teacher == 0:
             return None
-        taught = self.taught_by(rows)
+        taught = self.teacher.teach(self.task.targets[rows], rows, self.task.class_prior)
         weight = np.float32(self.training.teacher * self.unlabelled_share)
         words, bias = (np.multiply(weight, part, out=part) for part in taught)
         return Taught(words[:, 1:], bias[1:]) if self.binary else Taught(words, bias)

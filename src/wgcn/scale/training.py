@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.sums import Floats, Ints
@@ -30,6 +31,19 @@ __all__ = ["ShardedTrainer"]
 _TEACHER_BYTES = 20_000  # per document of the teacher's sample: its place in a space of 300 columns, its neighbours
 
 
+class SampleTeacher(Teacher):
+    """A teacher that knows some of the documents, of the labelled ones those of `labelled`."""
+
+    def __init__(self, terms: csr_array, adjacency: csr_array, n_jobs: int | None, labelled: Rows) -> None:
+        super().__init__(terms, adjacency, n_jobs=n_jobs)
+        self._labelled = labelled
+
+    def teach(self, targets: Targets, labelled: Rows, class_prior: Floats | None = None) -> Taught:
+        """Learn from those of the labelled documents that are known."""
+        known = np.isin(labelled, self._labelled)
+        return super().teach(targets[known], np.searchsorted(self._labelled, labelled[known]), class_prior)
+
+
 class ShardedTrainer(Trainer):
     """The steps of a training. The documents of the task are `ShardedDocuments`, and a dual is X^T dual."""
 
@@ -37,7 +51,6 @@ class ShardedTrainer(Trainer):
         self, task: LinearTask, training: LinearTraining, earlier: Earlier | None = None, *, place: Place
     ) -> None:
         self._place = place
-        self._sample = np.empty(0, np.int64)  # labelled documents that the teacher knows
         super().__init__(task, training, earlier)
 
     def take(self, terms: ShardedDocuments, unlabelled: ShardedDocuments) -> None:
@@ -52,17 +65,10 @@ class ShardedTrainer(Trainer):
     def make_teacher(self) -> Teacher:
         """Return the teacher of a sample: labelled documents first, at most half of it if there are others."""
         most, n, n_unlabelled = self._place.memory // _TEACHER_BYTES, len(self.rows), self.unlabelled.shape[0]
-        self._sample = evenly(self.rows, max(most // 2, most - n_unlabelled))
-        others = n + evenly(np.arange(n_unlabelled), most - len(self._sample))
-        sample: ShardedDocuments = self.everything[np.concatenate([self._sample, others])]
-        return Teacher(sample.csr, self.task.adjacency, self.task.word_vectors, self.training.n_jobs, self.task.seeds)
-
-    def taught_by(self, rows: Rows) -> Taught:
-        """Return what the teacher learns from some of the labelled documents, of those that it knows."""
-        assert self.teacher is not None
-        known = rows[np.isin(rows, self._sample)]
-        places = np.searchsorted(self._sample, known)
-        return self.teacher.teach(self.task.targets[known], places, self.task.class_prior)
+        labelled = evenly(self.rows, max(most // 2, most - n_unlabelled))
+        others = n + evenly(np.arange(n_unlabelled), most - len(labelled))
+        sample: ShardedDocuments = self.everything[np.concatenate([labelled, others])]
+        return SampleTeacher(sample.csr, self.task.adjacency, self.training.n_jobs, labelled)
 
     def decide(self, scorer: Scorer) -> tuple[Rows, Floats]:
         """Return the classes of the unlabelled documents, and how clear they are, part by part."""
