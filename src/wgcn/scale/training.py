@@ -38,10 +38,10 @@ class SampleTeacher(Teacher):
         super().__init__(terms, adjacency, n_jobs=n_jobs)
         self._labelled = labelled
 
-    def teach(self, targets: Targets, labelled: Rows, class_prior: Floats | None = None) -> Taught:
-        """Learn from those of the labelled documents that are known."""
-        known = np.isin(labelled, self._labelled)
-        return super().teach(targets[known], np.searchsorted(self._labelled, labelled[known]), class_prior)
+    def teach(self, known: Targets | Floats, labelled: Rows, class_prior: Floats | None = None) -> Taught:
+        """Learn from those of the labelled documents that are in the sample."""
+        sampled = np.isin(labelled, self._labelled)
+        return super().teach(known[sampled], np.searchsorted(self._labelled, labelled[sampled]), class_prior)
 
 
 class ShardedTrainer(Trainer):
