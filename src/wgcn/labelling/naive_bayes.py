@@ -31,6 +31,7 @@ class NaiveBayesScales:
     """R and R_s of blocks of columns.
 
     transposed : X^T; only where it is not 0 counts. subwords : S, or None for no R_s
+    share : at 0 there are no scales, and none are computed
     columns : the blocks that will be asked for: the mean square over all is found first, block by block
     """
 
@@ -46,6 +47,8 @@ class NaiveBayesScales:
     ) -> None:
         self._targets, self._weight, self._share, self._pool = targets, sample_weight[:, None], share, pool
         self._dtype = transposed.dtype
+        if share == 0:
+            return
         present = (transposed.data != 0).astype(self._dtype), transposed.indices, transposed.indptr
         self._present = csr_array(present, transposed.shape)
         self._sums = [multiply(self._present, np.ascontiguousarray(self._weight, self._dtype), pool)]
@@ -63,8 +66,10 @@ class NaiveBayesScales:
             squares += [np.sum(np.square(each), dtype=np.float64) for each in self._known[1]]
         self._means = [float(np.sqrt(s / (n_columns * len(n)))) for s, n in zip(squares, self._sums, strict=True)]
 
-    def __call__(self, columns: slice) -> tuple[Floats, Floats | None]:
-        """Return R and R_s of a block."""
+    def __call__(self, columns: slice) -> tuple[Floats | None, Floats | None]:
+        """Return R and R_s of a block, None where they are 1."""
+        if self._share == 0:
+            return None, None
         block, contrasts = self._known
         contrasts = contrasts if block == columns else self._contrasts(columns)
         self._known = None, []
@@ -108,4 +113,9 @@ def naive_bayes_scales(
 ) -> tuple[Floats, Floats | None]:
     """Return R and R_s of all columns; see `NaiveBayesScales`."""
     targets = Targets.of(targets)
-    return NaiveBayesScales(transposed, targets, sample_weight, share, **given)(slice(0, targets.n_classes))
+    own, spelt = NaiveBayesScales(transposed, targets, sample_weight, share, **given)(slice(0, targets.n_classes))
+    if own is None:
+        own = np.ones((transposed.shape[0], targets.n_classes), transposed.dtype)
+        subwords = given.get("subwords")
+        spelt = None if subwords is None else np.ones((subwords.shape[1], targets.n_classes), transposed.dtype)
+    return own, spelt

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from warnings import warn
 
 import numpy as np
@@ -36,11 +36,11 @@ from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.inference.sums import Floats
 from wgcn.labelling.naive_bayes import NaiveBayesScales
-from wgcn.labelling.sizes import column_blocks, put_columns
+from wgcn.labelling.sizes import Columns, column_blocks
 from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught
 from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock
-from wgcn.linear.solver import Problem, minimize
+from wgcn.linear.solver import Problem, Solution, minimize
 from wgcn.products import product_lengths, with_edges, with_entries
 
 __all__ = ["Blocks", "LinearFit", "LinearSettings", "Scales", "block_scales", "fit_linear"]
@@ -138,73 +138,57 @@ def fit_linear(
         operator = DocumentOperator(document_terms, transposed, (graph_block, subword_block), pool, memory)
         n_rows = document_terms.shape[1] + (0 if subwords is None else subwords.shape[1])
         size = dtype.itemsize * (_DOCUMENT_ARRAYS * len(targets) + _WORD_ARRAYS * n_rows)
-        columns, naive_bayes = column_blocks(targets.n_classes, size, _MEMORY), None
-        if settings.naive_bayes > 0:
-            how = weight, settings.naive_bayes, pool, subwords, columns
-            naive_bayes = NaiveBayesScales(transposed, targets, *how)
-        solved = _Solved(settings, len(targets), targets.n_classes, dtype)
+        columns, share = column_blocks(targets.n_classes, size, _MEMORY), settings.naive_bayes
+        naive_bayes = NaiveBayesScales(transposed, targets, weight, share, pool, subwords, columns)
+        keeps_dual = len(targets) * targets.n_classes * dtype.itemsize <= _KEPT
+        cost = (2 * settings.C * weight)[:, None].astype(dtype)
+        whole, solved = Columns(targets.n_classes), list[Solution]()
         for part in columns:
-            operator.scale(*((None, None) if naive_bayes is None else naive_bayes(part)))
+            operator.scale(*naive_bayes(part))
             own = None if taught is None else Taught(taught.word_scores[:, part], taught.bias[part])
             begin = start[:, part] if start is not None and start.shape[1] else None
-            solved.add(part, operator, targets.columns(part.start, part.stop), weight, own, begin)
-    return solved.fit(float(factor))
+            signs = (2 * targets.columns(part.start, part.stop) - 1).astype(dtype)
+            found, tables = _solve(operator, signs, cost, settings, own, begin)
+            whole.put(part, dual=found.dual if keeps_dual else np.empty((len(signs), 0), dtype), **tables)
+            solved.append(found._replace(dual=np.empty(0)))
+    history = _together([each.history for each in solved])
+    if not all(each.converged for each in solved):
+        warn(
+            f"The model is not fitted to the end: after {settings.max_iter} iterations the duality gap is still "
+            f"{history[-1]['gap']:.2g}. Scale the documents to rows of length 1, or choose a smaller C.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return LinearFit(**whole.arrays, history=history, factor=float(factor))
 
 
-class _Solved:
-    """The columns that are solved, block by block."""
+def _together(histories: list[list[dict[str, float]]]) -> list[dict[str, float]]:
+    """Return what blocks of columns have in sum after each iteration; one that has ended stays where it is."""
+    longest = max(histories, key=len)
+    return [{key: sum(each[: i + 1][-1][key] for each in histories) for key in longest[i]} for i in range(len(longest))]
 
-    def __init__(self, settings: LinearSettings, n_documents: int, n_columns: int, dtype: np.dtype[Any]) -> None:
-        self._settings, self._n_columns, self._dtype = settings, n_columns, dtype
-        self._keeps_dual = n_documents * n_columns * dtype.itemsize <= _KEPT
-        self._arrays: dict[str, Floats] = {"dual": np.empty((n_documents, 0), dtype), "bias": np.empty((1, 0), dtype)}
-        self._histories: list[list[dict[str, float]]] = []
-        self._converged = True
 
-    def add(
-        self,
-        columns: slice,
-        operator: DocumentOperator,
-        targets: Floats,
-        weight: Floats,
-        taught: Taught | None,
-        start: Floats | None,
-    ) -> None:
-        """Solve some columns; all but the first two arguments are of these alone."""
-        settings, given = self._settings, None
-        if taught is not None:
-            given = operator.scores(taught.word_scores)
-            given += taught.bias.astype(self._dtype)
-        signs, cost = (2 * targets - 1).astype(self._dtype), (2 * settings.C * weight)[:, None].astype(self._dtype)
-        problem = Problem(operator.product, signs, cost, given)
-        found = minimize(problem, tol=settings.tol, max_iter=settings.max_iter, start=start)
-        (table, own_rows, subword_rows), bias = operator.tables(found.dual), found.bias.astype(self._dtype)
-        if taught is not None:
-            table += taught.word_scores
-            bias += taught.bias
-        arrays = {"table": table, "bias": bias[None], "own_rows": own_rows, "subword_rows": subword_rows}
-        for name, array in {**arrays, "dual": found.dual if self._keeps_dual else None}.items():
-            if array is not None:
-                self._arrays[name] = put_columns(self._arrays.get(name), array, columns, self._n_columns)
-        self._histories.append(found.history)
-        self._converged &= found.converged
-
-    def fit(self, factor: float) -> LinearFit:
-        """Return all columns together."""
-        arrays, histories = self._arrays, self._histories
-        history = [
-            {key: sum(each[min(i, len(each) - 1)][key] for each in histories) for key in ("loss", "gap")}
-            for i in range(max(map(len, histories)))
-        ]
-        if not self._converged:
-            warn(
-                f"The model is not fitted to the end: after {self._settings.max_iter} iterations the duality gap is "
-                f"still {history[-1]['gap']:.2g}. Scale the documents to rows of length 1, or choose a smaller C.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        tables = arrays["table"], arrays["bias"][0], history, arrays["own_rows"]
-        return LinearFit(arrays["dual"], *tables, factor, arrays.get("subword_rows"))
+def _solve(
+    operator: DocumentOperator,
+    signs: Floats,
+    cost: Floats,
+    settings: LinearSettings,
+    taught: Taught | None,
+    start: Floats | None,
+) -> tuple[Solution, dict[str, Floats]]:
+    """Solve some columns; return also what `LinearFit` has of them."""
+    given = None
+    if taught is not None:
+        given = operator.scores(taught.word_scores)
+        given += taught.bias.astype(given.dtype)
+    problem = Problem(operator.product, signs, cost, given)
+    found = minimize(problem, tol=settings.tol, max_iter=settings.max_iter, start=start)
+    (table, own_rows, subword_rows), bias = operator.tables(found.dual), found.bias.astype(cost.dtype)
+    if taught is not None:
+        table += taught.word_scores
+        bias += taught.bias
+    spelt = {} if subword_rows is None else {"subword_rows": subword_rows}
+    return found, {"word_embeddings": table, "bias": bias, "own_rows": own_rows, **spelt}
 
 
 def block_scales(document_terms: csr_array, blocks: Blocks, sample_weight: Floats, n_jobs: int | None = None) -> Scales:

@@ -27,15 +27,7 @@ from wgcn.graph.association import strongest_edges
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.sums import Floats
 from wgcn.labelling.additions import Added, are_few
-from wgcn.labelling.calibration import (
-    MOST_HELD_OUT,
-    SHARPNESS,
-    Calibration,
-    HeldOut,
-    calibrate,
-    certainty,
-    decisions,
-)
+from wgcn.labelling.calibration import SHARPNESS, Calibration, HeldOut, calibrate, guesses, most_held_out, score_batches
 from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.sizes import check_table
 from wgcn.labelling.splits import Rows, cross_validation_parts, folds, held_out_mask
@@ -163,8 +155,8 @@ def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | 
             calibrating.detail = f"{calibration.n_documents:,} documents held out"
         scorer, fits = trainer.train(trainer.rows, start or loose)
     if trainer.teacher and trainer.teacher.seeded and calibration.held_out is None:  # no label: what seeds alone say
-        guesses = trainer.teacher.seeded.guesses()
-        sharpness = calibrate(scorer, scorer.scores_of(trainer.everything), guesses).sharpness
+        seeded = trainer.teacher.seeded.guesses()
+        sharpness = calibrate(scorer, scorer.scores_of(trainer.everything), seeded).sharpness
         calibration = calibration._replace(sharpness=sharpness)
     scorer = replace(scorer, sharpness=calibration.sharpness)
     if task.class_prior is not None:
@@ -273,13 +265,12 @@ class _Trainer:
         if self.training.self_training == 0 or not self.unlabelled.shape[0]:
             return scorer, fits
         labelling = scorer if prior is None else scorer.with_prior(prior)
-        codes, distances = decisions(scores for _, scores in labelling.in_batches(self.unlabelled))
+        codes, certainty = guesses(score_batches(labelling, self.unlabelled))
         targets = Targets.stacked([known, Targets.single(codes, known.n_classes)])
         # An unlabelled document weighs as much as the labelled ones of its class do on average, times self_training.
         counts = known.sums()
         class_weight = np.where(counts > 0, known.sums(weight) / np.maximum(counts, 1), 1.0)  # 1 where only seeds are
-        more = self.training.self_training * class_weight[codes] * certainty(codes, distances)
-        weights = np.concatenate([weight, more])
+        weights = np.concatenate([weight, self.training.self_training * class_weight[codes] * certainty])
         terms = self.everything if whole else csr_array(vstack([terms, self.unlabelled]))
         fits.append(self.fit(terms, targets, weights, None, next(starts, None)))
         # Scores can be shifted to a prior only from the shares that the fit has seen.
@@ -293,7 +284,7 @@ class _Trainer:
         left out: they put the accuracy 5 to 8 points too high on MR and Ohsumed.
         """
         task, fraction = self.task, self.training.validation_fraction
-        most = MOST_HELD_OUT // task.targets.n_classes
+        most = most_held_out(task.targets.n_classes)
         fraction = 0 if len(task.targets) < _MIN_TO_HOLD_OUT else min(fraction, most / len(task.targets))
         if self._judged is None or fraction == 0:
             held_out, start = held_out_mask(task.codes, fraction, self.training.random_state), None
