@@ -11,9 +11,8 @@ from scipy.sparse import csr_array
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier
 from wgcn.errors import InputError
 from wgcn.inference import sums
-from wgcn.labelling import sizes
+from wgcn.labelling import calibration, sizes
 from wgcn.linear import model as linear_model
-from wgcn.linear import training as linear_training
 
 TEXTS = [f"{word} {other} text" for word in ("red", "blue", "green") for other in ("wine", "car", "tree", "house")] * 3
 LABELS = [text.split()[0] for text in TEXTS]
@@ -36,7 +35,7 @@ def test_no_array_of_documents_by_classes_is_made(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(linear_model, "_KEPT", 0)
     monkeypatch.setattr(sizes, "_BATCH", dense // 40)
     monkeypatch.setattr(sums, "_BLOCK_VALUES", dense // 80)
-    monkeypatch.setattr(linear_training, "MOST_HELD_OUT", dense // 80)
+    monkeypatch.setattr(calibration, "_MOST_SCORES", dense // 80)
     small, codes = documents(60)
     WGCNClassifier().fit(small, codes).predict(small)  # imports and compiles
     tracemalloc.start()

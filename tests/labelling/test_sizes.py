@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from wgcn.errors import InputError
 from wgcn.labelling import sizes
 from wgcn.labelling.sizes import (
+    Columns,
     check_memory,
     check_table,
     column_blocks,
     labels_array,
     machine_memory,
-    put_columns,
     row_batches,
 )
 
@@ -39,11 +39,12 @@ def test_blocks_have_every_column_once_and_are_about_equal(n_columns: int, size:
     assert [column for block in blocks for column in range(block.start, block.stop)] == list(range(n_columns))
     assert max(widths) * size <= limit or max(widths) == 1
     assert max(widths) - min(widths) <= 1
-    whole = None
-    matrix = np.arange(2.0 * n_columns).reshape(2, n_columns)
+    whole, matrix = Columns(n_columns), np.arange(2.0 * n_columns).reshape(2, n_columns)
     for block in blocks:
-        whole = put_columns(whole, matrix[:, block], block, n_columns)
-    assert np.array_equal(whole, matrix)
+        whole.put(block, two=matrix[:, block], one=matrix[0, block], none=np.empty((2, 0)))
+    assert np.array_equal(whole.arrays["two"], matrix)
+    assert np.array_equal(whole.arrays["one"], matrix[0])
+    assert whole.arrays["none"].shape == (2, 0)
 
 
 def test_the_memory_of_a_container_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

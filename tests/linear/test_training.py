@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, vstack
 
 from wgcn.errors import InputError
 from wgcn.inference.scorer import Scorer
-from wgcn.labelling.calibration import calibrate, certainty, decisions
+from wgcn.labelling.calibration import calibrate, guesses
 from wgcn.labelling.targets import Targets
 from wgcn.linear import training as linear_training
 from wgcn.linear.model import Blocks, LinearSettings, block_scales, fit_linear
@@ -79,9 +79,7 @@ def test_the_second_fit_is_one_to_all_documents_with_the_labels_of_the_first(
         targets[:, 1:] if n_classes == 2 else targets,
         Blocks(graph(x)),
         SETTINGS,
-        sample_weight=(
-            weights := np.concatenate([weight, 0.3 * own_weight[guessed] * certainty(*decisions([scores]))])
-        ),
+        sample_weight=(weights := np.concatenate([weight, 0.3 * own_weight[guessed] * certainty(scores)])),
         scales=block_scales(x[:n], Blocks(graph(x)), weight),
     )
     found = trained(n_classes, n, weight, teacher=strength, class_prior=prior)
@@ -229,12 +227,20 @@ def test_several_classes_a_document_leave_the_others_out() -> None:
     assert np.array_equal(found[0].scorer.word_embeddings, found[1].scorer.word_embeddings)
 
 
+def certainty(scores: np.ndarray) -> np.ndarray:
+    """Return how certain the guesses of two batches of scores are."""
+    half = len(scores) // 2
+    codes, found = guesses([(slice(0, half), scores[:half]), (slice(half, len(scores)), scores[half:])])
+    assert np.array_equal(codes, scores.argmax(axis=1))
+    return found
+
+
 @drawn(st.integers(0, 10_000), st.integers(1, 40), st.integers(1, 4), st.sampled_from([np.float32, np.float64]))
 def test_certainty_is_one_on_average_within_each_class_and_never_much_larger(
     seed: int, n: int, n_classes: int, dtype: type
 ) -> None:
     scores = np.random.default_rng(seed).standard_normal((n, n_classes)).astype(dtype) ** 3
-    weights, codes = certainty(*decisions([scores])), scores.argmax(axis=1)
+    weights, codes = certainty(scores), scores.argmax(axis=1)
     best = np.sort(scores.astype(float), axis=1)
     for code in np.unique(codes):
         own = codes == code
@@ -246,16 +252,16 @@ def test_certainty_is_one_on_average_within_each_class_and_never_much_larger(
 
 
 def test_certainty_of_one_class_of_ties_and_of_nothing() -> None:
-    assert certainty(*decisions([np.array([[3.0], [-1.0]])])).tolist() == [1, 1]
-    assert certainty(*decisions([np.zeros((3, 2))])).tolist() == [1, 1, 1]
+    assert certainty(np.array([[3.0], [-1.0]])).tolist() == [1, 1]
+    assert certainty(np.zeros((3, 2))).tolist() == [1, 1, 1]
     # More than half are ties: twice their median is 0, so all count alike.
-    np.testing.assert_allclose(certainty(*decisions([np.array([[1.0, 1], [1, 1], [9, 1], [0, 4]])])), 1)
-    assert certainty(*decisions([np.empty((0, 3))])).shape == (0,)
+    np.testing.assert_allclose(certainty(np.array([[1.0, 1], [1, 1], [9, 1], [0, 4]])), 1)
+    assert certainty(np.empty((0, 3))).shape == (0,)
 
 
 def test_one_document_that_is_far_more_certain_than_the_others_counts_little_more() -> None:
     scores = np.array([[1.0, 0], [1, 0], [1, 0], [1000, 0], [0, 5]])
-    np.testing.assert_allclose(certainty(*decisions([scores])), [0.8, 0.8, 0.8, 1.6, 1])
+    np.testing.assert_allclose(certainty(scores), [0.8, 0.8, 0.8, 1.6, 1])
 
 
 def subwords_of(n_words: int) -> csr_array:

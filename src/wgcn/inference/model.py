@@ -78,13 +78,10 @@ class TextModel(TextTerms, Answers):
         stranger than 99 % of held-out training texts (`out_of_scope`).
         """
         if abstain is None:
-            return self.scorer.named(self.decisions(texts, n_jobs), self.classes)
+            decided = self._rows(lambda terms: self.scorer.decisions(*terms.scored), texts, n_jobs)
+            return self.scorer.named(decided, self.classes)
         trust = checked_trust(self.trust, self.scorer.multilabel)
         return np.concatenate([trust.labels(*each, self.classes, abstain) for each in judged(self, texts, n_jobs)])
-
-    def decisions(self, texts: Iterable[str], n_jobs: int | None = 1) -> npt.NDArray[np.int64]:
-        """Return the place of each document's class in `classes`; for a multi-label model the matrix of `predict`."""
-        return self._rows(lambda terms: self.scorer.decisions(*terms.scored), texts, n_jobs)
 
     @property
     def _fitted(self) -> TextModel:

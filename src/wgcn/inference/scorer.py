@@ -6,7 +6,6 @@ Neither the graph nor torch is needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -67,25 +66,14 @@ class Scorer:
         """Return the index of the class with the highest score; if multilabel, a 0/1 matrix of scores above 0."""
         return (scores > 0).astype(np.int64) if self.multilabel else np.asarray(scores.argmax(axis=1), np.int64)
 
-    def batches(
-        self, weights: Floats, words: Ints, offsets: Ints, new_rows: Floats | None = None
-    ) -> Iterator[tuple[slice, Floats]]:
-        """Yield documents and their scores, so many at a time that very many classes are no matter of memory."""
+    def decisions(self, weights: Floats, words: Ints, offsets: Ints, new_rows: Floats | None = None) -> Ints:
+        """Return what `decide` says of documents, without the scores of all at once."""
+        found = []
         for rows in row_batches(len(offsets) - 1, len(self.bias)):
             own = offsets[rows.start : rows.stop + 1]
             terms = slice(int(own[0]), int(own[-1]))
-            yield rows, self.scores(weights[terms], words[terms], own - own[0], new_rows)
-
-    def in_batches(self, rows: Any) -> Iterator[tuple[slice, Floats]]:
-        """Yield documents and their scores from the rows of a sparse matrix of documents by words."""
-        return self.batches(rows.data, rows.indices, rows.indptr)
-
-    def decisions(
-        self, weights: Floats, words: Ints, offsets: Ints, new_rows: Floats | None = None
-    ) -> npt.NDArray[np.int64]:
-        """Return what `decide` says of documents, without the scores of all at once."""
-        found = [self.decide(scores) for _, scores in self.batches(weights, words, offsets, new_rows)]
-        return found[0] if len(found) == 1 else np.concatenate(found)
+            found.append(self.decide(self.scores(weights[terms], words[terms], own - own[0], new_rows)))
+        return np.concatenate(found)
 
     def named(self, decided: npt.NDArray[np.int64], classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the labels of decisions; if multilabel, the 0/1 matrix that they are."""

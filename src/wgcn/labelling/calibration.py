@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,13 +14,24 @@ from wgcn.labelling.splits import Rows
 from wgcn.labelling.targets import Targets
 from wgcn.products import Floats
 
-__all__ = ["MOST_HELD_OUT", "SHARPNESS", "Calibration", "HeldOut", "calibrate", "certainty", "decisions"]
+__all__ = [
+    "SHARPNESS",
+    "Calibration",
+    "HeldOut",
+    "calibrate",
+    "certainty",
+    "decisions",
+    "guesses",
+    "most_held_out",
+    "score_batches",
+]
 
 SHARPNESS = 2.0  # factor of the scores where nothing can be held out
 # Standard deviation of the prior of the log of the calibration factor. Without it, a few documents that are all right
 # would make the model certain of everything. Chosen on training documents.
 _PRIOR_LOG_DEVIATION = 0.7
-MOST_HELD_OUT = 1 << 26  # scores that are kept, of documents by classes: with very many classes, fewer are held out
+_MOST_DOCUMENTS = 50_000  # that are held out
+_MOST_SCORES = 1 << 26  # of held-out documents by classes, which are kept
 
 
 class HeldOut(NamedTuple):
@@ -39,18 +50,36 @@ class Calibration(NamedTuple):
     held_out: HeldOut | None = None
 
 
-def decisions(scores: Iterable[Floats]) -> tuple[Rows, Floats]:
-    """Return the class of each document, and the distance between the two highest scores, from batches of scores."""
-    codes, distances = [], []
-    for batch in scores:
-        codes.append(batch.argmax(axis=1))
-        best = np.partition(batch, [-2, -1], axis=1)[:, -2:] if batch.shape[1] > 1 else batch[:, [0, 0]] + [0, 1]
-        distances.append((best[:, 1] - best[:, 0]).astype(np.float64))
-    return np.concatenate(codes), np.concatenate(distances)
+def most_held_out(n_classes: int) -> int:
+    """Return how many documents may be held out at most: more tell no more, and scores of many classes take memory."""
+    return min(_MOST_SCORES // n_classes, _MOST_DOCUMENTS)
+
+
+def score_batches(scorer: Any, rows: Any) -> Iterator[tuple[slice, Floats]]:
+    """Yield some rows of a sparse matrix of documents by words at a time, and their scores, where classes are many."""
+    for batch in row_batches(rows.shape[0], len(scorer.bias)):
+        whole = batch.stop - batch.start == rows.shape[0]
+        yield batch, scorer.scores_of(rows if whole else rows[batch])
+
+
+def guesses(batches: Iterable[tuple[slice, Floats]]) -> tuple[Rows, Floats]:
+    """Return the class of each document, and how certain it is; `batches` are those of `score_batches`."""
+    codes, distances = decisions(batches)
+    return codes, certainty(codes, distances)
+
+
+def decisions(batches: Iterable[tuple[slice, Floats]]) -> tuple[Rows, Floats]:
+    """Return the class of each document, and the distance between the two highest scores."""
+    decided, apart = [], []
+    for _, scores in batches:
+        decided.append(scores.argmax(axis=1))
+        best = np.partition(scores, [-2, -1], axis=1)[:, -2:] if scores.shape[1] > 1 else scores[:, [0, 0]] + [0, 1]
+        apart.append((best[:, 1] - best[:, 0]).astype(np.float64))
+    return np.concatenate(decided), np.concatenate(apart)
 
 
 def certainty(codes: Rows, distances: Floats) -> Floats:
-    """Return how certain decisions are, of shape (documents,): 1 on average within a class.
+    """Return how certain decisions are: 1 on average within a class.
 
     It is the distance between the two highest scores, at most twice the median of those that get the same class.
     """

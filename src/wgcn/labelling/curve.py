@@ -7,7 +7,7 @@ fit is unlabelled text in it, but for the texts that are held out: no model has 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from wgcn.errors import InputError
+from wgcn.labelling.calibration import score_batches
 from wgcn.labelling.interval import accuracy_interval
 from wgcn.labelling.labels import Labels
 from wgcn.labelling.splits import Rows, folds
@@ -34,7 +35,7 @@ Judge = Callable[[Rows, Rows], int]
 class _Scorer(Protocol):
     """A `wgcn.inference.scorer.Scorer`."""
 
-    def in_batches(self, rows: Any) -> Iterator[tuple[slice, npt.NDArray[Any]]]: ...
+    def scores_of(self, rows: Any) -> npt.NDArray[Any]: ...
 
     def are_right(self, scores: npt.NDArray[Any], targets: Targets) -> npt.NDArray[np.bool_]: ...
 
@@ -91,8 +92,8 @@ def judging(terms: csr_array, labels: Labels, fit: Callable[[csr_array, Labels],
         kept = np.delete(np.arange(terms.shape[0]), held_out)
         targets = labels.targets[place[np.sort(known)]]
         scorer = fit(terms[kept], labels._replace(labelled=np.isin(kept, known), targets=targets))
-        truth = labels.targets[place[held_out]]
-        return sum(int(scorer.are_right(s, truth[rows]).sum()) for rows, s in scorer.in_batches(terms[held_out]))
+        truth, batches = labels.targets[place[held_out]], score_batches(scorer, terms[held_out])
+        return sum(int(scorer.are_right(s, truth[rows]).sum()) for rows, s in batches)
 
     return judge
 

@@ -36,7 +36,10 @@ def measure(model: Any, found: Iterable[tuple[str, str | list[str] | None]], ski
     rows = known_only(found, names, skip_unknown, several)
     n_left_out = sum(label is not None for _, label in found) - len(rows)
     texts, truth = [text for text, _ in rows], label_targets(rows, names, several)
-    guess = model.decisions(texts)
+    guess = model.predict(texts)
+    if not several:
+        places = {name: place for place, name in enumerate(model.classes.tolist())}
+        guess = np.array([places[name] for name in guess.tolist()], np.int64)
     return Measured(texts, names, truth, guess, n_left_out, *evaluation(truth, guess, names))
 
 

@@ -34,6 +34,7 @@ class NaiveBayesScales:
 
     count : returns the weight of the documents that have each word, (words, columns), for a block of columns, or for
         None of all documents; subwords : S, or None for no R_s
+    share : at 0 there are no scales, and none are computed
     columns : the blocks that will be asked for: the mean square over all is found first, block by block
     """
 
@@ -46,6 +47,8 @@ class NaiveBayesScales:
         columns: Sequence[slice],
     ) -> None:
         self._count, self._share, self._pool = count, share, pool
+        if share == 0:
+            return
         self._sums = [count(None)]
         self._dtype, self._parts = self._sums[0].dtype, None
         if subwords is not None:
@@ -61,8 +64,10 @@ class NaiveBayesScales:
             squares += [np.sum(np.square(each), dtype=np.float64) for each in self._known[1]]
         self._means = [float(np.sqrt(s / (n_columns * len(n)))) for s, n in zip(squares, self._sums, strict=True)]
 
-    def __call__(self, columns: slice) -> tuple[Floats, Floats | None]:
-        """Return R and R_s of a block."""
+    def __call__(self, columns: slice) -> tuple[Floats | None, Floats | None]:
+        """Return R and R_s of a block, None where they are 1."""
+        if self._share == 0:
+            return None, None
         block, contrasts = self._known
         contrasts = contrasts if block == columns else self._contrasts(columns)
         self._known = None, []
@@ -125,4 +130,8 @@ def naive_bayes_scales(
     """Return R and R_s of all columns; see `NaiveBayesScales`."""
     targets = Targets.of(targets)
     columns, count = slice(0, targets.n_classes), word_counts(transposed, targets, sample_weight, pool)
-    return NaiveBayesScales(count, share, pool, subwords, [columns])(columns)
+    own, spelt = NaiveBayesScales(count, share, pool, subwords, [columns])(columns)
+    if own is None:
+        own = np.ones((transposed.shape[0], targets.n_classes), transposed.dtype)
+        spelt = None if subwords is None else np.ones((subwords.shape[1], targets.n_classes), transposed.dtype)
+    return own, spelt

@@ -17,12 +17,12 @@ import numpy.typing as npt
 from wgcn.errors import InputError
 
 __all__ = [
+    "Columns",
     "check_memory",
     "check_table",
     "column_blocks",
     "labels_array",
     "machine_memory",
-    "put_columns",
     "row_batches",
 ]
 
@@ -46,16 +46,22 @@ def column_blocks(n_columns: int, bytes_per_column: int, limit: int) -> list[sli
     return [slice(begin, end) for begin, end in pairwise(edges)]
 
 
-def put_columns(
-    whole: npt.NDArray[Any] | None, block: npt.NDArray[Any], columns: slice, n_columns: int
-) -> npt.NDArray[Any]:
-    """Return the matrix whose columns come in blocks, with one more of them. The only block is the matrix itself."""
-    if block.shape[1] == n_columns:
-        return block
-    if whole is None or not whole.shape[1]:
-        whole = np.empty((len(block), n_columns), block.dtype)
-    whole[:, columns] = block
-    return whole
+class Columns:
+    """Arrays whose last axis has a number of columns, which come in blocks. The only block is the array itself."""
+
+    def __init__(self, n_columns: int) -> None:
+        self.arrays: dict[str, npt.NDArray[Any]] = {}
+        self._n_columns = n_columns
+
+    def put(self, columns: slice, **blocks: npt.NDArray[Any]) -> None:
+        """Take a block of each array; one without columns stays without."""
+        for name, block in blocks.items():
+            if block.shape[-1] in (0, self._n_columns):
+                self.arrays[name] = block
+                continue
+            if name not in self.arrays:
+                self.arrays[name] = np.empty((*block.shape[:-1], self._n_columns), block.dtype)
+            self.arrays[name][..., columns] = block
 
 
 def machine_memory() -> int:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from wgcn.labelling.calibration import score_batches
 from wgcn.labelling.splits import Rows
 from wgcn.labelling.targets import Targets
 
@@ -169,7 +170,7 @@ class Trials:
             self._last = rows, fitted.dual
             self._first = self._last if place == 0 else self._first
         scorer = trainer.scorer(fitted, known.shares(weight))
-        return margins_of(scorer.in_batches(terms[part]), task.targets[part], task.multilabel)
+        return margins_of(score_batches(scorer, terms[part]), task.targets[part], task.multilabel)
 
 
 def dual_of(known: tuple[Rows, Floats], rows: Rows) -> Floats:

@@ -36,7 +36,7 @@ from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.inference.sums import Floats
 from wgcn.labelling.naive_bayes import NaiveBayesScales, word_counts
-from wgcn.labelling.sizes import column_blocks, put_columns
+from wgcn.labelling.sizes import Columns, column_blocks
 from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught
 from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock
@@ -144,13 +144,11 @@ def fit_linear(
         operator = DocumentOperator(document_terms, transposed, (graph_block, subword_block), pool, memory)
         n_rows = document_terms.shape[1] + (0 if subwords is None else subwords.shape[1])
         size = dtype.itemsize * (_DOCUMENT_ARRAYS * len(targets) + _WORD_ARRAYS * n_rows)
-        columns, naive_bayes = column_blocks(targets.n_classes, size, _MEMORY), None
-        if settings.naive_bayes > 0:
-            count = word_counts(transposed, targets, weight, pool)
-            naive_bayes = NaiveBayesScales(count, settings.naive_bayes, pool, subwords, columns)
+        columns, count = column_blocks(targets.n_classes, size, _MEMORY), word_counts(transposed, targets, weight, pool)
+        naive_bayes = NaiveBayesScales(count, settings.naive_bayes, pool, subwords, columns)
         fitted, cost = FittedColumns(settings, len(targets), targets.n_classes, dtype), 2 * settings.C * weight
         for part in columns:
-            operator.scale(*((None, None) if naive_bayes is None else naive_bayes(part)))
+            operator.scale(*naive_bayes(part))
             own = None if taught is None else Taught(taught.word_scores[:, part], taught.bias[part])
             given = None if own is None else operator.scores(own.word_scores) + own.bias.astype(dtype)
             signs = (2 * targets.columns(part.start, part.stop) - 1).astype(dtype)
@@ -163,23 +161,21 @@ def fit_linear(
 
 def used_blocks(blocks: Blocks, settings: LinearSettings, dtype: npt.DTypeLike) -> Blocks:
     """Return the blocks that have entries and a weight."""
-    return Blocks(
-        *(
-            block.astype(dtype, copy=False) if block is not None and block.nnz and weight else None
-            for block, weight in zip(blocks, (settings.alpha, settings.subwords), strict=True)
-        )
+    weights = settings.alpha, settings.subwords
+    used = (
+        b.astype(dtype, copy=False) if b is not None and b.nnz and w else None
+        for b, w in zip(blocks, weights, strict=True)
     )
+    return Blocks(*used)
 
 
 class FittedColumns:
     """The columns that are fitted, block by block."""
 
     def __init__(self, settings: LinearSettings, n_documents: int, n_columns: int, dtype: np.dtype[Any]) -> None:
-        self._settings, self._n_columns, self._dtype = settings, n_columns, dtype
+        self._settings, self._dtype, self._whole = settings, dtype, Columns(n_columns)
         self._keeps_dual = n_documents * n_columns * dtype.itemsize <= _KEPT
-        self._arrays: dict[str, Floats] = {"dual": np.empty((n_documents, 0), dtype), "bias": np.empty((1, 0), dtype)}
-        self._histories: list[list[dict[str, float]]] = []
-        self._converged = True
+        self._solved: list[Solution] = []
 
     def add(
         self, columns: slice, found: Solution, tables: tuple[Floats, Floats, Floats | None], taught: Taught | None
@@ -189,29 +185,28 @@ class FittedColumns:
         if taught is not None:
             table += taught.word_scores
             bias += taught.bias
-        arrays = {"table": table, "bias": bias[None], "own_rows": own_rows, "subword_rows": subword_rows}
-        for name, array in {**arrays, "dual": found.dual if self._keeps_dual else None}.items():
-            if array is not None:
-                self._arrays[name] = put_columns(self._arrays.get(name), array, columns, self._n_columns)
-        self._histories.append(found.history)
-        self._converged &= found.converged
+        dual = found.dual if self._keeps_dual else np.empty((len(found.dual), 0), self._dtype)
+        spelt = {} if subword_rows is None else {"subword_rows": subword_rows}
+        self._whole.put(columns, dual=dual, word_embeddings=table, bias=bias, own_rows=own_rows, **spelt)
+        self._solved.append(found._replace(dual=np.empty(0)))
 
     def result(self, factor: float) -> LinearFit:
         """Return all columns together."""
-        arrays, histories = self._arrays, self._histories
-        history = [
-            {key: sum(each[min(i, len(each) - 1)][key] for each in histories) for key in ("loss", "gap")}
-            for i in range(max(map(len, histories)))
-        ]
-        if not self._converged:
+        history = _together([each.history for each in self._solved])
+        if not all(each.converged for each in self._solved):
             warn(
                 f"The model is not fitted to the end: after {self._settings.max_iter} iterations the duality gap is "
                 f"still {history[-1]['gap']:.2g}. Scale the documents to rows of length 1, or choose a smaller C.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        tables = arrays["table"], arrays["bias"][0], history, arrays["own_rows"]
-        return LinearFit(arrays["dual"], *tables, factor, arrays.get("subword_rows"))
+        return LinearFit(**self._whole.arrays, history=history, factor=factor)
+
+
+def _together(histories: list[list[dict[str, float]]]) -> list[dict[str, float]]:
+    """Return what blocks of columns have in sum after each iteration; one that has ended stays where it is."""
+    longest = max(histories, key=len)
+    return [{key: sum(each[: i + 1][-1][key] for each in histories) for key in longest[i]} for i in range(len(longest))]
 
 
 def block_scales(document_terms: csr_array, blocks: Blocks, sample_weight: Floats, n_jobs: int | None = None) -> Scales:

@@ -128,7 +128,10 @@ class WordOperator:
         self._subwords.scale(spelt)
 
     def tables(self, dual: Floats) -> tuple[Floats, Floats, Floats | None]:
-        """Return the table, of the words that have edges U = R^2 * (M X^T B), which the graph then spreads, and V."""
+        """Return M (R^2 * (M X^T B)) + S V, whose rows of the words of a document, weighted, sum to its score.
+
+        Return also, of the words that have edges, U = R^2 * (M X^T B), which the graph then spreads, and V.
+        """
         table, learnt = self._applied(dual, *self._squares_of(np.arange(dual.shape[1])))
         own = self._memory.array("edges", len(self._graph.words), dual.shape[1])
         return table.copy(), own.copy(), None if learnt is None else learnt.copy()

@@ -27,15 +27,7 @@ from wgcn.graph.association import strongest_edges
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.sums import Floats
 from wgcn.labelling.additions import Added, are_few
-from wgcn.labelling.calibration import (
-    MOST_HELD_OUT,
-    SHARPNESS,
-    Calibration,
-    HeldOut,
-    calibrate,
-    certainty,
-    decisions,
-)
+from wgcn.labelling.calibration import SHARPNESS, Calibration, HeldOut, calibrate, guesses, most_held_out, score_batches
 from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.sizes import check_table
 from wgcn.labelling.splits import Rows, cross_validation_parts, folds, held_out_mask
@@ -55,7 +47,6 @@ _MIN_BESIDE_TEACHER = 500
 _TUNING_FOLDS = 5
 _RACE = 5e-2  # tolerance of the fits that settings are compared by
 _MOST_EDGES = 100  # per word, where all documents are labelled
-_MOST_HELD_OUT = 50_000  # documents, to judge by: more tell no more
 _SHORT = 40  # words and n-grams per document of short texts
 # Tolerance of a fit that begins where an earlier one ended. On 20NG with 10 % new documents, scores of held-out ones
 # are 0.005 from the minimum (root mean square; 0.09 at most); from zero with 1e-3, they are 0.003 (0.10).
@@ -172,8 +163,8 @@ def train_linear(
             calibrating.detail = f"{calibration.n_documents:,} documents held out"
         scorer, fits = trainer.train(trainer.rows, start or loose)
     if trainer.teacher and trainer.teacher.seeded and calibration.held_out is None:  # no label: what seeds alone say
-        guesses = trainer.teacher.seeded.guesses()
-        sharpness = calibrate(scorer, scorer.scores_of(trainer.everything), guesses).sharpness
+        seeded = trainer.teacher.seeded.guesses()
+        sharpness = calibrate(scorer, scorer.scores_of(trainer.everything), seeded).sharpness
         calibration = calibration._replace(sharpness=sharpness)
     scorer = replace(scorer, sharpness=calibration.sharpness)
     if task.class_prior is not None:
@@ -236,7 +227,8 @@ class Trainer:
         if len(fifths) < _TUNING_FOLDS:
             return None
         # The second has half of the rest: two fits judge much.
-        parts = [evenly(part, _MOST_HELD_OUT) for part in (fifths[0], np.concatenate(fifths[1:3]))]
+        most = most_held_out(targets.n_classes)
+        parts = [evenly(part, most) for part in (fifths[0], np.concatenate(fifths[1:3]))]
         default = {"C": float(self.settings.C), "naive_bayes": float(self.settings.naive_bayes), "lead": 0}
         short, judge = self.task.terms.nnz < _SHORT * len(targets), Trials(self, parts, default)
         tuned = tune(judge, parts, self.task.weight, default, rounds(self.task.leads, short))
@@ -282,13 +274,12 @@ class Trainer:
         if self.training.self_training == 0 or not self.unlabelled.shape[0]:
             return scorer, fits
         labelling = scorer if prior is None else scorer.with_prior(prior)
-        codes, distances = self.decide(labelling)
+        codes, certainty = self.guess(labelling)
         targets = Targets.stacked([known, Targets.single(codes, known.n_classes)])
         # An unlabelled document weighs as much as the labelled ones of its class do on average, times self_training.
         counts = known.sums()
         class_weight = np.where(counts > 0, known.sums(weight) / np.maximum(counts, 1), 1.0)  # 1 where only seeds are
-        more = self.training.self_training * class_weight[codes] * certainty(codes, distances)
-        weights = np.concatenate([weight, more])
+        weights = np.concatenate([weight, self.training.self_training * class_weight[codes] * certainty])
         terms = self.everything if whole else self.joined(terms, self.unlabelled)
         fits.append(self.fit(terms, targets, weights, None, next(starts, None)))
         # Scores can be shifted to a prior only from the shares that the fit has seen.
@@ -302,12 +293,12 @@ class Trainer:
         left out: they put the accuracy 5 to 8 points too high on MR and Ohsumed.
         """
         task, fraction = self.task, self.training.validation_fraction
-        most = min(MOST_HELD_OUT // task.targets.n_classes, _MOST_HELD_OUT)
+        most = most_held_out(task.targets.n_classes)
         fraction = 0 if len(task.targets) < _MIN_TO_HOLD_OUT else min(fraction, most / len(task.targets))
         if self._judged is None or fraction == 0:
             held_out, start = held_out_mask(task.codes, fraction, self.training.random_state), None
         else:
-            held_out, start = np.isin(self.rows, evenly(self._judged[0], most)), self._judged[1]
+            held_out, start = np.isin(self.rows, self._judged[0]), self._judged[1]
         if not held_out.any():
             return Calibration(), []
         rows, settings = np.flatnonzero(~held_out), self.settings
@@ -331,7 +322,7 @@ class Trainer:
             scores.append(self.teacher.teach(targets[rest], rest).scores(self.task.terms[part]))
         places, left_out = np.concatenate(parts), np.vstack(scores)
         found = calibrate(scorer, left_out, targets[places], len(np.unique(places)))
-        some = self.unlabelled[evenly(np.arange(self.unlabelled.shape[0]), _MOST_HELD_OUT)]
+        some = self.unlabelled[evenly(np.arange(self.unlabelled.shape[0]), most_held_out(targets.n_classes))]
         both = scorer.scores_of(some), self.teacher.teach(targets, self.rows).scores(some)
         own, taught = (float(np.std(each - each.mean(axis=1, keepdims=True))) for each in both)
         ratio = taught / own if own > 0 and taught > 0 else 1.0
@@ -347,9 +338,9 @@ class Trainer:
         task = self.task
         return Teacher(self.everything, task.adjacency, task.word_vectors, self.training.n_jobs, task.seeds)
 
-    def decide(self, scorer: Scorer) -> tuple[Rows, Floats]:
-        """Return the classes of the unlabelled documents, and how clear they are."""
-        return decisions(scores for _, scores in scorer.in_batches(self.unlabelled))
+    def guess(self, scorer: Scorer) -> tuple[Rows, Floats]:
+        """Return the classes of the unlabelled documents, and how certain they are."""
+        return guesses(score_batches(scorer, self.unlabelled))
 
     def start_of(self, known: tuple[Rows, Floats], rows: Rows) -> Floats:
         """Return the warm start of a fit to some documents, from the documents of another fit and their dual."""

@@ -27,7 +27,7 @@ from wgcn.linear.training import LinearTask
 from wgcn.progress import shown, stage
 from wgcn.scale.build import Resources, Site, tokenised
 from wgcn.scale.documents import ShardedDocuments, store_documents
-from wgcn.scale.fitting import Place
+from wgcn.scale.fitting import Workplace
 from wgcn.scale.graph import Progress, build_graph
 from wgcn.scale.labels import read_piece_labels
 from wgcn.scale.memory import memory_bytes
@@ -103,7 +103,7 @@ def fit_files(
     with shown(verbose), tempfile.TemporaryDirectory(prefix="wgcn-") as folder:
         resources = Resources(memory, scheduler, n_workers, Path(work or Path(folder, "work")), restart)
         with resources.opened([*shards, *others], settings, Path(folder)) as site:
-            place = Place(site.work, site.workers, memory_bytes(memory), estimator.n_jobs)
+            place = Workplace(site.work, site.workers, memory_bytes(memory), estimator.n_jobs)
             return _Fit(estimator, place, site, len(shards)).run([*shards, *others], progress)
 
 
@@ -122,7 +122,7 @@ class ShardedPrepared(Prepared):
 class _Fit:
     """The steps of a fit to files."""
 
-    def __init__(self, estimator: WGCNTextClassifier, place: Place, site: Site, n_labelled_shards: int) -> None:
+    def __init__(self, estimator: WGCNTextClassifier, place: Workplace, site: Site, n_labelled_shards: int) -> None:
         self.estimator, self.place, self.site = estimator, place, site
         self.preparation, self._n_labelled_shards = Preparation.of(estimator), n_labelled_shards
 

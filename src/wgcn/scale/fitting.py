@@ -33,13 +33,13 @@ from wgcn.scale.solver import ShardedProblem, ShardedState
 from wgcn.scale.store import Outputs, WorkFolder, key_of
 from wgcn.scale.workers import Workers
 
-__all__ = ["Place", "fit_sharded"]
+__all__ = ["Workplace", "fit_sharded"]
 
 _TABLES = 16  # with a row per word and a column per class, in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class Workplace:
     """Where a fit is done, and by whom."""
 
     work: WorkFolder
@@ -64,7 +64,7 @@ def fit_sharded(
     targets: Targets,
     blocks: Blocks,
     settings: LinearSettings,
-    place: Place,
+    place: Workplace,
     *,
     sample_weight: Floats,
     scales: Scales,
@@ -95,12 +95,10 @@ def fit_sharded(
             counts /= counts.dtype.type(2 * settings.C)
             return counts
 
-        naive_bayes = None
-        if settings.naive_bayes > 0:
-            naive_bayes = NaiveBayesScales(count, settings.naive_bayes, pool, subwords, columns)
+        naive_bayes = NaiveBayesScales(count, settings.naive_bayes, pool, subwords, columns)
         fitted = FittedColumns(settings, documents.n_words, targets.n_classes, documents.dtype)
         for block in columns:
-            operator.scale(*((None, None) if naive_bayes is None else naive_bayes(block)))
+            operator.scale(*naive_bayes(block))
             own = None if taught is None else Taught(taught.word_scores[:, block], taught.bias[block])
             shape = documents.n_words, block, documents.dtype
             problem = ShardedProblem(operator.product, parts, place.workers, scratch, *shape, own)

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.sums import Floats, Ints
-from wgcn.labelling.calibration import decisions
+from wgcn.labelling.calibration import certainty, decisions, score_batches
 from wgcn.labelling.splits import Rows
 from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught, Teacher
@@ -24,7 +24,7 @@ from wgcn.linear.model import LinearFit
 from wgcn.linear.training import Earlier, LinearTask, LinearTraining, Trainer
 from wgcn.progress import stage
 from wgcn.scale.documents import ShardedDocuments, StoredRows
-from wgcn.scale.fitting import Place, fit_sharded
+from wgcn.scale.fitting import Workplace, fit_sharded
 
 __all__ = ["ShardedTrainer"]
 
@@ -48,7 +48,7 @@ class ShardedTrainer(Trainer):
     """The steps of a training. The documents of the task are `ShardedDocuments`, and a dual is X^T dual."""
 
     def __init__(
-        self, task: LinearTask, training: LinearTraining, earlier: Earlier | None = None, *, place: Place
+        self, task: LinearTask, training: LinearTraining, earlier: Earlier | None = None, *, place: Workplace
     ) -> None:
         self._place = place
         super().__init__(task, training, earlier)
@@ -70,8 +70,8 @@ class ShardedTrainer(Trainer):
         sample: ShardedDocuments = self.everything[np.concatenate([labelled, others])]
         return SampleTeacher(sample.csr, self.task.adjacency, self.training.n_jobs, labelled)
 
-    def decide(self, scorer: Scorer) -> tuple[Rows, Floats]:
-        """Return the classes of the unlabelled documents, and how clear they are, part by part."""
+    def guess(self, scorer: Scorer) -> tuple[Rows, Floats]:
+        """Return the classes of the unlabelled documents, and how certain they are, part by part."""
         documents: ShardedDocuments = self.unlabelled
         codes, distances = np.empty(documents.shape[0], np.int64), np.empty(documents.shape[0])
         owners, items = [], []
@@ -80,7 +80,7 @@ class ShardedTrainer(Trainer):
             items.append((stored, places, documents.lead, documents.n_words))
         for own, found in zip(owners, self._place.workers.map(_decide, items, scorer), strict=True):
             codes[own], distances[own] = found
-        return codes, distances
+        return codes, certainty(codes, distances)
 
     def start_of(self, known: tuple[Rows, Floats], rows: Rows) -> Floats:
         """Return X^T dual of a fit to some documents."""
@@ -121,4 +121,4 @@ def _decide(item: tuple[StoredRows, Ints, int, int], scorer: Scorer) -> tuple[Ro
     stored, places, lead, n_words = item
     values = f"values-{lead if lead in stored.leads else 0}"
     rows = stored.select(places, values, stored.dtype, n_words)
-    return decisions(scores for _, scores in scorer.in_batches(rows))
+    return decisions(score_batches(scorer, rows))
