@@ -78,6 +78,8 @@ def test_pieces_that_are_done_are_not_tokenised_again(
 def test_what_is_wrong_with_a_file_is_said_before_any_work(files: list[Path], tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no column 'kind'"):
         find_shards(files, label_column="kind")
+    (tmp_path / "semicolons.csv").write_text("text;label\na;b\n")
+    find_shards([tmp_path / "semicolons.csv"], label_column="label")  # which warns when it is read, and not before
     with pytest.raises(InputError, match="There is no file"):
         find_shards([*files, tmp_path / "z.txt"])
     with pytest.raises(InputError, match="Standard input cannot be read out of core"):

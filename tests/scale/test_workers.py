@@ -116,6 +116,14 @@ def test_shared_arguments_that_are_lost_with_the_only_worker_are_sent_again(how:
     assert (tmp_path / "5").exists()
 
 
+def test_a_cluster_is_found_by_its_address_and_listens_on_this_machine_alone(cluster: Workers) -> None:
+    address = cluster.client.scheduler.address  # type: ignore[attr-defined]
+    assert address.startswith("tcp://127.0.0.1:")
+    with connect(address) as workers:
+        assert workers.n_workers == 2
+        assert list(workers.map(abs, [-1, 2])) == [1, 2]
+
+
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="needs Dask: pip install '.[scale]'")
     monkeypatch.setattr("wgcn.scale.workers._TIMEOUT", "1s")

@@ -63,7 +63,7 @@ def build(
     how |= {"reading": reading, "rules": rules, "edges": EdgeRules(threshold, min_pairs, top_k, diagonal)}
     limits = Resources.of(**resources)
     check_target(output, "graph")
-    with stages() as bars:
+    with options.resumable(limits.work_folder(output) if limits else None), stages() as bars:
         graph = graph_from_files(files, output, limits, progress=counter(bars), **how)
     _print_info(graph.info())
     say(f"The graph is in {output}. Look at it: wgcn graph neighbours {output} WORD")

@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from itertools import chain
@@ -82,6 +83,17 @@ def _grouped(shared_by: Callable[..., None], name: str, command: Callable[..., N
 
 reads_files = partial(_grouped, _reading, "reading")
 uses_resources = partial(_grouped, _resources, "resources")
+
+
+@contextmanager
+def resumable(work: Path | None) -> Iterator[None]:
+    """Say how to go on after Ctrl-C, if there is a work folder."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if work is not None:
+            say(f"Interrupted. The same command goes on from {work}. To give it up, remove that folder.")
+        raise
 
 
 def read_files(paths: Iterable[Path], reading: dict[str, Any]) -> Iterator[str]:

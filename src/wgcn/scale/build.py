@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -10,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wgcn.errors import InputError, InterruptWarning
+from wgcn.errors import InputError
 from wgcn.graph.association import EdgeRules, Weight
 from wgcn.graph.word_graph import WordGraph
 from wgcn.progress import stage
@@ -82,16 +81,11 @@ class Resources:
         """Begin a build, or go on with it; when all went well, the work folder is removed."""
         memory, path, inputs = memory_bytes(self.memory), self.work_folder(result), [each.identity() for each in shards]
         with open_work(path, settings, inputs, restart=self.restart) as work:
-            try:
-                with connect(self.scheduler, self.n_workers) as workers:
-                    elsewhere = self.scheduler not in (None, "local")
-                    n_processes = workers.n_workers if isinstance(workers, DaskWorkers) else 0
-                    limits = Limits.of(memory, *((1, 0) if elsewhere else (workers.n_workers, n_processes)))
-                    yield Site(work, workers, limits)
-            except KeyboardInterrupt:
-                how = f"The same command goes on from {path}. To give it up, remove that folder."
-                warnings.warn(f"Interrupted. {how}", InterruptWarning, stacklevel=2)
-                raise
+            with connect(self.scheduler, self.n_workers) as workers:
+                elsewhere = self.scheduler not in (None, "local")
+                n_processes = workers.n_workers if isinstance(workers, DaskWorkers) else 0
+                limits = Limits.of(memory, *((1, 0) if elsewhere else (workers.n_workers, n_processes)))
+                yield Site(work, workers, limits)
             if not self.keep:
                 remove_work(work)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wgcn.errors import InputError
+from wgcn.errors import InputError, WGCNWarning
 from wgcn.labelling.labelled import read_labelled
 from wgcn.text.read import read_texts
 from wgcn.text.source import explained
@@ -87,8 +88,10 @@ def find_shards(
     for shard in shards:
         if str(shard.path) == "-":
             raise InputError("Standard input cannot be read out of core, since it is read twice. Write it to a file.")
-        rows = shard.rows()
-        if label_column is not None:
-            next(rows, None)  # a labelled file is opened when the first row is asked for
-        getattr(rows, "close", lambda: None)()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", WGCNWarning)  # they come when the file is read
+            rows = shard.rows()
+            if label_column is not None:
+                next(rows, None)  # a labelled file is opened when the first row is asked for
+            getattr(rows, "close", lambda: None)()
     return shards
