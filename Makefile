@@ -9,10 +9,10 @@ TOOLS := .venv-tools/.ready
 TESTS := --numprocesses=auto --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage lint format bench fuzz lock hashes sbom audit clean
+.PHONY: help demo test coverage lint format bench bench-scale fuzz lock hashes sbom audit clean
 
 help:  ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): requirements.lock requirements-torch.lock pyproject.toml paper/pyproject.toml
 	@echo "Setting up .venv from requirements.lock (once; a minute or two) ..."
@@ -44,6 +44,10 @@ format: $(READY)  ## Format the code
 
 bench: $(READY)  ## Measure speed and memory on this machine (an hour or more; some parts: python -m benchmarks --help)
 	@$(BIN)/python -m benchmarks
+
+bench-scale: $(READY)  ## Measure text that does not fit into memory (an hour, 40 GB of disk; python -m benchmarks.scale --help)
+	@$(BIN)/python -m benchmarks.scale counting
+	@$(BIN)/python -m benchmarks.scale fitting
 
 fuzz: $(READY)  ## Damage saved models, graphs, checkpoints and results, and use them (20,000 times; more: python -m benchmarks.fuzz --help)
 	@$(BIN)/python -m benchmarks.fuzz

@@ -25,9 +25,11 @@ from wgcn.estimators.preparation import Preparation
 from wgcn.inference.scorer import Scorer
 from wgcn.labelling.calibration import calibrate
 from wgcn.labelling.labels import read_labels
-from wgcn.linear.model import Blocks, LinearFit, LinearSettings, block_scales, fit_linear, naive_bayes_scales
+from wgcn.labelling.naive_bayes import naive_bayes_scales
+from wgcn.labelling.targets import Targets
+from wgcn.linear.model import Blocks, LinearFit, LinearSettings, block_scales, fit_linear
 from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock
-from wgcn.linear.solver import Problem, _Search, _State
+from wgcn.linear.solver import Problem, State, _Search
 
 Floats = npt.NDArray[np.float32]
 DRAWS, STEPS = 2, 8
@@ -50,18 +52,19 @@ class Fitted:
         weight, settings = np.ones(len(self.columns)), self.settings
         with ThreadPoolExecutor() as pool:
             memory, transposed = Memory(np.float32), csr_array(self.terms.T)
-            scales, _ = naive_bayes_scales(transposed, self.columns, weight, settings.naive_bayes, pool)
+            scales, _ = naive_bayes_scales(transposed, self.columns, weight, settings.naive_bayes, pool=pool)
             factor = settings.alpha * block_scales(self.terms, self.blocks, weight).graph
-            blocks = GraphBlock(self.blocks.graph, factor, pool, memory), SubwordBlock(None, 0.0, None, pool, memory)
-            operator = DocumentOperator(self.terms, transposed, blocks, scales, pool, memory)
+            blocks = GraphBlock(self.blocks.graph, factor, pool, memory), SubwordBlock(None, 0.0, pool, memory)
+            operator = DocumentOperator(self.terms, transposed, blocks, pool, memory)
+            operator.scale(scales, None)
             signs, cost = 2 * self.columns - 1, np.full((len(weight), 1), 2 * settings.C, np.float32)
             problem = Problem(operator.product, signs, cost)
-            state = _State(problem, self.fit.dual)
+            state = State(problem, self.fit.dual)
             search = _Search(state, np.arange(signs.shape[1]))
             probe = np.random.default_rng(0).choice(np.array([-1, 1], np.float32), size=signs.shape)
             active = search._weight
             mean = np.sum(active * probe, axis=0) / np.maximum(active.sum(axis=0), 1)
-            search._residual = active * (probe - mean)
+            search.residual = active * (probe - mean)
             for _ in range(STEPS):
                 search.advance()
         shift = np.sum(active * (probe - search.image), axis=0) / np.maximum(active.sum(axis=0), 1)
@@ -87,7 +90,7 @@ def log_loss(scorer: Scorer, sharpness: float, scores: Floats, targets: Floats) 
 
 def measure(name: str) -> None:
     texts, labels, *_ = sets.split(name)
-    prepared, targets = Preparation().prepare(texts), read_labels(labels).targets
+    prepared, targets = Preparation().prepare(texts), read_labels(labels).targets.toarray()
     assert prepared.word_graph is not None
     terms, adjacency, n_classes = prepared.document_terms, prepared.word_graph.adjacency, targets.shape[1]
     codes = targets.argmax(axis=1)
@@ -98,7 +101,7 @@ def measure(name: str) -> None:
         rows, others = train_test_split(np.arange(len(codes)), test_size=0.2, random_state=draw, stratify=strata)
         model = Fitted(csr_array(terms[rows]), targets[rows], adjacency)
         scores = model.scores(terms[others])
-        truth = float(np.mean(scorer.are_right(scores, targets[others])))
+        truth = float(np.mean(scorer.are_right(scores, Targets.of(targets[others]))))
         kept, held_out = train_test_split(rows, test_size=0.1, random_state=0)
         first = Fitted(csr_array(terms[kept]), targets[kept], adjacency)
         ways = {

@@ -596,7 +596,7 @@ def test_tuning_compares_alike_whatever_the_test_documents(
     pets: Dataset, protocol: Protocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[Tuned] = []
-    tune = training._Trainer.tune
+    tune = training.Trainer.tune
 
     def recorded(trainer: Any) -> Tuned | None:
         tuned = tune(trainer)
@@ -605,7 +605,7 @@ def test_tuning_compares_alike_whatever_the_test_documents(
         return tuned
 
     tune_with_few_labels(monkeypatch)
-    monkeypatch.setattr(training._Trainer, "tune", recorded)
+    monkeypatch.setattr(training.Trainer, "tune", recorded)
     for dataset in (pets, with_other_test_texts(pets)):
         digest("wgcn-linear", protocol, dataset, {})
     one, other = found

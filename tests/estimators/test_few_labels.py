@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
 from wgcn.errors import InputError
 from wgcn.estimators.preparation import Preparation
+from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught, Teacher
 from wgcn.linear import training as linear_training
 
@@ -156,8 +157,8 @@ def test_the_teacher_does_not_see_the_labels_of_held_out_documents(few: bool, mo
     seen: list[np.ndarray] = []
     teach = Teacher.teach
 
-    def watched(self: Teacher, targets: np.ndarray, labelled: np.ndarray, *prior: Any) -> Taught:
-        assert np.array_equal(targets.argmax(axis=1), labelled % 3)
+    def watched(self: Teacher, targets: Targets, labelled: np.ndarray, *prior: Any) -> Taught:
+        assert np.array_equal(targets.codes, labelled % 3)
         seen.append(labelled)
         return teach(self, targets, labelled, *prior)
 

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier
 from wgcn.estimators.preparation import Preparation, Prepared
+from wgcn.labelling.targets import Targets
 from wgcn.labelling.tuning import LEADS
 from wgcn.linear import training as linear_training
 from wgcn.linear.model import LinearSettings
@@ -304,7 +305,7 @@ def test_a_lead_that_does_not_help_is_not_chosen() -> None:
 def test_documents_of_weight_0_are_left_out_of_the_rows_of_every_lead() -> None:
     prepared, n = prepared_with(), len(TEXTS)
     own, led = prepared.document_terms[:n], prepared.by_lead[50][:n]
-    targets, weight = np.eye(3)[[TOPICS.index(label) for label in LABELS]], np.ones(n)
+    targets, weight = Targets.single([TOPICS.index(label) for label in LABELS], 3), np.ones(n)
     weight[::10] = 0
     none, used, graph = csr_array((0, own.shape[1]), dtype=np.float32), weight > 0, csr_array((own.shape[1],) * 2)
     training = LinearTraining(LinearSettings(), n_jobs=1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from wgcn.errors import InputError, StoreError
-from wgcn.graph.counts import WindowCounts, _count_type
+from wgcn.graph.counts import WindowCounts, count_type
 from wgcn.inference import folder as store
 from wgcn.text.corpus import Corpus
 from wgcn.text.read import read_texts
@@ -110,8 +110,8 @@ def test_pair_is_the_same_both_ways_and_with_itself_the_word_count() -> None:
 
 
 def test_counts_above_int32_get_int64() -> None:
-    assert _count_type(2**31 - 1) is np.int32
-    assert _count_type(2**31) is np.int64
+    assert count_type(2**31 - 1) is np.int32
+    assert count_type(2**31) is np.int64
 
 
 def test_merging_beyond_int32_does_not_overflow() -> None:

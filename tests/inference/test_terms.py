@@ -257,7 +257,7 @@ def test_one_large_input_is_read_ahead_and_a_stream_without_numba_is_not_held(mo
     monkeypatch.setattr("wgcn.inference.sums.is_compiled", lambda: False)
     monkeypatch.setattr("wgcn.inference.terms.find_spec", lambda _: None)
     model = model_of(["a", "b", "a b"], (1, 2))
-    model._rows(rows, stream(), 1, 1)
+    model._rows(rows, stream(), 1)
     assert seen == [max(10, n) for n in range(1, 101)]
 
 

@@ -15,6 +15,7 @@ from wgcn.labelling.additions import (
     renumbered,
     warm_start,
 )
+from wgcn.labelling.targets import Targets
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting
 
@@ -67,11 +68,11 @@ def test_held_out_scores_are_the_newest_of_documents_that_are_still_labelled() -
 
 
 def test_later_targets_replace_earlier_ones() -> None:
-    first = np.array([0, 2]), np.array([0, 1]), np.eye(2, dtype=np.float32)
-    second = np.array([3, 0, 3]), np.array([2]), np.array([[0], [1], [1]], np.float32)
+    first = np.array([0, 2]), np.array([0, 1]), Targets.single([0, 1], 2)
+    second = np.array([3, 0, 3]), np.array([2]), Targets.of(np.array([[0], [1], [1]]))
     labelled, targets = merged_targets((4, 3), [first, second])
     assert labelled.tolist() == [True, False, True, True]
-    assert targets.tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 1]]
+    assert targets.toarray().tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 1]]
 
 
 def test_terms_are_weighted_as_by_the_earlier_model() -> None:

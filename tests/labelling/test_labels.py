@@ -24,7 +24,7 @@ def test_single_labels(y: object, classes: list[object], labelled: list[bool]) -
     assert labels.classes.tolist() == classes
     assert labels.labelled.tolist() == labelled
     assert not labels.multilabel
-    assert np.array_equal(labels.targets.sum(axis=1), np.ones(sum(labelled)))
+    assert np.array_equal(labels.targets.toarray().sum(axis=1), np.ones(sum(labelled)))
 
 
 MISSING = {
@@ -111,7 +111,7 @@ def test_a_missing_value_in_place_of_a_list_of_labels(missing: object, container
     labels = read_labels(container([["x", "y"], missing, ["y"], [missing], []]))
     assert labels.classes.tolist() == ["x", "y"]
     assert labels.labelled.tolist() == [True, False, True, False, True]
-    assert labels.targets.tolist() == [[1, 1], [0, 1], [0, 0]]
+    assert labels.targets.toarray().tolist() == [[1, 1], [0, 1], [0, 0]]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_missing_value_in_place_of_a_list_of_labels(missing: object, container
 def test_a_row_of_missing_values_in_a_matrix(y: object) -> None:
     labels = read_labels(y)
     assert labels.labelled.tolist() == [True, False, True]
-    assert labels.targets.tolist() == [[1, 0], [0, 1]]
+    assert labels.targets.toarray().tolist() == [[1, 0], [0, 1]]
 
 
 @pytest.mark.parametrize("y", [[["x", "y"], None, [], ["y"]], [["x", "y"], None, (), {"y"}]])
@@ -137,7 +137,7 @@ def test_lists_of_labels(y: object) -> None:
     assert labels.multilabel
     assert labels.classes.tolist() == ["x", "y"]
     assert labels.labelled.tolist() == [True, False, True, True]
-    assert labels.targets.tolist() == [[1, 1], [0, 0], [0, 1]]
+    assert labels.targets.toarray().tolist() == [[1, 1], [0, 0], [0, 1]]
 
 
 @pytest.mark.parametrize("as_list", [False, True])
@@ -146,7 +146,7 @@ def test_a_matrix_of_classes(as_list: bool) -> None:
     labels = read_labels(y.tolist() if as_list else y)
     assert labels.multilabel
     assert labels.labelled.tolist() == [True, False, True]
-    assert labels.targets.tolist() == [[1, 0, 1], [0, 0, 0]]
+    assert labels.targets.toarray().tolist() == [[1, 0, 1], [0, 0, 0]]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wgcn.labelling.splits import cross_validation_parts, folds, held_out_mask, validation_rows
+from wgcn.labelling.targets import Targets
 
 class_sizes = st.lists(st.integers(1, 30), min_size=1, max_size=6)
 seeds = st.integers(0, 100)
@@ -74,7 +75,7 @@ def test_cross_validation_repeats_few_documents_and_leaves_something_of_each_cla
     counts: list[int], seed: int
 ) -> None:
     codes = shuffled(counts, seed)
-    parts = cross_validation_parts(codes, np.eye(len(counts))[codes], np.random.RandomState(seed))
+    parts = cross_validation_parts(codes, Targets.single(codes, len(counts)), np.random.RandomState(seed))
     if np.mean(np.array(counts) < 2) >= 0.5:
         assert parts == []
         return
@@ -92,7 +93,7 @@ def test_cross_validation_repeats_few_documents_and_leaves_something_of_each_cla
 @pytest.mark.parametrize(("n", "sizes"), [(30_000, [6000]), (5000, [1000, 1000])])
 def test_of_many_documents_some_folds_are_enough(n: int, sizes: list[int]) -> None:
     codes = np.arange(n) % 2
-    parts = cross_validation_parts(codes, np.eye(2)[codes], np.random.RandomState(0))
+    parts = cross_validation_parts(codes, Targets.single(codes, 2), np.random.RandomState(0))
     assert [len(part) for part in parts] == sizes
 
 

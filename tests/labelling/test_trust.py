@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wgcn.errors import InputError, StoreError
-from wgcn.labelling.scope import Scope
+from wgcn.labelling.scope import Scope, doubt
 from wgcn.labelling.trust import Trust, checked_trust, risk_coverage
 
 NO_SCOPE = Scope(np.empty((0, 3)), np.empty(0))
@@ -21,9 +21,8 @@ def answers(n: int, rng: np.random.Generator, n_classes: int = 4) -> tuple[np.nd
 
 
 def trust_of(probabilities: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> Trust:
-    targets = np.eye(probabilities.shape[1])[codes]
     weights = np.ones(len(codes)) if weights is None else weights
-    return Trust.calibrate(probabilities, targets, weights, np.empty(0, np.int64), np.empty((0, 4)))
+    return Trust.calibrate(probabilities[np.arange(len(codes)), codes], weights, np.empty(0), np.empty((0, 4)))
 
 
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9, 0.97])
@@ -103,7 +102,7 @@ def test_models_that_cannot_tell_say_why() -> None:
 def scope_of(rng: np.random.Generator) -> Trust:
     probabilities, codes = answers(200, rng)
     familiar = np.column_stack([np.full(200, 30.0), rng.normal(size=(200, 3))])
-    return Trust.calibrate(probabilities, np.eye(4)[codes], np.ones(200), np.arange(200), familiar)
+    return Trust.calibrate(probabilities[np.arange(200), codes], np.ones(200), doubt(probabilities), familiar)
 
 
 def test_unlikely_and_strange_texts_get_no_label() -> None:

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
 from wgcn.estimators import text as text_estimator
 from wgcn.labelling import tuning
+from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught, Teacher
 from wgcn.labelling.tuning import MIN_LABELS, Round, Settings, Tuned, margins_of, rounds, tune
 from wgcn.linear import training as linear_training
@@ -269,21 +270,30 @@ def test_what_is_chosen_is_two_standard_errors_ahead_on_all_parts(
         assert tuned.n_held_out == n
 
 
+def margins(scores: np.ndarray, targets: np.ndarray, multilabel: bool) -> np.ndarray:
+    """Return the margins by two batches, which are those by one."""
+    known, half = Targets.of(targets), len(scores) // 2
+    found = margins_of([(slice(0, len(scores)), scores)], known, multilabel)
+    parts = [(slice(0, half), scores[:half]), (slice(half, len(scores)), scores[half:])]
+    assert np.array_equal(margins_of(parts, known, multilabel), found)
+    return found
+
+
 def test_the_margin_of_two_classes_is_the_distance_of_their_scores() -> None:
     scores, targets = np.array([[-1.0, 1.0], [-3.0, 3.0], [2.0, -2.0]]), np.array([[0, 1], [1, 0], [1, 0]])
-    assert margins_of(scores, targets, False).tolist() == [2 / 4, -6 / 4, 4 / 4]
+    assert margins(scores, targets, False).tolist() == [2 / 4, -6 / 4, 4 / 4]
 
 
 def test_the_margin_of_several_classes_is_the_distance_from_the_best_wrong_one() -> None:
     scores = np.array([[1.0, 4.0, 2.0], [1.0, 4.0, 2.0], [5.0, 5.0, -9.0]])
     targets = np.array([[0, 1, 0], [1, 0, 0], [1, 0, 0]])
-    assert margins_of(scores, targets, False).tolist() == [2 / 2, -3 / 2, 0]
+    assert margins(scores, targets, False).tolist() == [2 / 2, -3 / 2, 0]
 
 
 def test_the_margin_of_several_labels_is_the_least_distance_from_a_wrong_decision() -> None:
     scores = np.array([[1.0, -4.0, 2.0], [1.0, -4.0, 2.0], [3.0, -5.0, -4.0], [-1.0, -2.0, -4.0]])
     targets = np.array([[1, 0, 1], [1, 0, 0], [1, 0, 0], [0, 0, 0]])
-    assert margins_of(scores, targets, True).tolist() == [1 / 1.5, -2 / 1.5, 3 / 1.5, 1 / 1.5]
+    assert margins(scores, targets, True).tolist() == [1 / 1.5, -2 / 1.5, 3 / 1.5, 1 / 1.5]
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 20), st.integers(2, 5), st.booleans())
@@ -297,17 +307,17 @@ def test_margins_are_above_zero_where_the_model_is_right_whatever_the_size_of_it
     if multilabel:
         targets = (rng.random((n, n_classes)) < 0.5).astype(float)
         right = ((scores > 0) == (targets > 0)).all(axis=1)
-    margins = margins_of(scores, targets, multilabel)
-    assert margins.shape == (n,)
-    assert np.array_equal(margins > 0, right)
-    assert np.allclose(margins_of(scores * 1000, targets, multilabel), margins)
+    found = margins(scores, targets, multilabel)
+    assert found.shape == (n,)
+    assert np.array_equal(found > 0, right)
+    assert np.allclose(margins(scores * 1000, targets, multilabel), found)
     if n:
-        assert np.median(np.abs(margins)) == pytest.approx(1)
+        assert np.median(np.abs(found)) == pytest.approx(1)
 
 
 def test_scores_that_are_all_alike_have_finite_margins() -> None:
-    assert margins_of(np.zeros((3, 2)), np.eye(2)[[0, 1, 1]], False).tolist() == [0, 0, 0]
-    assert margins_of(np.zeros((3, 2)), np.eye(2)[[0, 1, 1]], True).tolist() == [0, 0, 0]
+    assert margins(np.zeros((3, 2)), np.eye(2)[[0, 1, 1]], False).tolist() == [0, 0, 0]
+    assert margins(np.zeros((3, 2)), np.eye(2)[[0, 1, 1]], True).tolist() == [0, 0, 0]
 
 
 # In the training and the estimators
@@ -354,7 +364,7 @@ def test_where_labels_are_wrong_a_smaller_c_is_chosen_and_helps(n_classes: int) 
 def training_of(n: int, *, n_unlabelled: int = 0, tune: bool = True, **more: Any) -> LinearTrained:
     x, y = made(n + n_unlabelled)
     terms = csr_array(x)
-    task = LinearTask(terms[:n], np.eye(2)[y[:n]], False, np.ones(n), terms[n:], csr_array(x.T @ x))
+    task = LinearTask(terms[:n], Targets.single(y[:n], 2), False, np.ones(n), terms[n:], csr_array(x.T @ x))
     return train_linear(task, LinearTraining(LinearSettings(), tune=tune, **more))
 
 
@@ -542,15 +552,15 @@ def test_a_trial_with_the_columns_of_its_documents_is_one_with_all_columns(
     x = np.where(rng.random((90, n_words)) < np.where(np.arange(n_words) % 3 == codes[:, None], 0.06, 0.02), 1.0, 0.0)
     subwords = csr_array(np.where(rng.random((n_words, 30)) < 0.1, 1.0, 0.0)) if with_subwords else None
     graph = csr_array((n_words, n_words))
-    own = LinearTask(csr_array(x), np.eye(3)[codes], False, np.ones(90), csr_array((0, n_words)), graph, None, None)
+    own = LinearTask(csr_array(x), Targets.of(np.eye(3)[codes]), False, np.ones(90), csr_array((0, n_words)), graph, None, None)
     own = replace(own, subwords=subwords)
     monkeypatch.setattr(linear_training, "_RACE", 1e-9)
     monkeypatch.setattr(tuning, "_MOST_DOCUMENTS", 30)
-    trainer = linear_training._Trainer(own, LinearTraining(LinearSettings(tol=1e-9)))
+    trainer = linear_training.Trainer(own, LinearTraining(LinearSettings(tol=1e-9)))
     held_out = np.arange(0, 90, 4)
     default = {"C": 0.5, "naive_bayes": 0.5, "lead": 0}
     margins = tuning.Trials(trainer, [held_out], default)(0, default)
-    known = tuning._evenly(np.setdiff1d(np.arange(90), held_out), 30)
+    known = tuning.evenly(np.setdiff1d(np.arange(90), held_out), 30)
     assert set(csr_array(x)[held_out].indices) - set(csr_array(x)[known].indices)
     fitted = linear_training.fit_linear(
         csr_array(x)[known],
@@ -560,4 +570,5 @@ def test_a_trial_with_the_columns_of_its_documents_is_one_with_all_columns(
         scales=trainer.scale[0],
     )
     scores = csr_array(x)[held_out] @ fitted.word_embeddings + fitted.bias
-    assert margins == pytest.approx(margins_of(scores, np.eye(3)[codes[held_out]], False), abs=1e-3)
+    expected = margins_of([(slice(0, len(scores)), scores)], Targets.of(np.eye(3)[codes[held_out]]), False)
+    assert margins == pytest.approx(expected, abs=1e-3)

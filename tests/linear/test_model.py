@@ -15,8 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from wgcn import products
 from wgcn.errors import InputError
+from wgcn.labelling.naive_bayes import naive_bayes_scales
 from wgcn.labelling.teacher import Taught
-from wgcn.linear.model import Blocks, LinearSettings, Scales, block_scales, fit_linear, naive_bayes_scales
+from wgcn.linear import model as linear_model
+from wgcn.linear.model import Blocks, LinearSettings, Scales, block_scales, fit_linear
 
 
 def problem(n: int = 30, v: int = 12, c: int = 3, seed: int = 0) -> tuple[csr_array, csr_array, np.ndarray]:
@@ -430,3 +432,35 @@ def test_words_without_an_edge_or_without_subwords_do_not_count_in_the_scales() 
 def test_senseless_settings_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(InputError, match=f"{next(iter(settings))} must be.*{next(iter(settings.values()))}"):
         LinearSettings(**settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("naive_bayes", [0.0, 0.5])
+@pytest.mark.parametrize("most", [1, 3])
+def test_columns_in_blocks_are_those_solved_together(
+    most: int, naive_bayes: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, a, targets = problem(40, 12, 7)
+    s, taught = subwords_of(12), teacher_of(12, 7)
+    settings = LinearSettings(naive_bayes=naive_bayes, tol=1e-10)
+    arguments = x, targets, Blocks(a, s), settings
+    together = fit_linear(*arguments, taught=taught)
+    column = x.dtype.itemsize * (linear_model._DOCUMENT_ARRAYS * 40 + linear_model._WORD_ARRAYS * (12 + s.shape[1]))
+    monkeypatch.setattr(linear_model, "_MEMORY", most * column)
+    blocks = fit_linear(*arguments, taught=taught)
+    for name in ("dual", "word_embeddings", "bias", "own_rows", "subword_rows"):
+        np.testing.assert_allclose(getattr(blocks, name), getattr(together, name), atol=1e-4)
+    assert blocks.history[-1]["loss"] == pytest.approx(together.history[-1]["loss"], rel=1e-8)
+    warm = fit_linear(*arguments, taught=taught, start=together.dual)
+    assert len(warm.history) < len(blocks.history)
+    np.testing.assert_allclose(warm.word_embeddings, together.word_embeddings, atol=1e-4)
+
+
+def test_a_dual_that_would_be_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, a, targets = problem()
+    kept = fit_linear(x, targets, Blocks(a), LinearSettings())
+    monkeypatch.setattr(linear_model, "_KEPT", kept.dual.nbytes - 1)
+    fitted = fit_linear(x, targets, Blocks(a), LinearSettings())
+    assert fitted.dual.shape == (len(kept.dual), 0)
+    assert np.array_equal(fitted.word_embeddings, kept.word_embeddings)
+    again = fit_linear(x, targets, Blocks(a), LinearSettings(), start=fitted.dual)
+    assert np.array_equal(again.word_embeddings, kept.word_embeddings)

@@ -11,7 +11,8 @@ from scipy.sparse import csr_array, vstack
 
 from wgcn.errors import InputError
 from wgcn.inference.scorer import Scorer
-from wgcn.labelling.calibration import calibrate, certainty
+from wgcn.labelling.calibration import calibrate, guesses
+from wgcn.labelling.targets import Targets
 from wgcn.linear import training as linear_training
 from wgcn.linear.model import Blocks, LinearSettings, block_scales, fit_linear
 from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, train_linear
@@ -46,7 +47,7 @@ def training(**changes: Any) -> LinearTraining:
 def task(
     terms: csr_array, codes: Any, unlabelled: csr_array, adjacency: csr_array, weight: np.ndarray | None = None
 ) -> LinearTask:
-    targets = np.eye(int(np.max(codes)) + 1)[np.asarray(codes)]
+    targets = Targets.single(codes, int(np.max(codes)) + 1)
     return LinearTask(terms, targets, False, np.ones(len(targets)) if weight is None else weight, unlabelled, adjacency)
 
 
@@ -220,10 +221,18 @@ def test_several_classes_a_document_leave_the_others_out() -> None:
     x, _ = documents(30, 3, 0)
     targets = np.array([[1, 0], [1, 1], [0, 1], [0, 0]] * 3, float)
     found = [
-        train_linear(LinearTask(x[:12], targets, True, np.ones(12), others, graph(x)), training())
+        train_linear(LinearTask(x[:12], Targets.of(targets), True, np.ones(12), others, graph(x)), training())
         for others in (x[12:], x[12:12])
     ]
     assert np.array_equal(found[0].scorer.word_embeddings, found[1].scorer.word_embeddings)
+
+
+def certainty(scores: np.ndarray) -> np.ndarray:
+    """Return how certain the guesses of two batches of scores are."""
+    half = len(scores) // 2
+    codes, found = guesses([(slice(0, half), scores[:half]), (slice(half, len(scores)), scores[half:])])
+    assert np.array_equal(codes, scores.argmax(axis=1))
+    return found
 
 
 @drawn(st.integers(0, 10_000), st.integers(1, 40), st.integers(1, 4), st.sampled_from([np.float32, np.float64]))
@@ -283,7 +292,9 @@ def test_rows_of_subwords_have_a_column_per_class(n_classes: int, dtype: type) -
 def test_several_classes_a_document_have_subwords_too() -> None:
     x, _ = documents(30, 3, 0)
     targets = np.array([[1, 0], [1, 1], [0, 1], [0, 0]] * 3, float)
-    given = LinearTask(x[:12], targets, True, np.ones(12), x[12:], graph(x), subwords=subwords_of(x.shape[1]))
+    given = LinearTask(
+        x[:12], Targets.of(targets), True, np.ones(12), x[12:], graph(x), subwords=subwords_of(x.shape[1])
+    )
     found = train_linear(given, training())
     assert found.subword_rows is not None
     assert found.subword_rows.shape == (12, 2)

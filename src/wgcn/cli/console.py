@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -64,6 +64,15 @@ def stages() -> Iterator[Progress]:
 
         with reporting(report):
             yield bars
+
+
+def counter(bars: Progress) -> Callable[[int, int], None]:
+    """Return a function that shows how many parts of the running stage are done."""
+
+    def show_done(done: int, total: int) -> None:
+        bars.update(bars.task_ids[-1], completed=done, total=total, note=f"{done:,} of {total:,}")
+
+    return show_done
 
 
 class EpochBar:

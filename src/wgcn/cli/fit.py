@@ -9,21 +9,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wgcn.cli import options
-from wgcn.cli.console import EpochBar, say, show, stages
+from wgcn.cli.console import EpochBar, counter, say, show, stages
 from wgcn.errors import InputError, interrupts_raised
 
 if TYPE_CHECKING:
     from wgcn.inference.model import TextModel
+    from wgcn.scale.build import Resources
 
 Read = Callable[[], tuple[list[str], list[Any]]]  # gives texts and their labels
 _model = partial(typer.Option, rich_help_panel="Model")
 _network = partial(typer.Option, rich_help_panel="The paper's network")
 
 
+@options.uses_resources
 @options.reads_files
 def fit(
+    resources: dict[str, Any],
     reading: dict[str, Any],
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="File with labelled texts; - is standard input.")],
+    train: Annotated[
+        list[Path], typer.Argument(metavar="TRAIN...", help="File with labelled texts; - is standard input.")
+    ],
     model: Annotated[Path, typer.Option("--model", "-m", metavar="DIR", help="Folder to write the model to.")],
     *,
     unlabeled: Annotated[
@@ -62,10 +67,13 @@ def fit(
     A text with an empty label counts as unlabelled. Example: wgcn fit train.csv --text-column body --model my-model
 
     Without labels: wgcn fit texts.csv --seed sport=game,team --seed politics=vote,party --model my-model
+
+    Texts that do not fit into memory: wgcn fit shards/*.jsonl.gz --memory 4GB --model my-model
     """
     from wgcn.inference.folder import check_target
     from wgcn.labelling.labels import read_class_shares
     from wgcn.labelling.seed_words import read_seed_options
+    from wgcn.scale.build import Resources
 
     texts_as = {
         "tokenizer": tokenizer,
@@ -79,16 +87,24 @@ def fit(
     seeds = read_seed_options(seed, seeds_file) or None
     _check_kind(network, seeds=bool(seeds), for_network=epochs is not None or checkpoint is not None)
     check_target(model, "model")
-    piped = str(train) == "-"  # then the format is that of standard input
+    settings = {**texts_as, **classes_as, "alpha": alpha, "subwords": subwords, "C": c, "tune": tune}
+    if (limits := Resources.of(**resources)) is not None:
+        if network or seeds:
+            raise InputError("Out of core, models are fitted to labels, and not by the network: leave out --memory.")
+        files = {"unlabeled": unlabeled or (), "label_column": label_column, "label_separator": label_separator}
+        _fit_files(train, model, limits, reading=reading, **files, **settings)
+        return
+    if len(train) > 1:
+        raise InputError("Several files are fitted out of core: give --memory, such as --memory 4GB.")
+    piped = str(train[0]) == "-"  # then the format is that of standard input
     more = options.read_files(unlabeled or [], reading | {"format": None} if piped else reading)
-    read = partial(options.read_labelled_texts, train, label_column, label_separator, reading, optional=bool(seeds))
+    read = partial(options.read_labelled_texts, train[0], label_column, label_separator, reading, optional=bool(seeds))
     try:
         with interrupts_raised():
             if network:
                 training = {"max_epochs": epochs or 800, "checkpoint": checkpoint, "resume": checkpoint is not None}
                 fitted = _fit_network(texts_as, {**classes_as, **training}, read, more)
             else:
-                settings = {**texts_as, **classes_as, "alpha": alpha, "subwords": subwords, "C": c, "tune": tune}
                 fitted = _fit_linear(settings, read, more, seeds)
     except KeyboardInterrupt:
         say(f"Interrupted. Nothing was written to {model}.{_advice_to_resume(checkpoint) if network else ''}")
@@ -116,6 +132,15 @@ def _advice_to_resume(checkpoint: Path | None) -> str:
     if checkpoint is not None and checkpoint.exists():
         return f" The same command goes on from {checkpoint}."
     return " To be able to go on after an interruption, give --checkpoint FILE."
+
+
+def _fit_files(train: list[Path], model: Path, limits: "Resources", **how: Any) -> None:
+    from wgcn.scale.files import fit_files
+
+    how |= {name: getattr(limits, name) for name in ("memory", "scheduler", "n_workers", "restart")}
+    with interrupts_raised(), stages() as bars:
+        fitted = fit_files(train, work=limits.work_folder(model), progress=counter(bars), **how)
+    _save(fitted, model)
 
 
 def _fit_linear(

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from wgcn.cli import options
-from wgcn.cli.console import say, show, stages
+from wgcn.cli.console import counter, say, show, stages
 from wgcn.cli.options import to_file
-from wgcn.progress import stage
 
 app = typer.Typer(help="Build a graph of words from text, and look at it.", no_args_is_help=True)
 
@@ -21,8 +20,10 @@ MinNeighbour = Annotated[
 
 
 @app.command()
+@options.uses_resources
 @options.reads_files
 def build(
+    resources: dict[str, Any],
     reading: dict[str, Any],
     files: options.TextFiles,
     output: Annotated[Path, to_file(metavar="DIR", help="Folder to write the graph to.")],
@@ -48,23 +49,22 @@ def build(
     """Build the word graph of a corpus.
 
     Example: wgcn graph build posts.csv --text-column body --output posts-graph
+
+    Text that does not fit into memory: wgcn graph build shards/*.jsonl.gz --memory 4GB --output posts-graph
     """
-    from wgcn import Corpus, EdgeRules, VocabularyRules, WordGraph
+    from wgcn import EdgeRules, VocabularyRules
     from wgcn.inference.folder import check_target
+    from wgcn.scale.build import Resources, graph_from_files
 
     # Settings are checked before the files are opened, and the files before any work is done.
     words = options.read_stop_words(stop_words)
     rules = VocabularyRules(min_count=min_count, min_df=min_df, max_df=max_df, max_size=max_words, stop_words=words)
-    edge_rules = EdgeRules(threshold, min_pairs, top_k, diagonal)
+    how: dict[str, Any] = {"tokenizer": tokenizer, "window": window, "weight": weight, "normalized": normalize}
+    how |= {"reading": reading, "rules": rules, "edges": EdgeRules(threshold, min_pairs, top_k, diagonal)}
+    limits = Resources.of(**resources)
     check_target(output, "graph")
-    texts = options.read_files(files, reading)
-    with stages():
-        with stage("Reading text") as step:
-            corpus = Corpus.from_texts(texts, tokenizer=tokenizer, rules=rules)
-            step.detail = f"{len(corpus):,} documents, {corpus.n_tokens:,} tokens, {len(corpus.vocabulary):,} words"
-        with stage("Counting pairs"):
-            graph = WordGraph.from_corpus(corpus, window=window, weight=weight, rules=edge_rules, normalized=normalize)
-    graph.save(output)
+    with options.resumable(limits.work_folder(output) if limits else None), stages() as bars:
+        graph = graph_from_files(files, output, limits, progress=counter(bars), **how)
     _print_info(graph.info())
     say(f"The graph is in {output}. Look at it: wgcn graph neighbours {output} WORD")
 

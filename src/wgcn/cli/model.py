@@ -17,8 +17,9 @@ def predict(
     reading: dict[str, Any],
     folder: ModelFolder,
     texts: Annotated[
-        str, typer.Argument(metavar="[FILE|-]", help="Texts to classify. Standard input: one per line, or --format.")
-    ] = "-",
+        list[str] | None,
+        typer.Argument(metavar="[FILE...|-]", help="Texts to classify. Standard input: one per line, or --format."),
+    ] = None,
     output: Annotated[
         Path | None, to_file(metavar="FILE", help=".csv, .tsv, .jsonl or .parquet; .txt: labels alone.")
     ] = None,
@@ -49,10 +50,20 @@ def predict(
     Prints one label per text; several labels are separated by a comma. With more columns than that, they are
     separated by tabs and have a header. A table keeps the columns of the file and adds label, confidence and
     unknown_words. Example: wgcn predict my-model new.csv --abstain 0.8 --coverage 0.9 --output labels.csv
+
+    Of several files, each becomes a file of the folder that --output names.
     """
     added: dict[str, Any] = {"confidence": confidence, "top": top, "proba": proba}
     added |= {"abstain": abstain, "coverage": coverage, "scope": scope}
-    predict_texts(folder, texts, output=output, output_format=output_format, **added, **reading)
+    if texts and len(texts) > 1:
+        from wgcn.scale.prediction import predict_files
+
+        if output is None:
+            raise InputError("The predictions of several files go to a folder: name it with --output DIR.")
+        predict_files(folder, texts, output, output_format=output_format, reading=reading, **added)
+        say(f"The predictions of {len(texts):,} files are in {output}.")
+        return
+    predict_texts(folder, texts[0] if texts else "-", output=output, output_format=output_format, **added, **reading)
 
 
 @reads_files

@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from itertools import chain
@@ -50,19 +51,49 @@ def _reading(
     """Have the options of every command that reads files."""
 
 
-def reads_files(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of reading; it gets them as one dictionary, `reading`."""
-    shared = signature(_reading).parameters
+_limit = partial(typer.Option, rich_help_panel="Text that does not fit into memory")
+
+
+def _resources(
+    memory: Annotated[_Text, _limit(metavar="SIZE", help="Work out of core in so much memory, such as 4GB.")] = None,
+    scheduler: Annotated[
+        _Text, _limit(metavar="ADDRESS", help="Of a Dask cluster, or 'local'. Default: threads, without Dask.")
+    ] = None,
+    workers: Annotated[int | None, _limit(min=1, metavar="N", help="Threads or processes. Default: all cores.")] = None,
+    work: Annotated[Path | None, _limit(metavar="DIR", help="For files in between. Default: DIR.work")] = None,
+    restart: Annotated[bool, _limit("--restart", help="Begin anew after an interruption.")] = False,
+) -> None:
+    """Have the options of every command that works out of core."""
+
+
+def _grouped(shared_by: Callable[..., None], name: str, command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a function; it gets them as one dictionary of this name."""
+    shared = signature(shared_by).parameters
 
     @wraps(command)
     def run(**given: Any) -> None:
-        command(reading={name: given.pop(name) for name in shared}, **given)
+        command(**{name: {option: given.pop(option) for option in shared}}, **given)
 
-    own = [each for name, each in signature(command).parameters.items() if name != "reading"]
+    own = [each for own_name, each in signature(command).parameters.items() if own_name != name]
     both = [*own, *shared.values()]
     run.__signature__ = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in both])  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in both}
     return run
+
+
+reads_files = partial(_grouped, _reading, "reading")
+uses_resources = partial(_grouped, _resources, "resources")
+
+
+@contextmanager
+def resumable(work: Path | None) -> Iterator[None]:
+    """Say how to go on after Ctrl-C, if there is a work folder."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if work is not None:
+            say(f"Interrupted. The same command goes on from {work}. To give it up, remove that folder.")
+        raise
 
 
 def read_files(paths: Iterable[Path], reading: dict[str, Any]) -> Iterator[str]:

@@ -141,7 +141,8 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Labell
         X is weighted as the matrix that was fitted. For documents that come with citations, give what
         `wgcn.graph.citations.attach_citations` makes of it.
         """
-        return self._fitted.labels(self._scores(X), self.classes_)
+        scorer, rows = self._fitted, self._rows(X)
+        return scorer.named(scorer.decisions(rows.data, rows.indices, rows.indptr), self.classes_)
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Return document embeddings H_dm (eq. 5) of shape (n_documents, n_embedding)."""
@@ -267,8 +268,8 @@ class WGCNClassifier(MatrixClassifier):
             more = unlabeled, word_vectors, seeds, subwords, leads
             return self._train(self._task(X, y, sample_weight, word_graph, document_graph, *more))
 
-    def _train(self, task: LinearTask, earlier: Earlier | None = None) -> WGCNClassifier:
-        trained = train_linear(task, self._training(), earlier)
+    def _train(self, task: LinearTask, earlier: Earlier | None = None, make_trainer: Any = None) -> WGCNClassifier:
+        trained = train_linear(task, self._training(), earlier, make_trainer)
         self.trained_, self.scorer_ = trained, trained.scorer
         self.history_, self.tuned_ = trained.history, trained.tuned
         self.held_out_accuracy_, self.n_held_out_ = trained.held_out_accuracy, trained.n_held_out

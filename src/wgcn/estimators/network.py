@@ -107,10 +107,10 @@ class WGCNNetworkClassifier(MatrixClassifier):
         task = self._task(X, y, sample_weight, word_graph, document_graph)
         with needs("The network"):
             from wgcn.network.training import Training
-        targets = task.targets if task.multilabel else task.codes
+        targets = task.targets.toarray() if task.multilabel else task.codes
         training = Training(task.adjacency, task.terms, targets, task.weight, *self._settings())
         trained = training.train(callbacks, self.checkpoint, self.resume)
-        prior = np.average(task.targets, axis=0, weights=task.weight).astype(np.float32)
+        prior = task.targets.shares(task.weight).astype(np.float32)
         scorer = Scorer(trained.word_table, trained.class_weights, trained.bias, prior, multilabel=task.multilabel)
         self.scorer_ = scorer if task.class_prior is None else scorer.with_prior(task.class_prior)
         self.history_, self.interrupted_ = [record._asdict() for record in trained.records], trained.interrupted

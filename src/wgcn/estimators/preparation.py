@@ -86,13 +86,16 @@ class Preparation:
             raise InputError(f"Unknown weight {self.weight!r}. Use one of {', '.join(WEIGHTS)}.")
         TermWeighting(np.empty(0, np.float32), norm=self.norm)
         n_threads(self.n_jobs)
-        self._edge_rules()
-        self._vocabulary_rules()
+        self.graph_settings()
+        self.vocabulary_rules()
 
-    def _edge_rules(self) -> EdgeRules:
-        return EdgeRules(self.threshold, self.min_pairs, self.top_k)
+    def graph_settings(self) -> dict[str, Any]:
+        """Return the settings of the word graph, as `WordGraph.from_corpus` has them."""
+        rules = EdgeRules(self.threshold, self.min_pairs, self.top_k)
+        return {"window": self.window, "weight": self.weight, "rules": rules, "max_pairs": _MANY_PAIRS}
 
-    def _vocabulary_rules(self) -> VocabularyRules:
+    def vocabulary_rules(self) -> VocabularyRules:
+        """Return which words and n-grams are kept."""
         words, ngrams = (1, 2) if self.min_count is None else (self.min_count, self.min_count)
         most = _MANY_NGRAMS if self.min_count is None else None
         return VocabularyRules(words, ngrams, max_ngrams=most, stop_words=self.stop_words or ())
@@ -127,11 +130,10 @@ class Preparation:
                 tokens = earlier.tokens.insert(len(earlier.digests), tokens)
                 digests = np.concatenate([earlier.digests, digests])
             n_own = len(digests)
-            corpus = Corpus.from_tokens(tokens, ngram_range=self.ngram_range, rules=self._vocabulary_rules())
+            corpus = Corpus.from_tokens(tokens, ngram_range=self.ngram_range, rules=self.vocabulary_rules())
+            if (often := self.often_enough(corpus.vocabulary)) is not None:
+                corpus = corpus.with_words(often)
             words = corpus.vocabulary
-            if self.min_count is None and np.sum(~words.are_ngrams) > _MANY_WORDS:
-                corpus = corpus.with_words(words.counts >= min(2, words.counts.max()))
-                words = corpus.vocabulary
             tokenising.detail = f"{len(corpus):,} texts, {corpus.n_tokens:,} tokens, {len(words):,} words and n-grams"
         with stage("Weighting terms"):
             weighting = TermWeighting.from_counts(
@@ -141,29 +143,33 @@ class Preparation:
             counts = counts if n_own == len(corpus) else counts[:n_own]
             counts.data = counts.data.astype(np.min_scalar_type(int(counts.data.max(initial=0))))
             leads = leads if earlier is None else [earlier.weighting.lead]
-            if earlier is None and np.sum(counts.sum(axis=1) > LONG) < _LONG_SHARE * n_own:
+            if earlier is None and not self.are_long(int(np.sum(counts.sum(axis=1) > LONG)), n_own):
                 leads = ()
             parts = corpus.ids, corpus.offsets[: n_own + 1], counts.indices, counts.indptr, len(words)
             leading = {lead: kernels.leading_counts(*parts, lead) for lead in leads if lead}
         graph, n_in_graph = carried_graph(earlier, words, len(corpus), corpus.n_tokens)
         if with_graph and graph is None:
             with stage("Counting windows") as counting:
-                nodes, rules = self.nodes(words), self._edge_rules()
+                nodes = self.nodes(words)
                 corpus = corpus.with_words(nodes)
-                graph = WordGraph.from_corpus(
-                    corpus,
-                    window=self.window,
-                    weight=self.weight,
-                    rules=rules,
-                    max_pairs=_MANY_PAIRS,
-                    n_jobs=n_jobs,
-                ).among(words, np.flatnonzero(nodes))
+                graph = WordGraph.from_corpus(corpus, **self.graph_settings(), n_jobs=n_jobs)
+                graph = graph.among(words, np.flatnonzero(nodes))
                 counting.detail = f"{graph.adjacency.nnz:,} weights of the word graph"
         load_compiled()
         seconds = time.perf_counter() - started
         own_texts = tokens, digests, counts, leading
         made = Prepared(self, words, weighting, graph, len(corpus) - n_own, seconds, *own_texts, n_in_graph)
         return made if earlier is None else made.with_lead(earlier.weighting.lead)
+
+    def often_enough(self, words: Vocabulary) -> npt.NDArray[np.bool_] | None:
+        """Return which words occur often enough, where there are so many that some are left out."""
+        many = self.min_count is None and np.sum(~words.are_ngrams) > _MANY_WORDS
+        return np.asarray(words.counts >= min(2, words.counts.max())) if many else None
+
+    @staticmethod
+    def are_long(n_long: int, n_texts: int) -> bool:
+        """Whether so many texts are long that it may matter what counts in them."""
+        return n_long >= _LONG_SHARE * n_texts
 
     def nodes(self, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
         """Return which words may have edges. If there are no single words, n-grams have edges anyway."""

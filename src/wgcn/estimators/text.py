@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 from warnings import warn
@@ -24,6 +25,7 @@ from wgcn.labelling.classifier import LabelledClassifier
 from wgcn.labelling.labels import Labels, check_lengths, checked_weights, read_labels
 from wgcn.labelling.loop import LabellingLoop
 from wgcn.labelling.notices import Observed, notices
+from wgcn.labelling.scope import n_tokens
 from wgcn.labelling.seed_words import GivenSeeds, SeedRows, read_seeds, seed_report
 from wgcn.labelling.teacher import Teacher
 from wgcn.labelling.trust import held_out_trust
@@ -214,7 +216,8 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
             model = replace(model, report=model.report | seed_report(training_set.seeds, self.seed_words_))
         if (held_out := classifier.trained_.held_out) is not None:
             prepared = training_set.prepared
-            known = prepared.document_terms, prepared.term_counts, prepared.tokens, training_set.labels
+            lengths = partial(n_tokens, prepared.tokens, ngram_range=self.ngram_range, stop_words=model.stop_words)
+            known = prepared.document_terms, prepared.term_counts, lengths, training_set.labels
             model = replace(model, trust=held_out_trust(model, *known, *held_out))
         return self._keep(classifier, classifier.word_graph_, model)
 
@@ -255,17 +258,21 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         `documents[j]`; or square, with the links among all, the texts of X first. It helps most where the texts
         themselves are short: see `wgcn.graph.citations.attach_citations`.
         """
-        if abstain is not None:
-            if document_graph is not None or documents is not None:
-                raise InputError("abstain is for texts without citations: leave out document_graph and documents.")
+        if document_graph is None and documents is None:
             return self._fitted.predict(checked_texts(X, "X"), abstain=abstain)
-        return self._fitted.scorer.labels(self._scores(X, document_graph, documents, hops), self.classes_)
+        if abstain is not None:
+            raise InputError("abstain is for texts without citations: leave out document_graph and documents.")
+        scorer = self._fitted.scorer
+        return scorer.named(scorer.decisions(*self._cited(X, document_graph, documents, hops)), self.classes_)
 
     def predict_proba(
         self, X: Texts, *, document_graph: csr_array | None = None, documents: Texts | None = None, hops: int = 1
     ) -> npt.NDArray[np.float64]:
         """Return probabilities of shape (n_texts, n_classes); for citations see `predict`."""
-        return self._fitted.scorer.probabilities(self._scores(X, document_graph, documents, hops))
+        if document_graph is None and documents is None:
+            return self._fitted.predict_proba(checked_texts(X, "X"))
+        scorer = self._fitted.scorer
+        return scorer.probabilities(scorer.scores(*self._cited(X, document_graph, documents, hops)))
 
     def decision_function(self, X: Texts) -> npt.NDArray[Any]:
         """Return scores of shape (n_texts, n_classes), or (n_texts,) for two classes."""
@@ -275,13 +282,12 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         """Return document embeddings H_dm (eq. 5) of shape (n_texts, n_classes)."""
         return self._fitted.transform(checked_texts(X, "X"))
 
-    def _scores(
+    def _cited(
         self, X: Texts, document_graph: csr_array | None, documents: Texts | None, hops: int
-    ) -> npt.NDArray[Any]:
+    ) -> tuple[Any, Any, Any, Any]:
+        """Return texts with their citations as `Terms.scored` has texts alone."""
         if document_graph is None:
-            if documents is not None:
-                raise InputError("documents are given, but no document_graph that says which of them X cites.")
-            return self._fitted.scores(checked_texts(X, "X"))
+            raise InputError("documents are given, but no document_graph that says which of them X cites.")
         cited = list(checked_texts(() if documents is None else documents, "documents"))
         texts = list(checked_texts(X, "X"))
         terms = self._fitted.terms([*texts, *cited])
@@ -289,4 +295,4 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         rows = csr_array((terms.weights, terms.words, terms.offsets), shape=shape)
         known = None if documents is None else rows[len(texts) :]
         rows = attach_citations(rows[: len(texts)], document_graph, known, hops=hops)
-        return self._fitted.scorer.scores(rows.data, rows.indices, rows.indptr, terms.new_rows)
+        return rows.data, rows.indices, rows.indptr, terms.new_rows

@@ -34,6 +34,8 @@ __all__ = [
     "normalize",
     "product",
     "strongest_edges",
+    "symmetric",
+    "weigh_windows",
 ]
 
 Weight = Literal["pmi", "npmi", "count", "cosine", "product"]
@@ -77,6 +79,14 @@ class EdgeRules:
 
 def from_windows(counts: WindowCounts, weight: Weight, rules: EdgeRules, n_jobs: int | None = None) -> csr_array:
     """Weight the pairs of words that share windows by "pmi", "npmi" or "count", on `n_jobs` threads."""
+    pairs = counts.pair_windows
+    return symmetric(pairs.indptr, pairs.indices, *weigh_windows(counts, weight, rules, n_jobs), rules)
+
+
+def weigh_windows(
+    counts: WindowCounts, weight: Weight, rules: EdgeRules, n_jobs: int | None = None
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Return the weights of pairs, 0 for those that are not kept, and of each word with itself."""
     _check_weight(weight, WINDOW_WEIGHTS, "windows")
     pairs, words, n_windows = counts.pair_windows, counts.word_windows, max(counts.n_windows, 1)
     seen = words > 0
@@ -93,10 +103,10 @@ def from_windows(counts: WindowCounts, weight: Weight, rules: EdgeRules, n_jobs:
             rules.threshold, rules.min_count, *rows,
         )  # fmt: skip
 
-    edges = np.linspace(0, len(counts.vocabulary), 33).astype(int).tolist()
+    edges = np.linspace(0, len(words), 33).astype(int).tolist()
     with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
         weights = np.concatenate(list(pool.map(weigh, pairwise(edges))))
-    return _finished(pairs.indptr, pairs.indices, weights, diagonals[weight].astype(np.float32), rules)
+    return weights, diagonals[weight].astype(np.float32)
 
 
 def from_documents(document_terms: csr_array, weight: Weight, rules: EdgeRules) -> csr_array:
@@ -130,7 +140,7 @@ def product(left: csr_array, right: csr_array, rules: EdgeRules) -> csr_array:
         block.sort_indices()
         blocks.append(block)
     upper = csr_array(vstack(blocks, format="csr"))
-    return _finished(upper.indptr, upper.indices, upper.data, diagonal, rules)
+    return symmetric(upper.indptr, upper.indices, upper.data, diagonal, rules)
 
 
 def floating(matrix: csr_array) -> csr_array:
@@ -151,7 +161,7 @@ def _pattern(matrix: csr_array) -> csr_array:
     return csr_array(matrix != 0, dtype=np.float32)
 
 
-def _finished(
+def symmetric(
     indptr: npt.NDArray[Any],
     columns: npt.NDArray[Any],
     weights: npt.NDArray[Any],

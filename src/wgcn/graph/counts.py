@@ -22,6 +22,7 @@ from wgcn.errors import InputError, StoreError
 from wgcn.graph.kernels import count_rows
 from wgcn.inference import folder as store
 from wgcn.text.corpus import Corpus
+from wgcn.text.ngrams import Ids, Offsets
 from wgcn.text.vocabulary import Vocabulary
 
 __all__ = ["WindowCounts"]
@@ -91,40 +92,24 @@ class WindowCounts:
         if window < 2:
             raise InputError(f"window must be at least 2 tokens, got {window}: a pair of words needs two places.")
         n_words = len(corpus.vocabulary)
-        lengths = corpus.lengths
-        span = min(window, max(int(lengths.max(initial=0)), 2))  # a longer one counts the same, and may overflow
-        n_windows = int(np.sum(np.maximum(lengths - span, 0) + 1, where=lengths > 0))
-        value_type = _count_type(corpus.n_tokens)
-        # The positions of all tokens, those of word 0 first, and where the positions of each word begin.
-        places = csr_array((np.arange(corpus.n_tokens), corpus.ids, [0, corpus.n_tokens]), shape=(1, n_words)).tocsc()
-        positions, starts = places.data, places.indptr.astype(np.int64)
-        document_of = np.repeat(np.arange(len(corpus), dtype=np.int32), lengths)
-
-        tokens = corpus.ids, corpus.offsets, positions, starts, document_of, span
+        windows = Windows(corpus.ids, corpus.offsets, n_words, window)
+        if max_pairs is not None:
+            scratch = windows.scratch()
+            sample = [windows.count((word, word + 1), min_pairs, scratch)[3] for word in sampled_words(n_words)]
+            sizes, times = np.unique(np.concatenate([np.empty(0, np.int64), *sample]), return_counts=True)
+            min_pairs = raised_limit(sizes, times, min_pairs, max_pairs)
 
         def count(rows: tuple[int, int]) -> Any:
-            return count_rows(*tokens, min_pairs, *rows, np.zeros((n_words, 2), value_type))
+            return windows.count(rows, min_pairs, windows.scratch())
 
-        if max_pairs is not None:
-            scratch = np.zeros((n_words, 2), value_type)
-            sample = [
-                count_rows(*tokens, min_pairs, word, word + 1, scratch)[3]
-                for word in range(_SAMPLED // 2, n_words, _SAMPLED)
-            ]
-            sizes = np.sort(np.concatenate(sample)) if sample else np.empty(0, value_type)
-            if len(sizes) * _SAMPLED > max_pairs:
-                min_pairs = int(sizes[len(sizes) - max_pairs // _SAMPLED - 1]) + 1
-        # Blocks of about equal numbers of tokens: many, so that all threads end together.
-        edges = np.searchsorted(starts, np.linspace(0, starts[-1], 97)[1:-1])
-        blocks = list(pairwise(np.unique([0, *edges, n_words]).tolist()))
         with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
-            word_windows, indptrs, columns, values = zip(*pool.map(count, blocks), strict=True)
+            word_windows, indptrs, columns, values = zip(*pool.map(count, windows.blocks), strict=True)
         indptr = np.concatenate(([0], np.cumsum(np.concatenate([np.diff(part) for part in indptrs]))))
         if indptr[-1] <= _INT32_MAX:  # the index type that scipy would choose
             indptr = indptr.astype(np.int32)
         pairs = csr_array((np.concatenate(values), np.concatenate(columns), indptr), shape=(n_words, n_words))
         pairs.has_canonical_format = True
-        return cls(corpus.vocabulary, window, n_windows, np.concatenate(word_windows), pairs), min_pairs
+        return cls(corpus.vocabulary, window, windows.n_windows, np.concatenate(word_windows), pairs), min_pairs
 
     def pair(self, word: str, other: str) -> int:
         """Return #W(i, j) of two words."""
@@ -144,7 +129,7 @@ class WindowCounts:
         if self.window != other.window:
             raise InputError(f"Counts over windows of {self.window} and {other.window} tokens cannot be merged.")
         n_windows = self.n_windows + other.n_windows
-        value_type = _count_type(n_windows)
+        value_type = count_type(n_windows)
         pairs = self.pair_windows.astype(value_type, copy=False) + other.pair_windows.astype(value_type, copy=False)
         vocabulary = Vocabulary(
             self.vocabulary.words,
@@ -188,6 +173,47 @@ class WindowCounts:
         return f"WindowCounts({n_words:,} words, {n_pairs:,} pairs, {self.n_windows:,} windows of {self.window})"
 
 
-def _count_type(largest: int) -> type[np.signedinteger[Any]]:
+class Windows:
+    """The windows of documents of word ids, laid out to be counted by rows of the matrix of pairs."""
+
+    def __init__(self, ids: Ids, offsets: Offsets, n_words: int, window: int) -> None:
+        lengths, n_tokens = np.diff(offsets), len(ids)
+        span = min(window, max(int(lengths.max(initial=0)), 2))  # a longer one counts the same, and may overflow
+        self.n_windows = int(np.sum(np.maximum(lengths - span, 0) + 1, where=lengths > 0))
+        # The positions of all tokens, those of word 0 first, and where the positions of each word begin.
+        places = csr_array((np.arange(n_tokens), ids, [0, n_tokens]), shape=(1, n_words)).tocsc()
+        positions, starts = places.data, places.indptr.astype(np.int64)
+        document_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+        self._tokens = ids, offsets, positions, starts, document_of, span
+        self._scratch = (n_words, 2), count_type(n_tokens)
+        # Blocks of rows with about equal numbers of tokens: many, so that all threads end together.
+        edges = np.searchsorted(starts, np.linspace(0, starts[-1], 97)[1:-1])
+        self.blocks = list(pairwise(np.unique([0, *edges, n_words]).tolist()))
+
+    def scratch(self) -> npt.NDArray[Any]:
+        """Return an array that `count` needs, and leaves as it was."""
+        return np.zeros(*self._scratch)
+
+    def count(self, rows: tuple[int, int], min_pairs: int, scratch: npt.NDArray[Any]) -> Any:
+        """Return #W(i) and #W(i, j) of the rows first, ..., last - 1, as `kernels.count_rows` does."""
+        return count_rows(*self._tokens, min_pairs, *rows, scratch)
+
+
+def sampled_words(n_words: int) -> range:
+    """Return the words from whose pairs the number of all pairs is estimated."""
+    return range(_SAMPLED // 2, n_words, _SAMPLED)
+
+
+def raised_limit(sizes: Offsets, times: Offsets, min_pairs: int, max_pairs: int) -> int:
+    """Return `min_pairs`, or more where about `max_pairs` would be exceeded, by the sizes of the sampled pairs.
+
+    `sizes` are the distinct ones, sorted, and `times` says how many pairs have each.
+    """
+    if times.sum() * _SAMPLED <= max_pairs:
+        return min_pairs
+    return int(sizes[np.searchsorted(np.cumsum(times), times.sum() - max_pairs // _SAMPLED - 1, side="right")]) + 1
+
+
+def count_type(largest: int) -> type[np.signedinteger[Any]]:
     # No count is above the number of windows, which is at most that of tokens.
     return np.int32 if largest <= _INT32_MAX else np.int64

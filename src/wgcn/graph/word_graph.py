@@ -134,7 +134,7 @@ class WordGraph:
         rules = replace(rules, min_count=least)
         adjacency = from_windows(counts, weight, rules, n_jobs)
         del counts  # which take as much memory as the graph
-        return cls._finish(corpus.vocabulary, adjacency, normalized, rules, weight=weight, window=window)
+        return cls.of_edges(corpus.vocabulary, adjacency, normalized, rules, weight=weight, window=window)
 
     @classmethod
     def from_counts(
@@ -149,7 +149,7 @@ class WordGraph:
         """Build the graph of window counts; parameters as for `from_corpus`."""
         rules = rules or EdgeRules()
         adjacency = from_windows(counts, weight, rules, n_jobs)
-        return cls._finish(counts.vocabulary, adjacency, normalized, rules, weight=weight, window=counts.window)
+        return cls.of_edges(counts.vocabulary, adjacency, normalized, rules, weight=weight, window=counts.window)
 
     @classmethod
     def from_documents(
@@ -169,7 +169,7 @@ class WordGraph:
         _check_columns(document_terms, vocabulary)
         rules = rules or EdgeRules()
         adjacency = from_documents(document_terms, weight, rules)
-        return cls._finish(vocabulary, adjacency, normalized, rules, weight=weight)
+        return cls.of_edges(vocabulary, adjacency, normalized, rules, weight=weight)
 
     @classmethod
     def from_citations(
@@ -192,12 +192,15 @@ class WordGraph:
         rules = rules or EdgeRules()
         adjacency = from_citations(document_terms, document_graph, order=order, directed=directed, rules=rules)
         paths = list(order) if isinstance(order, tuple) else order
-        return cls._finish(vocabulary, adjacency, normalized, rules, weight="citations", order=paths, directed=directed)
+        return cls.of_edges(
+            vocabulary, adjacency, normalized, rules, weight="citations", order=paths, directed=directed
+        )
 
     @classmethod
-    def _finish(
+    def of_edges(
         cls, vocabulary: Vocabulary, adjacency: csr_array, normalized: bool, rules: EdgeRules, **source: Any
     ) -> WordGraph:
+        """Return the graph of edges that were made by rules, normalised if that is wished."""
         degrees = np.ones(len(vocabulary))
         if normalized:
             adjacency, degrees = normalize(adjacency)

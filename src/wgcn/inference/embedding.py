@@ -40,7 +40,7 @@ class EmbeddingModel(TextTerms):
 
     def transform(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
         """Return one row per text, of length 1, or zeros if no word is known; for `n_jobs` see `TextModel.scores`."""
-        return self._rows(lambda terms: self.embed(*terms[:3]), texts, n_jobs, self.word_embeddings.shape[1])
+        return self._rows(lambda terms: self.embed(*terms[:3]), texts, n_jobs)
 
     def embed(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
         """Return the rows of documents given by their weighted terms; see `wgcn.inference.terms.add_up`."""

@@ -20,6 +20,7 @@ from wgcn.labelling.answers import Answers, judged
 from wgcn.labelling.card import model_card
 from wgcn.labelling.contents import check_classes
 from wgcn.labelling.row_parts import Split
+from wgcn.labelling.sizes import labels_array
 from wgcn.labelling.trust import Trust, checked_trust
 
 __all__ = ["TextModel"]
@@ -56,15 +57,14 @@ class TextModel(TextTerms, Answers):
 
     def transform(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
         """Return document embeddings, of shape (documents, hidden); see `scores`."""
-        embed, hidden = self.scorer.embed, self.scorer.word_embeddings.shape[1]
-        return self._rows(lambda terms: embed(*terms.scored), texts, n_jobs, hidden)
+        return self._rows(lambda terms: self.scorer.embed(*terms.scored), texts, n_jobs)
 
     def scores(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
         """Return scores of shape (documents, classes); texts are read in batches.
 
         `n_jobs` threads are useful where numba is installed; -1 or None is one per core.
         """
-        return self._rows(lambda terms: self.scorer.scores(*terms.scored), texts, n_jobs, len(self.classes))
+        return self._rows(lambda terms: self.scorer.scores(*terms.scored), texts, n_jobs)
 
     def predict_proba(self, texts: Iterable[str], n_jobs: int | None = 1) -> npt.NDArray[np.float64]:
         """Return probabilities of shape (documents, classes)."""
@@ -79,9 +79,10 @@ class TextModel(TextTerms, Answers):
         stranger than 99 % of held-out training texts (`out_of_scope`).
         """
         if abstain is None:
-            return self.scorer.labels(self.scores(texts, n_jobs), self.classes)
+            decided = self._rows(lambda terms: self.scorer.decisions(*terms.scored), texts, n_jobs)
+            return self.scorer.named(decided, self.classes)
         trust = checked_trust(self.trust, self.scorer.multilabel)
-        return trust.labels(*judged(self, texts, n_jobs), self.classes, abstain)
+        return np.concatenate([trust.labels(*each, self.classes, abstain) for each in judged(self, texts, n_jobs)])
 
     @property
     def _fitted(self) -> TextModel:
@@ -114,7 +115,7 @@ class TextModel(TextTerms, Answers):
 
     def save(self, path: str | Path) -> str:
         """Write the model to a folder, completely or not at all; return its digest."""
-        if self.classes.dtype.kind not in "Uiu":
+        if self.classes.dtype.kind not in "Uiu" and not all(isinstance(name, str) for name in self.classes):
             raise InputError(f"Labels must be strings or integers to be saved, got {self.classes.dtype}. Convert them.")
         tensors = {
             "word_embeddings": self.scorer.word_embeddings,
@@ -160,4 +161,4 @@ class TextModel(TextTerms, Answers):
         split = Split.load(folder.tensor, *size) if "split.words" in folder.tensors else None
         trust = Trust.from_tensors(folder.tensors, folder.path)
         terms["spelling"] = Spelling.load(folder, hidden)
-        return cls(**terms, scorer=scorer, classes=np.array(classes), split=split, trust=trust)
+        return cls(**terms, scorer=scorer, classes=labels_array(classes), split=split, trust=trust)

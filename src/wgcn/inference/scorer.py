@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.inference.sums import Floats, Ints, add_up
+from wgcn.labelling.sizes import row_batches
 
 __all__ = ["Scorer"]
 
@@ -65,19 +66,27 @@ class Scorer:
         """Return the index of the class with the highest score; if multilabel, a 0/1 matrix of scores above 0."""
         return (scores > 0).astype(np.int64) if self.multilabel else np.asarray(scores.argmax(axis=1), np.int64)
 
-    def labels(self, scores: Floats, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the label of each document; if multilabel, the 0/1 matrix of `decide`."""
-        decided = self.decide(scores)
+    def decisions(self, weights: Floats, words: Ints, offsets: Ints, new_rows: Floats | None = None) -> Ints:
+        """Return what `decide` says of documents, without the scores of all at once."""
+        found = []
+        for rows in row_batches(len(offsets) - 1, len(self.bias)):
+            own = offsets[rows.start : rows.stop + 1]
+            terms = slice(int(own[0]), int(own[-1]))
+            found.append(self.decide(self.scores(weights[terms], words[terms], own - own[0], new_rows)))
+        return np.concatenate(found)
+
+    def named(self, decided: npt.NDArray[np.int64], classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the labels of decisions; if multilabel, the 0/1 matrix that they are."""
         return decided if self.multilabel else classes[decided]
 
     def margins(self, scores: Floats) -> Floats:
         """Return scores as scikit-learn has them: for two classes one column, above 0 for the second class."""
         return (scores[:, 1] - scores[:, 0]) / 2 if scores.shape[1] == 2 and not self.multilabel else scores
 
-    def are_right(self, scores: Floats, targets: Floats) -> npt.NDArray[np.bool_]:
-        """Return for which documents the decision is right, if multilabel for all classes."""
+    def are_right(self, scores: Floats, targets: Any) -> npt.NDArray[np.bool_]:
+        """Return for which documents the decision is right, if multilabel for all classes; targets are `Targets`."""
         decided = self.decide(scores)
-        return np.asarray((decided == targets).all(axis=1) if self.multilabel else decided == targets.argmax(axis=1))
+        return np.asarray((decided == targets.toarray()).all(axis=1) if self.multilabel else decided == targets.codes)
 
     def with_prior(self, prior: Floats) -> Scorer:
         """Return the scorer for documents whose classes have other shares than in training."""

@@ -116,9 +116,7 @@ class TextTerms:
         weights = self.weighting.weigh(counts, words, new_offsets, leading, new_idf)
         return Terms(weights, words, new_offsets, rows, new, len(ids), n_unknown, counts, np.diff(offsets))
 
-    def _rows(
-        self, function: Callable[[Terms], Floats], texts: Iterable[str], n_jobs: int | None, n_columns: int
-    ) -> Floats:
+    def _rows(self, function: Callable[[Terms], Floats], texts: Iterable[str], n_jobs: int | None) -> Floats:
         """Apply a function of weighted terms to texts in batches, on `n_jobs` threads; return one row per text."""
         batches, threads = self._read_ahead(in_batches(checked_texts(texts), BATCH_CHARACTERS)), n_threads(n_jobs)
         if threads == 1:
@@ -126,7 +124,7 @@ class TextTerms:
         else:
             with ThreadPoolExecutor(threads) as pool:
                 parts = list(pool.map(lambda batch: function(self._terms(batch)), batches))
-        return np.concatenate(parts) if parts else np.empty((0, n_columns), np.float32)
+        return np.concatenate(parts) if parts else function(self._terms([]))
 
     def _read_ahead(self, batches: Iterator[list[str]]) -> Iterator[list[str]]:
         """Return batches of texts, after loading compiled code if these and earlier ones are so many that it pays."""

@@ -6,7 +6,7 @@ the new training its place in the earlier one, -1 if it is new.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.preprocessing import normalize
 
+from wgcn.labelling.targets import Targets
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting
 
@@ -104,17 +105,19 @@ class Added(NamedTuple):
 
 
 def merged_targets(
-    shape: tuple[int, int], parts: Iterable[tuple[Places, Places, npt.NDArray[np.float32]]]
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float32]]:
+    shape: tuple[int, int], parts: Sequence[tuple[Places, Places, Targets]]
+) -> tuple[npt.NDArray[np.bool_], Targets]:
     """Return which documents are labelled, and the targets of these, from parts of which later ones replace earlier.
 
     A part has documents, classes, and targets of shape (documents, classes); `shape` is that of all targets.
     """
-    labelled, targets = np.zeros(shape[0], bool), np.zeros(shape, np.float32)
-    for documents, classes, part in parts:
-        labelled[documents], targets[documents] = True, 0
-        targets[documents[:, None], classes] = part
-    return labelled, targets[labelled]
+    targets = Targets.stacked([part.renumbered(classes, shape[1]) for _, classes, part in parts])
+    rows = np.full(shape[0], -1)  # of each document among these
+    begin = 0
+    for documents, _, part in parts:
+        rows[documents] = begin + np.arange(len(part))
+        begin += len(part)
+    return rows >= 0, targets[rows[rows >= 0]]
 
 
 def places_in(earlier: npt.NDArray[Any], now: npt.NDArray[Any]) -> Places:
@@ -130,8 +133,10 @@ def warm_start(dual: npt.NDArray[Any], documents: Places, classes: Places) -> np
     """Return earlier duals for the documents and classes of now, of shape (documents, classes), 0 for new ones.
 
     `dual` has the shape (earlier documents, earlier classes), or one column, that of the second of two classes. Earlier
-    documents beyond its rows count as new.
+    documents beyond its rows count as new. A dual without columns, which was not kept, gives a start without any.
     """
+    if not dual.shape[1]:
+        return np.zeros((len(documents), 0), dual.dtype)
     if dual.shape[1] == 1:
         dual = np.hstack([-dual, dual])
     start = np.zeros((len(documents), len(classes)), dual.dtype)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from wgcn.labelling.explain import Explainer, Explanation, find_class, rank_words
 from wgcn.labelling.scope import familiarity_of
+from wgcn.labelling.sizes import row_batches
 from wgcn.labelling.trust import checked_trust
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import resolve_tokenizer
@@ -63,7 +64,8 @@ class Answers:
         A text is strange if its words are unknown or rare, its n-grams unknown, or no class likely.
         """
         model = self._fitted
-        return checked_trust(model.trust).out_of_scope(*judged(model, texts, n_jobs))
+        trust = checked_trust(model.trust)
+        return np.concatenate([trust.out_of_scope(*each) for each in judged(model, texts, n_jobs)])
 
     def predict_set(
         self, texts: Iterable[str], coverage: float = 0.9, n_jobs: int | None = 1, *, as_mask: bool = False
@@ -74,16 +76,26 @@ class Answers:
         where no label is credible. With `as_mask`, a matrix of shape (texts, classes), True for a label in the set.
         """
         model = self._fitted
-        trust, likely = checked_trust(model.trust, model.scorer.multilabel), model.predict_proba(texts, n_jobs)
-        return trust.sets(likely, coverage) if as_mask else trust.label_sets(likely, coverage, model.classes)
+        trust = checked_trust(model.trust, model.scorer.multilabel)
+        likely = (model.predict_proba(batch, n_jobs) for batch in _batches(model, texts))
+        if as_mask:
+            return np.concatenate([trust.sets(each, coverage) for each in likely])
+        return [labels for each in likely for labels in trust.label_sets(each, coverage, model.classes)]
 
 
-def judged(model: Any, texts: Iterable[str], n_jobs: int | None) -> tuple[Floats, Floats]:
-    """Return probabilities, of shape (texts, classes), and familiarity, of shape (texts, 4)."""
+def _batches(model: Any, texts: Iterable[str]) -> Iterator[list[str]]:
+    """Cut texts into lists whose scores are a bounded number."""
+    given = list(checked_texts(texts))
+    return (given[rows] for rows in row_batches(len(given), len(model.classes)))
+
+
+def judged(model: Any, texts: Iterable[str], n_jobs: int | None) -> Iterator[tuple[Floats, Floats]]:
+    """Yield for some texts at a time probabilities, of shape (texts, classes), and familiarity, of shape (texts, 4)."""
     scores, n = model.scorer.scores, len(model.classes)
 
     def rows(terms: Any) -> Floats:
         return np.hstack([scores(*terms.scored), familiarity_of(model, terms)])
 
-    found = model._rows(rows, texts, n_jobs, n + 4)
-    return model.scorer.probabilities(found[:, :n]), found[:, n:]
+    for batch in _batches(model, texts):
+        found = model._rows(rows, batch, n_jobs)
+        yield model.scorer.probabilities(found[:, :n]), found[:, n:]

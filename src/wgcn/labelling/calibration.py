@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from wgcn.labelling.sizes import row_batches
 from wgcn.labelling.splits import Rows
+from wgcn.labelling.targets import Targets
 from wgcn.products import Floats
 
-__all__ = ["SHARPNESS", "Calibration", "HeldOut", "calibrate", "certainty"]
+__all__ = [
+    "SHARPNESS",
+    "Calibration",
+    "HeldOut",
+    "calibrate",
+    "certainty",
+    "decisions",
+    "guesses",
+    "most_held_out",
+    "score_batches",
+]
 
 SHARPNESS = 2.0  # factor of the scores where nothing can be held out
 # Standard deviation of the prior of the log of the calibration factor. Without it, a few documents that are all right
 # would make the model certain of everything. Chosen on training documents.
 _PRIOR_LOG_DEVIATION = 0.7
+_MOST_DOCUMENTS = 50_000  # that are held out
+_MOST_SCORES = 1 << 26  # of held-out documents by classes, which are kept
 
 
 class HeldOut(NamedTuple):
@@ -35,34 +50,65 @@ class Calibration(NamedTuple):
     held_out: HeldOut | None = None
 
 
-def certainty(scores: Floats) -> Floats:
-    """Return how certain the decisions of scores are, of shape (documents,): 1 on average within a class.
+def most_held_out(n_classes: int) -> int:
+    """Return how many documents may be held out at most: more tell no more, and scores of many classes take memory."""
+    return min(_MOST_SCORES // n_classes, _MOST_DOCUMENTS)
+
+
+def score_batches(scorer: Any, rows: Any) -> Iterator[tuple[slice, Floats]]:
+    """Yield some rows of a sparse matrix of documents by words at a time, and their scores, where classes are many."""
+    for batch in row_batches(rows.shape[0], len(scorer.bias)):
+        whole = batch.stop - batch.start == rows.shape[0]
+        yield batch, scorer.scores_of(rows if whole else rows[batch])
+
+
+def guesses(batches: Iterable[tuple[slice, Floats]]) -> tuple[Rows, Floats]:
+    """Return the class of each document, and how certain it is; `batches` are those of `score_batches`."""
+    codes, distances = decisions(batches)
+    return codes, certainty(codes, distances)
+
+
+def decisions(batches: Iterable[tuple[slice, Floats]]) -> tuple[Rows, Floats]:
+    """Return the class of each document, and the distance between the two highest scores."""
+    decided, apart = [], []
+    for _, scores in batches:
+        decided.append(scores.argmax(axis=1))
+        best = np.partition(scores, [-2, -1], axis=1)[:, -2:] if scores.shape[1] > 1 else scores[:, [0, 0]] + [0, 1]
+        apart.append((best[:, 1] - best[:, 0]).astype(np.float64))
+    return np.concatenate(decided), np.concatenate(apart)
+
+
+def certainty(codes: Rows, distances: Floats) -> Floats:
+    """Return how certain decisions are: 1 on average within a class.
 
     It is the distance between the two highest scores, at most twice the median of those that get the same class.
     """
-    best, codes = np.sort(scores, axis=1), scores.argmax(axis=1)
-    distances = (best[:, -1] - best[:, -2]).astype(np.float64) if scores.shape[1] > 1 else np.ones(len(scores))
-    for code in np.unique(codes):
-        own = distances[codes == code]
-        own = np.minimum(own, 2 * np.median(own)) + 1e-12
-        distances[codes == code] = own / own.mean()
-    return distances
+    certain, order = np.empty(len(codes)), np.argsort(codes, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(codes) else ():
+        own = np.minimum(distances[rows], 2 * np.median(distances[rows])) + 1e-12
+        certain[rows] = own / own.mean()
+    return certain
 
 
-def calibrate(scorer: Any, scores: Floats, targets: Floats, n_documents: int | None = None) -> Calibration:
+def calibrate(scorer: Any, scores: Floats, targets: Targets | Floats, n_documents: int | None = None) -> Calibration:
     """Find the factor of scores that makes held-out documents, and the factor itself, as likely as possible.
 
     The factor of `scorer` is the centre of the prior. `scores` and `targets` are of shape (documents, classes).
     `n_documents` is the number of different documents, if some occur several times.
     """
     n_documents = len(scores) if n_documents is None else n_documents
-    centre = float(np.log(scorer.sharpness))
+    centre, known, batches = float(np.log(scorer.sharpness)), Targets.of(targets), list(row_batches(*scores.shape))
+
+    def losses(trial: Any, rows: slice) -> Floats:
+        likely = np.clip(trial.probabilities(scores[rows]), 1e-12, 1 - 1e-12)
+        others = 1 - likely if scorer.multilabel else 1.0
+        return np.asarray(-np.log(np.where(known[rows].toarray() > 0, likely, others)).sum(axis=1))
 
     def loss(log_sharpness: float) -> float:
         trial = replace(scorer, sharpness=float(np.exp(log_sharpness)))
-        likely = np.clip(trial.probabilities(scores), 1e-12, 1 - 1e-12)
-        each = -np.log(np.where(targets > 0, likely, 1 - likely if scorer.multilabel else 1.0)).sum(axis=1)
+        each = np.concatenate([losses(trial, rows) for rows in batches])
         return float(np.mean(each) + ((log_sharpness - centre) / _PRIOR_LOG_DEVIATION) ** 2 / (2 * n_documents))
 
     best = float(np.exp(minimize_scalar(loss, bounds=(-4.0, 4.0), method="bounded").x))
-    return Calibration(best, float(np.mean(scorer.are_right(scores, targets))), n_documents)
+    right = np.concatenate([scorer.are_right(scores[rows], known[rows]) for rows in batches])
+    return Calibration(best, float(np.mean(right)), n_documents)

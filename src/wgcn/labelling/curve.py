@@ -15,9 +15,11 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from wgcn.errors import InputError
+from wgcn.labelling.calibration import score_batches
 from wgcn.labelling.interval import accuracy_interval
 from wgcn.labelling.labels import Labels
 from wgcn.labelling.splits import Rows, folds
+from wgcn.labelling.targets import Targets
 from wgcn.progress import stage
 
 __all__ = ["CurvePoint", "curve_lines", "default_sizes", "extrapolate", "judging", "learning_curve"]
@@ -35,7 +37,7 @@ class _Scorer(Protocol):
 
     def scores_of(self, rows: Any) -> npt.NDArray[Any]: ...
 
-    def are_right(self, scores: npt.NDArray[Any], targets: npt.NDArray[Any]) -> npt.NDArray[np.bool_]: ...
+    def are_right(self, scores: npt.NDArray[Any], targets: Targets) -> npt.NDArray[np.bool_]: ...
 
 
 class CurvePoint(NamedTuple):
@@ -63,7 +65,8 @@ def learning_curve(labels: Labels, judge: Judge, sizes: Sequence[int] | None = N
     it is right: judge(rows with a label, rows held out) with rows of all texts, labelled or not.
     """
     rows, random = np.flatnonzero(labels.labelled), np.random.RandomState(seed)
-    codes = labels.targets @ (1 + np.arange(labels.targets.shape[1])) if labels.multilabel else labels.targets.argmax(1)
+    targets = labels.targets
+    codes = targets.matrix @ (1 + np.arange(targets.n_classes)) if labels.multilabel else targets.codes
     parts = folds(np.unique(codes, return_inverse=True)[1], _FOLDS, random)
     if len(parts) < 2:
         raise InputError("A learning curve needs classes with at least two labelled texts. Label more texts.")
@@ -89,7 +92,8 @@ def judging(terms: csr_array, labels: Labels, fit: Callable[[csr_array, Labels],
         kept = np.delete(np.arange(terms.shape[0]), held_out)
         targets = labels.targets[place[np.sort(known)]]
         scorer = fit(terms[kept], labels._replace(labelled=np.isin(kept, known), targets=targets))
-        return int(scorer.are_right(scorer.scores_of(terms[held_out]), labels.targets[place[held_out]]).sum())
+        truth, batches = labels.targets[place[held_out]], score_batches(scorer, terms[held_out])
+        return sum(int(scorer.are_right(s, truth[rows]).sum()) for rows, s in batches)
 
     return judge
 
@@ -100,9 +104,9 @@ def default_sizes(most: int) -> list[int]:
     return sorted({size for size in halves if size >= _FEWEST_LABELS} or {most})
 
 
-def _two_classes_first(order: Rows, targets: npt.NDArray[Any]) -> Rows:
+def _two_classes_first(order: Rows, targets: Targets) -> Rows:
     """Return the order with the first text of another class than the first text's in the second place."""
-    others = np.flatnonzero((targets[order] != targets[order[0]]).any(axis=1))
+    others = np.flatnonzero(targets.unlike(int(order[0]))[order])
     if not len(others):
         return order
     return np.concatenate([order[:1], order[others[:1]], np.delete(order, [0, others[0]])])

@@ -36,7 +36,10 @@ def measure(model: Any, found: Iterable[tuple[str, str | list[str] | None]], ski
     rows = known_only(found, names, skip_unknown, several)
     n_left_out = sum(label is not None for _, label in found) - len(rows)
     texts, truth = [text for text, _ in rows], label_targets(rows, names, several)
-    guess = model.scorer.decide(model.scores(texts))
+    guess = model.predict(texts)
+    if not several:
+        places = {name: place for place, name in enumerate(model.classes.tolist())}
+        guess = np.array([places[name] for name in guess.tolist()], np.int64)
     return Measured(texts, names, truth, guess, n_left_out, *evaluation(truth, guess, names))
 
 
@@ -69,12 +72,16 @@ def known_only(
 def label_targets(rows: Sequence[Labelled], names: Sequence[str], multilabel: bool) -> npt.NDArray[np.int64]:
     """Return a 0/1 matrix of shape (texts, classes), or the class of each text if it has one."""
     places = {name: place for place, name in enumerate(names)}
+    if not multilabel:
+        if any(len(set(labels)) != 1 for _, labels in rows):
+            raise InputError(
+                "The model gives one label per text, but the file has texts with several or an empty list."
+            )
+        return np.array([places[labels[0]] for _, labels in rows], np.int64)
     targets = np.zeros((len(rows), len(names)), np.int64)
     for row, (_, labels) in enumerate(rows):
         targets[row, [places[label] for label in labels]] = 1
-    if not multilabel and (targets.sum(axis=1) != 1).any():
-        raise InputError("The model gives one label per text, but the file has texts with several or an empty list.")
-    return targets if multilabel else targets.argmax(axis=1)
+    return targets
 
 
 def evaluation(truth: npt.NDArray[Any], guess: npt.NDArray[Any], names: Sequence[str]) -> tuple[dict[str, str], str]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.utils import column_or_1d
 
 from wgcn.errors import InputError
+from wgcn.labelling.sizes import labels_array
 
 __all__ = ["SEVERAL", "normalised", "of_one_kind", "read_lists", "read_matrix", "read_single"]
 
@@ -119,7 +120,7 @@ def read_single(values: list[Any]) -> tuple[Mask, npt.NDArray[Any]]:
 
 
 def of_one_kind(labels: list[Any]) -> npt.NDArray[Any]:
-    """Return labels as an array of strings or of numbers."""
+    """Return labels as an array of strings or of numbers; of objects where strings of one width would be huge."""
     kind = str if labels and isinstance(labels[0], str) else _NUMBER
     other = [label for label in labels if not isinstance(label, kind)]
     if other:
@@ -127,4 +128,4 @@ def of_one_kind(labels: list[Any]) -> npt.NDArray[Any]:
             f"Labels must be all strings or all numbers, got {labels[0]!r:.60} and {other[0]!r:.60}. Convert them to "
             "one kind."
         )
-    return np.array(labels)
+    return labels_array(labels)

@@ -1,4 +1,4 @@
-"""Labels as the models need them: which documents have one, and a 0/1 matrix of classes."""
+"""Labels as the models need them: which documents have one, and which classes these have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from wgcn.errors import InputError
 from wgcn.labelling.additions import merged_targets, places_in
 from wgcn.labelling.contents import check_classes
 from wgcn.labelling.label_forms import SEVERAL, normalised, of_one_kind, read_lists, read_matrix, read_single
+from wgcn.labelling.sizes import labels_array
 from wgcn.labelling.splits import Rows, few_labels
+from wgcn.labelling.targets import Targets
 
 __all__ = [
     "Labels",
@@ -44,7 +46,7 @@ class Labels(NamedTuple):
 
     classes: npt.NDArray[Any]  # (classes,)
     labelled: Mask  # (documents,), which documents have a label
-    targets: npt.NDArray[np.float32]  # (labelled documents, classes), 1 where a document has a class
+    targets: Targets  # (labelled documents, classes)
     multilabel: bool  # whether a document may have several classes
 
 
@@ -75,23 +77,30 @@ def read_some_labels(y: Any, classes: npt.NDArray[Any] | None = None, more_class
     values = normalised(y, classes)
     multilabel = True
     if isinstance(values, np.ndarray):
-        labelled, targets = read_matrix(values)
-        classes = np.arange(targets.shape[1])
+        labelled, matrix = read_matrix(values)
+        targets = Targets.of(matrix)
+        classes = np.arange(targets.n_classes)
     elif any(issubclass(kind, SEVERAL) for kind in set(map(type, values))):
         labelled, lists = read_lists(values)
-        classes = np.unique(of_one_kind([label for labels in lists for label in labels]))
-        targets = MultiLabelBinarizer(classes=classes).fit_transform(lists).astype(np.float32)
+        classes = _different([label for labels in lists for label in labels])
+        targets = Targets.of(MultiLabelBinarizer(classes=classes, sparse_output=True).fit_transform(lists))
     else:
         multilabel = False
         labelled, known = read_single(values)
         if len(known):
             with few_labels():
                 check_classification_targets(known)
-        classes = np.unique(of_one_kind([*known.tolist(), *more_classes]))
-        targets = np.eye(len(classes), dtype=np.float32)[np.searchsorted(classes, known)]
+        classes = _different([*known.tolist(), *more_classes])
+        targets = Targets.single(np.searchsorted(classes, known), len(classes))
     if multilabel and more_classes:
         raise InputError("Seeds are for texts of one class each, but y has several labels for a text.")
     return Labels(classes, labelled, targets, multilabel)
+
+
+def _different(labels: list[Any]) -> npt.NDArray[Any]:
+    """Return the classes that labels name, sorted."""
+    classes = np.unique(of_one_kind(labels))
+    return labels_array(classes.tolist()) if classes.dtype == object else classes
 
 
 def _checked(labels: Labels, seeded: bool) -> Labels:
@@ -117,7 +126,7 @@ def relabelled(
     """
     if labels.multilabel != more.multilabel and more.labelled.any():
         raise InputError("The labels must be as those of the last fit: one per text, or a list of labels per text.")
-    classes = np.unique(of_one_kind([*labels.classes.tolist(), *more.classes.tolist()]))
+    classes = _different([*labels.classes.tolist(), *more.classes.tolist()])
     counts = more.labelled[given]
     parts = (
         (np.flatnonzero(labels.labelled), places_in(classes, labels.classes), labels.targets),
@@ -128,8 +137,9 @@ def relabelled(
         ),
     )
     labelled, targets = merged_targets((n_documents, len(classes)), parts)
-    used = targets.any(axis=0) | labels.multilabel | np.isin(classes, more_classes)
-    return _checked(Labels(classes[used], labelled, targets[:, used], labels.multilabel), len(more_classes) > 0)
+    used = (targets.sums() > 0) | labels.multilabel | np.isin(classes, more_classes)
+    targets = targets.renumbered(np.cumsum(used) - 1, int(used.sum()))
+    return _checked(Labels(classes[used], labelled, targets, labels.multilabel), len(more_classes) > 0)
 
 
 def labelled_accuracy(
@@ -266,7 +276,7 @@ def _class_weighted(
         raise InputError("class_weight is for documents of one class each; use sample_weight instead.")
     if not len(labels.targets):  # seeds alone
         return weight
-    own = labels.classes[labels.targets.argmax(axis=1)]
+    own = labels.classes[labels.targets.codes]
     try:
         weight = weight * compute_sample_weight(class_weight, own)
     except (ValueError, TypeError) as error:

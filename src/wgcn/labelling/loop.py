@@ -18,12 +18,15 @@ from wgcn.labelling.curve import CurvePoint, judging, learning_curve
 from wgcn.labelling.labels import Labels, check_lengths, read_labels
 from wgcn.labelling.review import Doubt, Seen, doubts
 from wgcn.labelling.seed_words import SeedWord, read_seeds
+from wgcn.labelling.sizes import check_memory
 from wgcn.labelling.suggest import suggest
 from wgcn.text.encode import checked_texts
 
 __all__ = ["LabellingLoop"]
 
 Texts = Iterable[str]
+
+_REVIEW_ARRAYS = 12  # of texts by classes
 
 
 class LabellingLoop:
@@ -75,7 +78,10 @@ class LabellingLoop:
         terms, scorer = csr_array(prepared.document_terms[rows]), trained.scorer
         # Texts of weight 0 have no dual: rows of the others do not tell which texts they are.
         held_out = trained.held_out if len(trained.duals[0]) >= len(rows) else None
-        seen = Seen(terms, labels.targets, np.asarray(terms @ scorer.word_embeddings + scorer.bias), held_out)
+        n_bytes = _REVIEW_ARRAYS * 4 * len(rows) * len(labels.classes)
+        check_memory("Reviewing so many labels of so many classes", n_bytes, "Fit to fewer texts, or to fewer classes.")
+        scores = np.asarray(terms @ scorer.word_embeddings + scorer.bias)
+        seen = Seen(terms, labels.targets.toarray(), scores, held_out)
         return doubts(seen, labels.classes, rows, labels.multilabel, n)
 
     def suggest(self, n: int = 10, texts: Texts | None = None) -> npt.NDArray[np.int64]:

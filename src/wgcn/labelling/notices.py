@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wgcn.labelling.targets import Targets
 from wgcn.text.tokenize import unspaced
 
 __all__ = ["Observed", "notices", "shared_texts"]
@@ -56,21 +57,21 @@ def notices(
     texts: Observed,
     classes: npt.NDArray[Any],
     labelled: npt.NDArray[np.bool_],
-    targets: npt.NDArray[Any],
+    targets: Targets,
     multilabel: bool,
     own_tokenizer: bool = False,
 ) -> list[str]:
     """Return what is odd about texts that have been read, and about their labels.
 
-    classes : (classes,); labelled : (texts,); targets : (labelled texts, classes), 1 where a text has a class.
+    classes : (classes,); labelled : (texts,); targets : (labelled texts, classes).
     With a tokeniser of the user's own, or one that needs no blanks, nothing is said about word boundaries.
     """
-    codes = None if multilabel or not len(targets) else targets.argmax(axis=1)  # with seeds, there may be no label
+    codes = None if multilabel or not len(targets) else targets.codes  # with seeds, there may be no label
     found = [
         None if own_tokenizer else _no_word_boundaries(texts.sample),
         _empty_texts(texts.n_empty, texts.n),
         _alike_labels(classes),
-        _single_texts(classes, targets.sum(axis=0)),
+        _single_texts(classes, targets.sums()),
         None if codes is None else _swapped_columns(texts, classes, codes),
         None if codes is None else _conflicts(np.asarray(texts.digests)[labelled], codes),
     ]

@@ -13,6 +13,7 @@ import numpy as np
 from wgcn.errors import InputError
 from wgcn.files import open_whole
 from wgcn.labelling.predictions import Column, Tally, known_words, prediction_columns, unknown_words
+from wgcn.labelling.sizes import row_batches
 from wgcn.labelling.tables import TableWriter, read_batches, table_kind
 from wgcn.labelling.trust import answer_columns
 
@@ -60,9 +61,10 @@ def predict_file(
         TableWriter(file, kind, names, schema) as table,
     ):
         for batch, kept in batches:
-            terms = model.terms(batch)
-            table.write(kept, _columns(model, batch, terms, known, **wanted))
-            tally.add(terms.n_tokens, terms.n_unknown, np.diff(terms.offsets))
+            for rows in row_batches(len(batch), len(model.classes)):
+                terms = model.terms(batch[rows])
+                table.write(kept[rows], _columns(model, batch[rows], terms, known, **wanted))
+                tally.add(terms.n_tokens, terms.n_unknown, np.diff(terms.offsets))
     return tally.summary("words" if model.ngram_range == (1, 1) else "words and n-grams")
 
 

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils import check_random_state
 
+from wgcn.labelling.targets import Targets
+
 __all__ = ["Rows", "cross_validation_parts", "few_labels", "folds", "held_out_mask", "validation_rows"]
 
-Floats = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]  # indices of documents
 
 _FOLDS = 5
@@ -70,9 +71,9 @@ def folds(codes: Rows, n_folds: int, random: np.random.RandomState) -> list[Rows
         return [common[test] for _, test in splitter.split(common, codes[common])]
 
 
-def cross_validation_parts(codes: Rows, targets: Floats, random_state: Any) -> list[Rows]:
+def cross_validation_parts(codes: Rows, targets: Targets, random_state: Any) -> list[Rows]:
     """Return folds to hold out in turn, stratified by `codes`; none if half of the classes have only one document."""
-    if np.mean(targets.sum(axis=0) < 2) >= 0.5:
+    if np.mean(targets.sums() < 2) >= 0.5:
         return []
     random = check_random_state(random_state)
     repeats = _REPEATS if len(_in_common_classes(codes)) < _FEW_DOCUMENTS else 1

@@ -28,8 +28,10 @@ from sklearn.preprocessing import normalize
 from wgcn.labelling.neighbours import nearest_documents
 from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.seeds import label_evidence, seed_evidence, seed_shares
+from wgcn.labelling.sizes import check_memory
 from wgcn.labelling.space import find_space, scaled, threads
 from wgcn.labelling.splits import Rows, few_labels
+from wgcn.labelling.targets import Targets
 from wgcn.products import Floats, multiply, with_edges
 
 __all__ = ["Taught", "Teacher"]
@@ -49,6 +51,7 @@ _GRAPH_WEIGHT = 1.5  # of a word's neighbours in the space, beside 1 for the wor
 _VECTOR_WEIGHT = 3.0  # of given word vectors in the space
 _REGRESSION_WEIGHT = 1.0  # of the regression on given vectors, beside what has spread
 _REGRESSION_C = 10.0
+_DENSE_ARRAYS = 4  # of documents by classes
 
 
 class Taught(NamedTuple):
@@ -113,13 +116,18 @@ class Teacher:
         teacher.rows = self.rows[rows]
         return teacher
 
-    def teach(self, targets: Floats, labelled: Rows, class_prior: Floats | None = None) -> Taught:
+    def teach(self, known: Targets | Floats, labelled: Rows, class_prior: Floats | None = None) -> Taught:
         """Spread the labels, of shape (labelled documents, classes), and learn from all documents.
 
         `class_prior` are the shares of the classes among all documents, by default those among the labels. Beside seed
-        words, labelled documents are seeds too, and nothing spreads: see `wgcn.labelling.seeds`.
+        words, labelled documents are seeds too, and nothing spreads: see `wgcn.labelling.seeds`. The matrix of
+        documents by classes is dense here: a class reaches all documents, and the classes of a document compete.
         """
-        labelled, few = self.rows[labelled], len(labelled) < _FEW_LABELS
+        n_classes, labelled, few = known.shape[1], self.rows[labelled], len(labelled) < _FEW_LABELS
+        what = f"Spreading the labels of {n_classes:,} classes to {len(self.rows):,} documents"
+        n_bytes = _DENSE_ARRAYS * 4 * len(self.rows) * n_classes
+        check_memory(what, n_bytes, "Give fewer unlabelled documents, or none, or fewer classes.")
+        targets = Targets.of(known).toarray()
         with threads(self._n_jobs) as pool:
             if self.seeded is None:
                 shares = self._spread(targets, labelled, class_prior, pool)

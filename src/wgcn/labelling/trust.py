@@ -11,7 +11,7 @@ has to happen where the share of right labels is above the coverage.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,11 +20,11 @@ import numpy.typing as npt
 from wgcn.checks import LARGEST
 from wgcn.errors import InputError, StoreError
 from wgcn.labelling.novelty import novelty_weights
-from wgcn.labelling.scope import N_SIGNS, Scope, doubt, familiarity, familiarity_of, n_tokens
+from wgcn.labelling.scope import N_SIGNS, Scope, doubt, familiarity, familiarity_of
+from wgcn.labelling.sizes import row_batches
 
 if TYPE_CHECKING:
     from wgcn.labelling.labels import Labels
-    from wgcn.text.tokens import Tokens
 
 __all__ = [
     "OUT_OF_SCOPE",
@@ -54,26 +54,24 @@ class Trust(NamedTuple):
     @classmethod
     def calibrate(
         cls,
-        probabilities: Floats,
-        targets: npt.NDArray[Any],
+        right: Floats,
         weights: Floats,
-        texts: npt.NDArray[np.int64],
+        doubts: Floats,
         familiar: Floats,
     ) -> Trust:
         """Learn from held-out texts.
 
-        probabilities, targets : (held-out texts, classes); targets are 1 for the right label, else 0
+        right : (held-out texts,), the probability of the right label
         weights : (held-out texts,), not negative; (0,) if a text may have several labels
-        texts : (n,), which of these the rows of `familiar` are
-        familiar : (n, 4), the result of `familiarity`, left one out
+        doubts, familiar : (n,) and (n, 4), the results of `doubt` and, left one out, `familiarity` for some texts
         """
         used = np.flatnonzero(weights)
-        nonconformity = 1 - (probabilities * (targets > 0)).sum(axis=1)[used]
+        nonconformity = 1 - right[used]
         order = _thinned(np.argsort(nonconformity, kind="stable"))
         scope = Scope(np.empty((0, 3)), np.empty(0))
-        if len(texts) >= _MIN_TEXTS:
+        if len(doubts) >= _MIN_TEXTS:
             n_words, *signs = familiar.T
-            scope = Scope.calibrate(n_words, np.column_stack([*signs, doubt(probabilities[texts])]))
+            scope = Scope.calibrate(n_words, np.column_stack([*signs, doubts]))
             scope = scope._replace(strangeness=_thinned(scope.strangeness))
         return cls(nonconformity[order], weights[used[order]] * (len(used) / max(len(order), 1)), scope)
 
@@ -156,7 +154,7 @@ def held_out_trust(
     model: Any,
     terms: Any,
     counts: Any,
-    tokens: Tokens,
+    lengths: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]],
     labels: Labels,
     rows: npt.NDArray[np.int64],
     scores: npt.NDArray[Any],
@@ -166,18 +164,23 @@ def held_out_trust(
     model : TextModel
     terms, counts : csr_arrays of shape (texts, words), the weights of terms and how often they occur, in the order of
         the input; texts with a label are among the first
-    tokens : those of the texts
+    lengths : returns how many words and n-grams some texts have, as `wgcn.labelling.scope.n_tokens` counts them
     labels : of the first texts
     rows, scores : (held out,) and (held out, classes), which labelled texts were held out, and their scores
     """
-    labelled_rows, targets, multilabel = np.flatnonzero(labels.labelled), labels.targets, labels.multilabel
-    weights = np.empty(0) if multilabel else novelty_weights(terms[labelled_rows], targets.argmax(axis=1), rows)
+    labelled_rows, codes = np.flatnonzero(labels.labelled), labels.targets.codes
+    weights = np.empty(0) if labels.multilabel else novelty_weights(terms[labelled_rows], codes, rows)
     once = _thinned(np.unique(rows, return_index=True)[1])  # with few labels, texts come several times
     texts = labelled_rows[rows[once]]
     given, known = (model.vocabulary, model.weighting.idf, model.ngram_range), counts[texts]
-    lengths = n_tokens(tokens, texts, model.ngram_range, model.stop_words)
-    familiar = familiarity(*given, known.indices, known.indptr, known.data, lengths, leave_one_out=True)
-    return Trust.calibrate(model.scorer.probabilities(scores), targets[rows], weights, once, familiar)
+    parts = known.indices, known.indptr, known.data, lengths(texts)
+    familiar = familiarity(*given, *parts, leave_one_out=True)
+    right, doubts = np.empty(len(rows)), np.empty(len(rows))
+    for batch in row_batches(*scores.shape):
+        likely = model.scorer.probabilities(scores[batch])
+        right[batch] = likely[np.arange(len(likely)), codes[rows[batch]]]
+        doubts[batch] = doubt(likely)
+    return Trust.calibrate(right, weights, doubts[once], familiar)
 
 
 def checked_trust(trust: Trust | None, multilabel: bool = False) -> Trust:

@@ -23,10 +23,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from wgcn.labelling.calibration import score_batches
 from wgcn.labelling.splits import Rows
+from wgcn.labelling.targets import Targets
 from wgcn.products import multiply
 
-__all__ = ["LEADS", "MIN_LABELS", "Settings", "Trials", "Tuned", "margins_of", "rounds", "tune"]
+__all__ = ["LEADS", "MIN_LABELS", "Settings", "Trials", "Tuned", "dual_of", "evenly", "margins_of", "rounds", "tune"]
 
 Floats = npt.NDArray[Any]
 Settings = dict[str, float]
@@ -107,17 +109,22 @@ def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings,
     return Tuned(best, chosen, default_accuracy, len(weights), n_fits)
 
 
-def margins_of(scores: Floats, targets: Floats, multilabel: bool) -> Floats:
+def margins_of(batches: Iterable[tuple[slice, Floats]], targets: Targets, multilabel: bool) -> Floats:
     """Return how far documents are from a wrong decision, of shape (documents,): below 0 where it is wrong.
 
-    `scores` and `targets` are of shape (documents, classes). It is the distance of the right score from the best wrong
-    one, or with several labels the least distance of a score from 0, by the median of its size.
+    `batches` are rows and their scores, and `targets` are of shape (documents, classes). It is the distance of the
+    right score from the best wrong one, or with several labels the least distance of a score from 0, by the median of
+    its size.
     """
-    if multilabel:
-        margins = np.where(targets > 0, scores, -scores).min(axis=1)
-    else:
-        right, wrong = (np.max(scores, axis=1, where=side, initial=-np.inf) for side in (targets > 0, targets <= 0))
-        margins = right - wrong
+    found = []
+    for rows, scores in batches:
+        inside = targets[rows].toarray() > 0
+        if multilabel:
+            found.append(np.where(inside, scores, -scores).min(axis=1))
+        else:
+            right, wrong = (np.max(scores, axis=1, where=side, initial=-np.inf) for side in (inside, ~inside))
+            found.append(right - wrong)
+    margins = np.concatenate(found)
     middle = float(np.median(np.abs(margins))) if len(margins) else 0.0
     return np.asarray(margins / max(middle, 1e-12), np.float64)
 
@@ -140,10 +147,15 @@ class Trials:
     def __init__(self, trainer: Any, parts: Sequence[Rows], default: Settings) -> None:
         self._trainer, self._default, self._parts = trainer, default, parts
         self._prepared: dict[int, _Part] = {}
-        task = trainer.task
-        shape = len(task.targets), task.targets.shape[1] - trainer.binary
-        self._dual = np.zeros(shape, task.terms.dtype)
-        self.first_dual = self._dual  # of the default without the first part
+        # The dual of the default's last fit, and of that without the first part, with the documents that it had.
+        self._last: tuple[Rows, Floats] | None = None
+        self._first: tuple[Rows, Floats] | None = None
+
+    @property
+    def first(self) -> tuple[Rows, Floats]:
+        """The documents of the default's fit without the first part, and their dual."""
+        assert self._first is not None
+        return self._first
 
     def __call__(self, place: int, settings: Settings) -> Floats:
         """Return the margins of the documents of a part."""
@@ -154,15 +166,14 @@ class Trials:
         trainer.use(settings)
         known, weight = task.targets[part.known], task.weight[part.known]
         terms = task.leads[int(settings["lead"])][0] if settings["lead"] else task.terms
-        own, start = part.documents(terms, part.known), self._dual[part.known]
+        own, start = part.documents(terms, part.known), None if self._last is None else dual_of(self._last, part.known)
         fitted = trainer.fit(own, known, weight, part.taught, start, trial=(part.subwords, terms.shape[1]))
         if settings is self._default:
-            self._dual = np.zeros_like(self._dual)
-            self._dual[part.known] = fitted.dual
-            self.first_dual = self._dual if place == 0 else self.first_dual
-        scorer = trainer.scorer(part.with_other_words(fitted), known, weight)
-        held_out = part.documents(terms, part.held_out)
-        return margins_of(scorer.scores_of(held_out), task.targets[part.held_out], task.multilabel)
+            self._last = part.known, fitted.dual
+            self._first = self._last if place == 0 else self._first
+        scorer = trainer.scorer(part.with_other_words(fitted), known.shares(weight))
+        scores = score_batches(scorer, part.documents(terms, part.held_out))
+        return margins_of(scores, task.targets[part.held_out], task.multilabel)
 
 
 class _Part:
@@ -174,7 +185,7 @@ class _Part:
 
     def __init__(self, trainer: Any, held_out: Rows) -> None:
         task = trainer.task
-        self.held_out, self.known = held_out, _evenly(np.setdiff1d(trainer.rows, held_out), _MOST_DOCUMENTS)
+        self.held_out, self.known = held_out, evenly(np.setdiff1d(trainer.rows, held_out), _MOST_DOCUMENTS)
         met, first = np.unique(task.terms[self.known].indices, return_index=True)
         columns = met[np.argsort(first)]  # so that those of one document are near each other in memory
         self._n_met, self.subwords, self._others = len(columns), None, None
@@ -182,7 +193,7 @@ class _Part:
             others = np.setdiff1d(np.flatnonzero(np.diff(task.subwords.indptr)), met, assume_unique=True)
             self.subwords, self._others = task.subwords[columns], task.subwords[others]
             columns = np.concatenate([columns, others])
-        self._places = np.full(task.terms.shape[1], -1, task.terms.indices.dtype)
+        self._places = np.full(task.terms.shape[1], -1, np.int32)
         self._places[columns] = np.arange(len(columns))
         self.taught, self._other_scores = trainer.teach(self.known), None
         if self.taught is not None:
@@ -211,6 +222,13 @@ class _Part:
         return replace(fitted, word_embeddings=np.concatenate([fitted.word_embeddings, rows]))
 
 
-def _evenly(rows: Rows, most: int) -> Rows:
+def dual_of(known: tuple[Rows, Floats], rows: Rows) -> Floats:
+    """Return the dual of rows from that of known ones, 0 for others; both are ascending."""
+    start = np.zeros((len(rows), known[1].shape[1]), known[1].dtype)
+    start[np.isin(rows, known[0])] = known[1][np.isin(known[0], rows)]
+    return start
+
+
+def evenly(rows: Rows, most: int) -> Rows:
     """Return at most so many of some rows, evenly."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]

@@ -7,21 +7,22 @@ and table are one matrix W (words, classes):
 
 The residual I lets a word count for itself beside its neighbours. S has the subwords of each word
 (`wgcn.text.subwords`), and U a row per subword, so words that are spelt alike learn from each other. R and R_s are 1,
-or larger for words and subwords that the classes use differently (`naive_bayes_scales`), which are then regularised
-less. T, if given, are the scores of a teacher (`wgcn.labelling.teacher`), and W and U are what is learnt beyond them.
-The loss is the squared hinge of linear support vector machines, one class against the rest, with an L2 penalty on W and
-U:
+or larger for words and subwords that the classes use differently (`wgcn.labelling.naive_bayes`), which are then
+regularised less. T, if given, are the scores of a teacher (`wgcn.labelling.teacher`), and W and U are what is learnt
+beyond them. The loss is the squared hinge of linear support vector machines, one class against the rest, with an L2
+penalty on W and U:
 
     (|W|^2 + |U|^2) / 2 + C sum_i c_i sum_k max(0, 1 - y_ik scores_ik)^2      y_ik = 1 or -1, c_i: a document's weight
 
-It is convex and has no seed. `wgcn.linear.operator` is the operator, `wgcn.linear.solver` the solver.
+It is convex and has no seed. `wgcn.linear.operator` is the operator, `wgcn.linear.solver` the solver. Each class is a
+problem of its own, so classes that are too many for the memory at once are solved in blocks, one after the other.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from warnings import warn
 
 import numpy as np
@@ -34,14 +35,30 @@ from wgcn.checks import MOST, check_least
 from wgcn.cores import n_threads
 from wgcn.errors import InputError
 from wgcn.inference.sums import Floats
+from wgcn.labelling.naive_bayes import NaiveBayesScales, word_counts
+from wgcn.labelling.sizes import Columns, column_blocks
+from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught
 from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock
-from wgcn.linear.solver import Problem, minimize
-from wgcn.products import multiply, product_lengths, with_edges, with_entries
+from wgcn.linear.solver import Problem, Solution, minimize
+from wgcn.products import product_lengths, with_edges, with_entries
 
-__all__ = ["Blocks", "LinearFit", "LinearSettings", "Scales", "block_scales", "fit_linear", "naive_bayes_scales"]
+__all__ = [
+    "Blocks",
+    "FittedColumns",
+    "LinearFit",
+    "LinearSettings",
+    "Scales",
+    "block_scales",
+    "fit_linear",
+    "used_blocks",
+]
 
 _SAMPLE = 400  # documents by which graph and subwords are scaled
+_MEMORY = 3 << 29  # bytes for the columns that are solved at once: ten columns of a million documents are
+# Arrays with a row per document, and with a row per word or subword, that a column has while it is solved.
+_DOCUMENT_ARRAYS, _WORD_ARRAYS = 16, 8
+_KEPT = _MEMORY // 8  # bytes up to which the dual is kept; one block's is always smaller
 
 
 @dataclass(frozen=True)
@@ -84,7 +101,7 @@ class Scales(NamedTuple):
 class LinearFit:
     """A fitted linear model: scores = X word_embeddings + bias."""
 
-    dual: Floats  # (documents, columns): W = R * (M^T X^T dual)
+    dual: Floats  # (documents, columns): W = R * (M^T X^T dual); without columns if it would be too large
     word_embeddings: Floats  # (I + a A) (R * W) + S V + T, (words, columns)
     bias: Floats  # (columns,)
     history: list[dict[str, float]]  # objective and duality gap after each iteration
@@ -95,7 +112,7 @@ class LinearFit:
 
 def fit_linear(
     document_terms: csr_array,
-    targets: Floats,
+    targets: Targets | Floats,
     blocks: Blocks,
     settings: LinearSettings,
     *,
@@ -117,41 +134,81 @@ def fit_linear(
         the tolerance
     n_words : the number of words where X has only the columns of some: as many have the same naive Bayes scales so
     """
-    dtype = document_terms.dtype
+    dtype, targets = document_terms.dtype, Targets.of(targets)
     weight = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight, float)
-    graph, subwords = (
-        block.astype(dtype, copy=False) if block is not None and block.nnz and weight_of_block else None
-        for block, weight_of_block in zip(blocks, (settings.alpha, settings.subwords), strict=True)
-    )
-    scales = block_scales(document_terms, Blocks(graph, subwords), weight, n_jobs) if scales is None else scales
+    graph, subwords = used = used_blocks(blocks, settings, dtype)
+    scales = block_scales(document_terms, used, weight, n_jobs) if scales is None else scales
     factor = settings.alpha * scales.graph if graph is not None else 0.0
     with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
         memory, transposed = Memory(dtype), csr_array(document_terms.T)
-        own, spelt = None, None  # R and R_s
-        if settings.naive_bayes > 0:
-            own, spelt = naive_bayes_scales(transposed, targets, weight, settings.naive_bayes, pool, subwords, n_words)
         graph_block = GraphBlock(graph, float(factor), pool, memory)
-        subword_block = SubwordBlock(subwords, settings.subwords * scales.subwords, spelt, pool, memory)
-        operator = DocumentOperator(document_terms, transposed, (graph_block, subword_block), own, pool, memory)
-        given = None
+        subword_block = SubwordBlock(subwords, settings.subwords * scales.subwords, pool, memory)
+        operator = DocumentOperator(document_terms, transposed, (graph_block, subword_block), pool, memory)
+        n_rows = document_terms.shape[1] + (0 if subwords is None else subwords.shape[1])
+        size = dtype.itemsize * (_DOCUMENT_ARRAYS * len(targets) + _WORD_ARRAYS * n_rows)
+        columns, count = column_blocks(targets.n_classes, size, _MEMORY), word_counts(transposed, targets, weight, pool)
+        naive_bayes = NaiveBayesScales(count, settings.naive_bayes, pool, subwords, columns, n_words)
+        fitted, cost = FittedColumns(settings, len(targets), targets.n_classes, dtype), 2 * settings.C * weight
+        for part in columns:
+            operator.scale(*naive_bayes(part))
+            own = None if taught is None else Taught(taught.word_scores[:, part], taught.bias[part])
+            given = None if own is None else operator.scores(own.word_scores) + own.bias.astype(dtype)
+            signs = (2 * targets.columns(part.start, part.stop) - 1).astype(dtype)
+            problem = Problem(operator.product, signs, cost[:, None].astype(dtype), given)
+            begin = start[:, part] if start is not None and start.shape[1] else None
+            found = minimize(problem, tol=settings.tol, max_iter=settings.max_iter, start=begin)
+            fitted.add(part, found, operator.tables(found.dual), own)
+    return fitted.result(float(factor))
+
+
+def used_blocks(blocks: Blocks, settings: LinearSettings, dtype: npt.DTypeLike) -> Blocks:
+    """Return the blocks that have entries and a weight."""
+    weights = settings.alpha, settings.subwords
+    used = (
+        b.astype(dtype, copy=False) if b is not None and b.nnz and w else None
+        for b, w in zip(blocks, weights, strict=True)
+    )
+    return Blocks(*used)
+
+
+class FittedColumns:
+    """The columns that are fitted, block by block."""
+
+    def __init__(self, settings: LinearSettings, n_documents: int, n_columns: int, dtype: np.dtype[Any]) -> None:
+        self._settings, self._dtype, self._whole = settings, dtype, Columns(n_columns)
+        self._keeps_dual = n_documents * n_columns * dtype.itemsize <= _KEPT
+        self._solved: list[Solution] = []
+
+    def add(
+        self, columns: slice, found: Solution, tables: tuple[Floats, Floats, Floats | None], taught: Taught | None
+    ) -> None:
+        """Take some columns: their solution, its `DocumentOperator.tables`, and what they were taught."""
+        (table, own_rows, subword_rows), bias = tables, found.bias.astype(self._dtype)
         if taught is not None:
-            given = multiply(document_terms, taught.word_scores.astype(dtype, copy=False), pool)
-            given += taught.bias.astype(dtype)
-        signs, cost = (2 * targets - 1).astype(dtype), (2 * settings.C * weight)[:, None].astype(dtype)
-        problem = Problem(operator.product, signs, cost, given)
-        found = minimize(problem, tol=settings.tol, max_iter=settings.max_iter, start=start)
-        if not found.converged:
+            table += taught.word_scores
+            bias += taught.bias
+        dual = found.dual if self._keeps_dual else np.empty((len(found.dual), 0), self._dtype)
+        spelt = {} if subword_rows is None else {"subword_rows": subword_rows}
+        self._whole.put(columns, dual=dual, word_embeddings=table, bias=bias, own_rows=own_rows, **spelt)
+        self._solved.append(found._replace(dual=np.empty(0)))
+
+    def result(self, factor: float) -> LinearFit:
+        """Return all columns together."""
+        history = _together([each.history for each in self._solved])
+        if not all(each.converged for each in self._solved):
             warn(
-                f"The model is not fitted to the end: after {settings.max_iter} iterations the duality gap is still "
-                f"{found.history[-1]['gap']:.2g}. Scale the documents to rows of length 1, or choose a smaller C.",
+                f"The model is not fitted to the end: after {self._settings.max_iter} iterations the duality gap is "
+                f"still {history[-1]['gap']:.2g}. Scale the documents to rows of length 1, or choose a smaller C.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        (table, own_rows, subword_rows), bias = operator.tables(found.dual), found.bias.astype(dtype)
-    if taught is not None:
-        table += taught.word_scores
-        bias += taught.bias
-    return LinearFit(found.dual, table, bias, found.history, own_rows, float(factor), subword_rows)
+        return LinearFit(**self._whole.arrays, history=history, factor=factor)
+
+
+def _together(histories: list[list[dict[str, float]]]) -> list[dict[str, float]]:
+    """Return what blocks of columns have in sum after each iteration; one that has ended stays where it is."""
+    longest = max(histories, key=len)
+    return [{key: sum(each[: i + 1][-1][key] for each in histories) for key in longest[i]} for i in range(len(longest))]
 
 
 def block_scales(document_terms: csr_array, blocks: Blocks, sample_weight: Floats, n_jobs: int | None = None) -> Scales:
@@ -174,58 +231,3 @@ def block_scales(document_terms: csr_array, blocks: Blocks, sample_weight: Float
         scale(*with_edges(graph)) if graph is not None and graph.nnz else 0.0,
         scale(*with_entries(subwords)) if subwords is not None and subwords.nnz else 0.0,
     )
-
-
-def naive_bayes_scales(
-    transposed: csr_array,
-    targets: Floats,
-    sample_weight: Floats,
-    share: float,
-    pool: ThreadPoolExecutor | None = None,
-    subwords: csr_array | None = None,
-    n_words: int | None = None,
-) -> tuple[Floats, Floats | None]:
-    """Return R of shape (words, columns): how differently documents with and without a class use a word; and R_s.
-
-        contrast = |log p(word | class) - log p(word | other classes)|, divided by its root mean square
-        R = (1 - share) + share * contrast
-
-    after the naive Bayes support vector machine of Wang and Manning (2012). A word counts once per document, and a
-    subword once per word of a document. Two documents of all words are added, divided between the sides in proportion
-    to their words. `transposed` is X^T, of shape (words, documents). There may be `n_words` in all: a word that no
-    document has is used by all classes alike.
-    """
-    dtype, weight = transposed.dtype, sample_weight[:, None]
-    present = csr_array(((transposed.data != 0).astype(dtype), transposed.indices, transposed.indptr), transposed.shape)
-    inside = multiply(present, (targets * weight).astype(dtype), pool)
-    everywhere = multiply(present, np.ascontiguousarray(weight, dtype), pool)
-    spelt = None
-    if subwords is not None:
-        words, matrix = with_entries(subwords)
-        parts = csr_array((np.ones(matrix.nnz, dtype), matrix.indices, matrix.indptr), matrix.shape)
-        parts = csr_array(parts.T)
-        sums = [multiply(parts, np.ascontiguousarray(each[words]), pool) for each in (inside, everywhere)]
-        spelt = _scales(sums[0], sums[1], share)
-    return _scales(inside, everywhere, share, n_words), spelt
-
-
-def _scales(inside: Floats, everywhere: Floats, share: float, n_words: int | None = None) -> Floats:
-    """Return R from the weights of documents with a word, of a class and of all; the former is written to."""
-    dtype = inside.dtype
-    outside = everywhere - inside
-    np.maximum(outside, 0, out=outside)  # rounding
-    n_inside, n_outside = (part.sum(axis=0, dtype=np.float64) for part in (inside, outside))
-    added = 2 * n_inside / np.maximum(n_inside + n_outside, 1e-12)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for part, n, more in ((inside, n_inside, added), (outside, n_outside, 2 - added)):
-            part += more.astype(dtype)
-            np.log(part, out=part)
-            part -= np.log(np.maximum(n, 1e-12)).astype(dtype)
-        contrast: Floats = np.abs(np.subtract(inside, outside, out=inside), out=inside)
-    contrast[~np.isfinite(contrast)] = 0
-    mean = np.sqrt(np.sum(np.square(contrast), dtype=np.float64) / ((n_words or len(contrast)) * contrast.shape[1]))
-    if mean < 1e-6:  # rounding
-        return np.ones(contrast.shape, dtype)
-    contrast *= dtype.type(share / mean)
-    contrast += dtype.type(1 - share)
-    return contrast

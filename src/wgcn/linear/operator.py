@@ -26,7 +26,7 @@ from scipy.sparse import csr_array
 
 from wgcn.products import Floats, multiply, with_edges, with_entries
 
-__all__ = ["DocumentOperator", "GraphBlock", "Memory", "SubwordBlock", "row_slice"]
+__all__ = ["DocumentOperator", "GraphBlock", "Memory", "SubwordBlock", "WordOperator", "row_slice"]
 
 # A dense product does so many multiplications in the time of one of a sparse product.
 _DENSE_GAIN = 2
@@ -72,29 +72,24 @@ class GraphBlock:
 
 
 class SubwordBlock:
-    """b S: what is learnt of a subword counts for every word that has it. Without S, or with b = 0, there is nothing.
+    """b S: what is learnt of a subword counts for every word that has it. Without S, or with b = 0, it is nothing."""
 
-    `scales` are R_s, or None for R_s = 1; with b they are squared in place.
-    """
-
-    def __init__(
-        self,
-        subwords: csr_array | None,
-        factor: float,
-        scales: Floats | None,
-        pool: ThreadPoolExecutor,
-        memory: Memory,
-    ) -> None:
+    def __init__(self, subwords: csr_array | None, factor: float, pool: ThreadPoolExecutor, memory: Memory) -> None:
         self._pool, self._memory, self.words = pool, memory, np.empty(0, np.int64)
         self.matrix: csr_array | None = None
         if subwords is None or factor == 0 or not subwords.nnz:
             return
         self.words, self.matrix = with_entries(subwords)
-        self._transposed = csr_array(self.matrix.T)
-        weight = self.matrix.dtype.type(factor)
-        self.squares = np.full((1, 1), weight * weight) if scales is None else np.square(scales, out=scales)
-        if scales is not None:
-            self.squares *= weight * weight
+        self._transposed, self._weight = csr_array(self.matrix.T), self.matrix.dtype.type(factor)
+        self.scale(None)
+
+    def scale(self, scales: Floats | None) -> None:
+        """Take R_s from now on, or R_s = 1 if it is None; with b they are squared in place."""
+        if self.matrix is not None:
+            square = self._weight * self._weight
+            self.squares = np.full((1, 1), square) if scales is None else np.square(scales, out=scales)
+            if scales is not None:
+                self.squares *= square
 
     def learnt(self, rows: Floats, squares: Floats) -> Floats:
         """Return V from the rows X^T B of all words."""
@@ -120,44 +115,31 @@ def row_slice(matrix: csr_array, begin: int, end: int) -> csr_array:
     return csr_array(parts, shape=(end - begin, matrix.shape[1]))
 
 
-class DocumentOperator:
-    """From documents to the table of words, and to the scores of documents.
+class WordOperator:
+    """From sums of documents X^T B to the table of words. Without `scale`, R and R_s are 1."""
 
-    `scales` are R, or None for R = 1; they are squared in place.
-    """
+    def __init__(self, blocks: tuple[GraphBlock, SubwordBlock], memory: Memory) -> None:
+        (self._graph, self._subwords), self._memory = blocks, memory
+        self._squares: Floats | None = None  # R^2
 
-    def __init__(
-        self,
-        documents: csr_array,
-        transposed: csr_array,
-        blocks: tuple[GraphBlock, SubwordBlock],
-        scales: Floats | None,
-        pool: ThreadPoolExecutor,
-        memory: Memory,
-    ) -> None:
-        self._documents, self._transposed, self._pool = documents, transposed, pool
-        self._graph, self._subwords = blocks
-        self._squares = None if scales is None else np.square(scales, out=scales)
-        self._memory, self._dense = memory, None
-        words, n_edges = self._graph.words, self._graph.n_edges
-        if documents.shape[0] * len(words) < _DENSE_GAIN * n_edges:  # few documents
-            own = documents[:, words].T.toarray(order="C").astype(documents.dtype, copy=False)
-            self._dense = self._graph.spread(own)  # M X^T of the words that have edges, (words, documents)
-            self._others = np.delete(np.arange(documents.shape[1]), words)
-            self._parts = csr_array(documents[:, self._others]), csr_array(transposed[self._others])
-            if self._subwords.matrix is not None:
-                spelt = csr_array(csr_array(documents[:, self._subwords.words]) @ self._subwords.matrix)
-                self._spelt = spelt, csr_array(spelt.T)  # X S, (documents, subwords)
-
-    def table(self, dual: Floats) -> Floats:
-        """Return M (R^2 * (M X^T B)) + S V: a document's score is the weighted sum of its words' rows."""
-        return self.tables(dual)[0]
+    def scale(self, own: Floats | None, spelt: Floats | None) -> None:
+        """Take R and R_s of the columns to come from now on; they are squared in place. None is 1."""
+        self._squares = None if own is None else np.square(own, out=own)
+        self._subwords.scale(spelt)
 
     def tables(self, dual: Floats) -> tuple[Floats, Floats, Floats | None]:
-        """Return the table, of the words that have edges U = R^2 * (M X^T B), which the graph then spreads, and V."""
+        """Return M (R^2 * (M X^T B)) + S V, whose rows of the words of a document, weighted, sum to its score.
+
+        Return also, of the words that have edges, U = R^2 * (M X^T B), which the graph then spreads, and V.
+        """
         table, learnt = self._applied(dual, *self._squares_of(np.arange(dual.shape[1])))
         own = self._memory.array("edges", len(self._graph.words), dual.shape[1])
         return table.copy(), own.copy(), None if learnt is None else learnt.copy()
+
+    def product(self, columns: npt.NDArray[np.intp]) -> Callable[[Floats], Floats]:
+        """Return the function X^T B -> table(B) for some columns."""
+        squares = self._squares_of(columns)
+        return lambda sums: self._applied(sums, *squares)[0]
 
     def _squares_of(self, columns: npt.NDArray[np.intp]) -> tuple[Floats | None, Floats | None]:
         """Return R^2 and b^2 R_s^2 for some columns."""
@@ -171,8 +153,7 @@ class DocumentOperator:
     def _applied(
         self, dual: Floats, squares: Floats | None, subword_squares: Floats | None
     ) -> tuple[Floats, Floats | None]:
-        rows = self._memory.array("words", self._transposed.shape[0], dual.shape[1])
-        multiply(self._transposed, dual, self._pool, rows)
+        rows = self._sums(dual)
         learnt = None if subword_squares is None else self._subwords.learnt(rows, subword_squares)
         self._graph.apply(rows)
         rows *= 1 if squares is None else squares
@@ -180,6 +161,48 @@ class DocumentOperator:
         if learnt is not None:
             self._subwords.add(learnt, rows)
         return rows, learnt
+
+    def _sums(self, dual: Floats) -> Floats:
+        """Return X^T B, to be written to; here it is what is given."""
+        return np.array(dual, order="C")
+
+
+class DocumentOperator(WordOperator):
+    """From documents to the table of words, and to the scores of documents."""
+
+    def __init__(
+        self,
+        documents: csr_array,
+        transposed: csr_array,
+        blocks: tuple[GraphBlock, SubwordBlock],
+        pool: ThreadPoolExecutor,
+        memory: Memory,
+    ) -> None:
+        super().__init__(blocks, memory)
+        self._documents, self._transposed, self._pool, self._dense = documents, transposed, pool, None
+        words, n_edges = self._graph.words, self._graph.n_edges
+        few_terms = n_edges == 0 and documents.nnz < documents.shape[1]
+        if documents.shape[0] * len(words) < _DENSE_GAIN * n_edges or few_terms:  # few documents
+            own = documents[:, words].T.toarray(order="C").astype(documents.dtype, copy=False)
+            # M X^T of the words that have edges, (words, documents)
+            self._dense = self._graph.spread(own) if n_edges else own
+            self._others = np.setdiff1d(documents.indices, words)
+            self._parts = csr_array(documents[:, self._others]), csr_array(transposed[self._others])
+            if self._subwords.matrix is not None:
+                spelt = csr_array(csr_array(documents[:, self._subwords.words]) @ self._subwords.matrix)
+                self._spelt = spelt, csr_array(spelt.T)  # X S, (documents, subwords)
+
+    def scores(self, table: Floats) -> Floats:
+        """Return X times a table of words."""
+        return multiply(self._documents, np.ascontiguousarray(table, self._documents.dtype), self._pool)
+
+    def table(self, dual: Floats) -> Floats:
+        """Return M (R^2 * (M X^T B)) + S V: a document's score is the weighted sum of its words' rows."""
+        return self.tables(dual)[0]
+
+    def _sums(self, dual: Floats) -> Floats:
+        rows = self._memory.array("words", self._transposed.shape[0], dual.shape[1])
+        return multiply(self._transposed, dual, self._pool, rows)
 
     def product(self, columns: npt.NDArray[np.intp]) -> Callable[[Floats], Floats]:
         """Return the function B -> K B for some columns."""

@@ -33,11 +33,13 @@ import numpy.typing as npt
 from wgcn.errors import InputError
 from wgcn.inference.sums import Floats
 
-__all__ = ["Problem", "Solution", "minimize"]
+__all__ = ["Columns", "Doubles", "Mask", "Problem", "Product", "Slope", "Solution", "State", "descend", "minimize"]
 
 Doubles = npt.NDArray[np.float64]
 Columns = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
 Product = Callable[[Floats], Floats]  # K times a matrix of (documents, columns)
+Slope = Callable[[Doubles], tuple[Doubles, Doubles]]  # a derivative and the derivative of this, per column
 
 _FORCING = 0.5  # the gradient shrinks by this factor before conjugate gradients end
 _MOST_STEPS = 30  # of conjugate gradients in one direction
@@ -72,11 +74,15 @@ def minimize(problem: Problem, *, tol: float, max_iter: int, start: Floats | Non
 
     `start` is a beta to begin with. An InputError is raised where the objective is not finite.
     """
-    state = _State(problem, start)
-    columns = np.arange(problem.signs.shape[1])
+    return descend(State(problem, start), tol=tol, max_iter=max_iter)
+
+
+def descend(state: State, *, tol: float, max_iter: int) -> Solution:
+    """Do what `minimize` does from a state on."""
+    columns = np.arange(len(state.bias))
     search = _Search(state, columns)
     # A few documents that are new in a warm start should be learnt even if the gap is below the tolerance without.
-    settled = search.far() <= _FAR * float(problem.cost.max(initial=0))
+    settled = state.is_near(search.residual)
     gap, done = np.full(len(columns), np.inf), np.zeros(len(columns), bool)
     history: list[dict[str, float]] = []
     for _ in range(max_iter):
@@ -103,19 +109,39 @@ def minimize(problem: Problem, *, tol: float, max_iter: int, start: Floats | Non
     return Solution(state.dual, state.bias, history, bool(done.all()))
 
 
-class _State:
-    """Where the columns are: beta, K beta, b and the objective."""
+class State:
+    """Where the columns are: beta, K beta, b and the objective.
+
+    Other coordinates than those of documents are possible: see `wgcn.scale.solver`.
+    """
 
     def __init__(self, problem: Problem, start: Floats | None) -> None:
         signs = problem.signs
         self.problem, everything = problem, np.arange(signs.shape[1])
         self.dual = np.zeros_like(signs) if start is None else start.astype(signs.dtype)
-        self.scores = np.zeros_like(signs) if start is None else problem.product(everything)(self.dual)  # K beta
+        self.scores = np.zeros_like(signs) if start is None else self.product(everything)(self.dual)  # K beta
         self.bias, self.objective = np.zeros(len(everything)), np.zeros(len(everything))
-        self._settle(everything)
+        self.settle(everything)
 
-    def slack(self, columns: Columns) -> Floats:
-        """Return max(0, 1 - y s)."""
+    def product(self, columns: Columns) -> Product:
+        """Return the function beta -> K beta for some columns."""
+        return self.problem.product(columns)
+
+    def begin(self, columns: Columns) -> tuple[Floats, Floats]:
+        """Return the cost of documents with slack, and gamma - beta."""
+        (_, signs, cost, _), slack = self.problem, self._slack(columns)
+        return np.where(slack > 0, cost, 0), cost * slack * signs[:, columns] - self.dual[:, columns]
+
+    def curved(self, columns: Columns, weight: Floats, direction: Floats, image: Floats) -> Floats:
+        """Return (I + C K) direction; `weight` is what `begin` returned, `image` is K direction."""
+        mean = _divide(_sums(weight * image), _sums(weight))
+        return np.asarray(direction + weight * (image - mean.astype(image.dtype)))
+
+    def is_near(self, residual: Floats) -> Mask:
+        """Return for which columns no document is far from cost slack y."""
+        return np.asarray(np.abs(residual).max(axis=0, initial=0) <= _FAR * self.problem.cost.max(initial=0))
+
+    def _slack(self, columns: Columns) -> Floats:
         return _slack(self.problem.signs[:, columns], self._total(columns))
 
     def _total(self, columns: Columns) -> Floats:
@@ -125,8 +151,34 @@ class _State:
         scores += self.bias[columns].astype(scores.dtype)
         return scores
 
-    def _settle(self, columns: Columns) -> None:
+    def settle(self, columns: Columns) -> None:
         """Find the best b, and the objective."""
+        low, high, slope = self._around(columns)
+        self.bias[columns] += _root(slope, low, high, np.zeros(len(columns)))
+        own = _sums(self.dual[:, columns] * self.scores[:, columns])
+        self.objective[columns] = 0.5 * (own + self._loss(columns))
+
+    def move(self, columns: Columns, step: Floats, image: Floats) -> Mask:
+        """Go along a step, to its best length; return which objectives became lower. `image` is K step."""
+        shift, along = self._along(columns, image)  # shift: of b
+        own, bend = _sums(self.dual[:, columns] * image), _sums(step * image)
+
+        def slope(length: Doubles) -> tuple[Doubles, Doubles]:
+            down, more = along(length)
+            return own + length * bend + down, bend + more
+
+        length = _root(slope, np.zeros(len(columns)), np.full(len(columns), 4.0), np.ones(len(columns)))
+        factor, before = length.astype(image.dtype), self.objective[columns]
+        self.dual[:, columns] += factor * step
+        self.scores[:, columns] += factor * image
+        self.bias[columns] += length * shift
+        self.settle(columns)
+        return np.asarray(
+            before - self.objective[columns] > np.finfo(image.dtype).eps * np.abs(before)
+        )  # else rounding
+
+    def _around(self, columns: Columns) -> tuple[Doubles, Doubles, Slope]:
+        """Return between which changes of b the best is, and the slope of the loss by the change."""
         signs, cost, total = self.problem.signs[:, columns], self.problem.cost, self._total(columns)
 
         def slope(shift: Doubles) -> tuple[Doubles, Doubles]:
@@ -135,92 +187,75 @@ class _State:
 
         ends = signs - total  # at the least of these no negative document has slack, at the largest no positive one
         low, high = (edge.astype(np.float64) for edge in (ends.min(axis=0), ends.max(axis=0)))
-        self.bias[columns] += _root(slope, low, high, np.zeros(len(columns)))
-        own = _sums(self.dual[:, columns] * self.scores[:, columns])
-        self.objective[columns] = 0.5 * (own + _sums(cost * np.square(self.slack(columns))))
+        return low, high, slope
 
-    def move(self, columns: Columns, step: Floats, image: Floats) -> npt.NDArray[np.bool_]:
-        """Go along a step, to its best length; return which objectives became lower. `image` is K step."""
+    def _along(self, columns: Columns, image: Floats) -> tuple[Doubles, Slope]:
+        """Return how b changes along a step, and the slope of the loss by the length of the step."""
         signs, cost, total = self.problem.signs[:, columns], self.problem.cost, self._total(columns)
         active = np.where(_slack(signs, total) > 0, cost, 0)
-        shift = -_sums(active * image) / np.maximum(_sums(active), 1e-30)  # of b
+        shift = -_sums(active * image) / np.maximum(_sums(active), 1e-30)
         change = image + shift.astype(image.dtype)
-        own, bend = _sums(self.dual[:, columns] * image), _sums(step * image)
 
         def slope(length: Doubles) -> tuple[Doubles, Doubles]:
             slack = _slack(signs, total + length.astype(total.dtype) * change)
-            down = own + length * bend - _sums(cost * slack * signs * change)
-            return down, bend + _sums(np.where(slack > 0, cost, 0) * np.square(change))
+            return -_sums(cost * slack * signs * change), _sums(np.where(slack > 0, cost, 0) * np.square(change))
 
-        length = _root(slope, np.zeros(len(columns)), np.full(len(columns), 4.0), np.ones(len(columns)))
-        factor, before = length.astype(image.dtype), self.objective[columns]
-        self.dual[:, columns] += factor * step
-        self.scores[:, columns] += factor * image
-        self.bias[columns] += length * shift
-        self._settle(columns)
-        return np.asarray(
-            before - self.objective[columns] > np.finfo(image.dtype).eps * np.abs(before)
-        )  # else rounding
+        return shift, slope
+
+    def _loss(self, columns: Columns) -> Doubles:
+        return _sums(self.problem.cost * np.square(self._slack(columns)))
 
 
 class _Search:
     """Conjugate gradients for the directions of some columns, each at its own iteration."""
 
-    def __init__(self, state: _State, columns: Columns) -> None:
+    def __init__(self, state: State, columns: Columns) -> None:
         shape = len(state.dual), len(columns)
-        self._state, self._columns, self._product = state, columns, state.problem.product(columns)
-        self._residual, self._direction, self._direction_image, self.step, self.image, self._weight = (
+        self._state, self._columns, self._product = state, columns, state.product(columns)
+        self.residual, self._direction, self._direction_image, self.step, self.image, self._weight = (
             np.zeros(shape, state.dual.dtype) for _ in range(6)
         )
         self.size, self._first = np.zeros(len(columns)), np.zeros(len(columns))  # r^T K r: now, and at the beginning
         self._n_steps = np.zeros(len(columns), int)
         self.restart(np.ones(len(columns), bool))
 
-    def restart(self, which: npt.NDArray[np.bool_]) -> None:
+    def restart(self, which: Mask) -> None:
         """Begin a new direction from where some columns are now."""
-        columns = self._columns[which]
-        slack, (problem, dual) = self._state.slack(columns), (self._state.problem, self._state.dual)
-        self._weight[:, which] = np.where(slack > 0, problem.cost, 0)
-        self._residual[:, which] = problem.cost * slack * problem.signs[:, columns] - dual[:, columns]  # gamma - beta
+        self._weight[:, which], self.residual[:, which] = self._state.begin(self._columns[which])
         for part in (self._direction, self._direction_image, self.step, self.image):
             part[:, which] = 0
         self._n_steps[which] = 0
 
-    def far(self) -> Doubles:
-        """Return how far the dual of a document is from cost slack y, at most."""
-        return np.asarray(np.abs(self._residual).max(axis=0, initial=0), np.float64)
-
-    def advance(self) -> npt.NDArray[np.bool_]:
+    def advance(self) -> Mask:
         """Do one iteration, with one product; return which columns did their first."""
-        before, dtype = self.size, self._residual.dtype
-        fresh: npt.NDArray[np.bool_] = self._n_steps == 0
-        residual_image = self._product(self._residual)
-        self.size = _sums(self._residual * residual_image)
+        before, dtype = self.size, self.residual.dtype
+        fresh: Mask = self._n_steps == 0
+        residual_image = self._product(self.residual)
+        self.size = _sums(self.residual * residual_image)
         self._first = np.where(fresh, self.size, self._first)
         ratio = np.where(fresh, 0, _divide(self.size, before)).astype(dtype)
-        for part, addition in ((self._direction, self._residual), (self._direction_image, residual_image)):
+        for part, addition in ((self._direction, self.residual), (self._direction_image, residual_image)):
             part *= ratio
             part += addition
-        mean = _divide(_sums(self._weight * self._direction_image), _sums(self._weight))
-        curved = self._direction + self._weight * (self._direction_image - mean.astype(dtype))
+        curved = self._state.curved(self._columns, self._weight, self._direction, self._direction_image)
         length = _divide(self.size, _sums(curved * self._direction_image)).astype(dtype)
         self.step += length * self._direction
         self.image += length * self._direction_image
-        self._residual -= length * curved
+        self.residual -= length * curved
         self._n_steps += 1
         return fresh
 
     @property
-    def ended(self) -> npt.NDArray[np.bool_]:
+    def ended(self) -> Mask:
         """Which directions are good enough."""
         small = (self._n_steps > 1) & (self.size <= _FORCING**2 * self._first)
         return np.asarray(small | (self._n_steps >= _MOST_STEPS) | (self.size <= 0))
 
-    def keep(self, which: npt.NDArray[np.bool_]) -> None:
+    def keep(self, which: Mask) -> None:
         """Leave the other columns out."""
         self._columns = self._columns[which]
-        self._product = self._state.problem.product(self._columns)
-        for name in ("_residual", "_direction", "_direction_image", "step", "image", "_weight"):
+        self._product = self._state.product(self._columns)
+        for name in ("residual", "_direction", "_direction_image", "step", "image", "_weight"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, which]))
         self.size, self._first, self._n_steps = self.size[which], self._first[which], self._n_steps[which]
 
@@ -239,7 +274,7 @@ def _divide(above: Doubles, below: Doubles) -> Doubles:
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
-def _root(slope: Callable[[Doubles], tuple[Doubles, Doubles]], low: Doubles, high: Doubles, guess: Doubles) -> Doubles:
+def _root(slope: Slope, low: Doubles, high: Doubles, guess: Doubles) -> Doubles:
     """Return where increasing, piecewise linear functions are 0, by Newton's method inside brackets.
 
     `slope` returns values and derivatives. A function that is not 0 between `low` and `high` gives one of these.

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -27,16 +27,18 @@ from wgcn.graph.association import strongest_edges
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.sums import Floats
 from wgcn.labelling.additions import Added, are_few
-from wgcn.labelling.calibration import SHARPNESS, Calibration, HeldOut, calibrate, certainty
+from wgcn.labelling.calibration import SHARPNESS, Calibration, HeldOut, calibrate, guesses, most_held_out, score_batches
 from wgcn.labelling.seed_words import SeedRows
+from wgcn.labelling.sizes import check_table
 from wgcn.labelling.splits import Rows, cross_validation_parts, folds, held_out_mask
+from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught, Teacher
-from wgcn.labelling.tuning import MIN_LABELS, Settings, Trials, Tuned, rounds, tune
+from wgcn.labelling.tuning import MIN_LABELS, Settings, Trials, Tuned, dual_of, evenly, rounds, tune
 from wgcn.linear.model import Blocks, LinearFit, LinearSettings, Scales, block_scales, fit_linear
 from wgcn.linear.operator import row_slice
 from wgcn.progress import stage
 
-__all__ = ["Earlier", "LinearTask", "LinearTrained", "LinearTraining", "train_linear"]
+__all__ = ["Earlier", "LinearTask", "LinearTrained", "LinearTraining", "Trainer", "train_linear"]
 
 # Fewer labelled documents than this are all needed for fitting, and too few to calibrate by.
 _MIN_TO_HOLD_OUT = 100
@@ -74,7 +76,7 @@ class LinearTask:
     """The documents to train on. Unlabelled ones are not used where a document may have several classes."""
 
     terms: csr_array  # (labelled documents, words)
-    targets: Floats  # (labelled documents, classes), 1 where a document has a class, else 0
+    targets: Targets  # (labelled documents, classes)
     multilabel: bool  # whether a document may have several classes
     weight: npt.NDArray[np.float64]  # (labelled documents,)
     unlabelled: csr_array  # (unlabelled documents, words)
@@ -95,7 +97,7 @@ class LinearTask:
     @property
     def codes(self) -> Rows:
         """The class of each document; all 0 where there may be several."""
-        return np.zeros(len(self.targets), np.int64) if self.multilabel else self.targets.argmax(axis=1)
+        return np.zeros(len(self.targets), np.int64) if self.multilabel else self.targets.codes
 
 
 class LinearTrained(NamedTuple):
@@ -120,15 +122,25 @@ class LinearTrained(NamedTuple):
 Earlier = tuple[LinearTrained, Added]  # an earlier training, and how the task differs from it
 
 
-def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | None = None) -> LinearTrained:
-    """Train the linear model; the result is the same, up to the tolerance, if it begins with an earlier one."""
+def train_linear(
+    task: LinearTask,
+    training: LinearTraining,
+    earlier: Earlier | None = None,
+    make_trainer: Callable[..., Trainer] | None = None,
+) -> LinearTrained:
+    """Train the linear model; the result is the same, up to the tolerance, if it begins with an earlier one.
+
+    `make_trainer` makes another `Trainer`, for documents that are not in memory.
+    """
+    n_subwords = 0 if task.subwords is None else task.subwords.shape[1]
+    check_table(task.terms.shape[1], n_subwords, task.targets.n_classes, task.terms.dtype.itemsize)
     used = task.weight > 0
     if not used.all():  # no fold may have only documents of weight 0
         leads = {lead: (own[used], others) for lead, (own, others) in task.leads.items()}
         terms, targets, weight = task.terms[used], task.targets[used], task.weight[used]
         task = replace(task, terms=terms, targets=targets, weight=weight, leads=leads)
         earlier = None  # whose documents may be others
-    trainer, tuned = _Trainer(task, training, earlier), None
+    trainer, tuned = (make_trainer or Trainer)(task, training, earlier), None
     task = trainer.task
     calibrates, few = training.validation_fraction > 0, len(task.targets) < _MIN_BESIDE_TEACHER
     start, known = ([], None) if earlier is None else trainer.starts(*earlier)
@@ -151,8 +163,8 @@ def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | 
             calibrating.detail = f"{calibration.n_documents:,} documents held out"
         scorer, fits = trainer.train(trainer.rows, start or loose)
     if trainer.teacher and trainer.teacher.seeded and calibration.held_out is None:  # no label: what seeds alone say
-        guesses = trainer.teacher.seeded.guesses()
-        sharpness = calibrate(scorer, scorer.scores_of(trainer.everything), guesses).sharpness
+        seeded = trainer.teacher.seeded.guesses()
+        sharpness = calibrate(scorer, scorer.scores_of(trainer.everything), seeded).sharpness
         calibration = calibration._replace(sharpness=sharpness)
     scorer = replace(scorer, sharpness=calibration.sharpness)
     if task.class_prior is not None:
@@ -166,7 +178,7 @@ def train_linear(task: LinearTask, training: LinearTraining, earlier: Earlier | 
     return LinearTrained(scorer, last.history, tuned, accuracy, n_held_out, held_out, duals, trainer.teacher, *own)
 
 
-class _Trainer:
+class Trainer:
     """The steps of a training, with the settings in use, which `tune` changes. `rows` are labelled documents."""
 
     def __init__(self, task: LinearTask, training: LinearTraining, earlier: Earlier | None = None) -> None:
@@ -195,10 +207,9 @@ class _Trainer:
                 self.teacher = known.reordered(earlier[1].documents)
             else:
                 with stage("Finding similar documents", f"{n:,} documents"):
-                    graph, vectors = task.adjacency, task.word_vectors
-                    self.teacher = Teacher(self.everything, graph, vectors, training.n_jobs, task.seeds)
-        # Where settings were chosen, documents to hold out, and the dual of a fit without them, 0 for themselves.
-        self._judged: tuple[Rows, Floats] | None = None
+                    self.teacher = self.make_teacher()
+        # Where settings were chosen, documents to hold out, and a fit without them: its documents and their dual.
+        self._judged: tuple[Rows, tuple[Rows, Floats]] | None = None
 
     def starts(self, earlier: LinearTrained, added: Added) -> tuple[list[Floats], HeldOut | None]:
         """Return warm starts of the fits, and what was held out of earlier ones, if enough and not by a teacher."""
@@ -210,12 +221,14 @@ class _Trainer:
     def tune(self) -> Tuned | None:
         """Choose settings, and use them from now on; None if there is nothing to choose by."""
         targets = self.task.targets
-        if not self.task.multilabel and np.mean(targets.sum(axis=0) < 2) >= 0.5:
+        if not self.task.multilabel and np.mean(targets.sums() < 2) >= 0.5:
             return None
         fifths = folds(self.task.codes, _TUNING_FOLDS, check_random_state(self.training.random_state))
         if len(fifths) < _TUNING_FOLDS:
             return None
-        parts = [fifths[0], np.concatenate(fifths[1:3])]  # the second has half of the rest: two fits judge much
+        # The second has half of the rest: two fits judge much.
+        most = most_held_out(targets.n_classes)
+        parts = [evenly(part, most) for part in (fifths[0], np.concatenate(fifths[1:3]))]
         default = {"C": float(self.settings.C), "naive_bayes": float(self.settings.naive_bayes), "lead": 0}
         short, judge = self.task.terms.nnz < _SHORT * len(targets), Trials(self, parts, default)
         tuned = tune(judge, parts, self.task.weight, default, rounds(self.task.leads, short))
@@ -223,7 +236,7 @@ class _Trainer:
         if (lead := int(tuned.settings["lead"])) in self.task.leads:
             own, others = self.task.leads[lead]
             self.take(own, others[: self.unlabelled.shape[0]])
-        self._judged = parts[0], judge.first_dual
+        self._judged = parts[0], judge.first
         return tuned
 
     def use(self, values: Settings) -> None:
@@ -235,7 +248,7 @@ class _Trainer:
         """Train on these rows of the documents from now on."""
         self.everything, n = terms, terms.shape[0]
         if unlabelled.shape[0]:  # in memory once: what there was before is not needed any more
-            self.everything = csr_array(vstack([terms, unlabelled]))
+            self.everything = self.joined(terms, unlabelled)
             terms, unlabelled = (
                 row_slice(self.everything, 0, n),
                 row_slice(self.everything, n, self.everything.shape[0]),
@@ -249,30 +262,29 @@ class _Trainer:
         whole = len(rows) == len(self.rows)
         terms = self.task.terms if whole else self.task.terms[rows]
         taught = self.teach(rows)
-        if self.task.seeds is not None and taught is not None and not known.any(axis=0).all():
+        if self.task.seeds is not None and taught is not None and not known.sums().all():
             # Without a label of each class there is only what the seeds have taught. It stands for a fit of dual 0.
             n_columns, n_edged = len(taught.bias), np.count_nonzero(np.diff(self.task.adjacency.indptr))
             zeros = (np.zeros((n, n_columns), np.float32) for n in (len(rows), n_edged))
             fits = [LinearFit(next(zeros), *taught, [{"loss": 0.0}], next(zeros), 0.0)]
-            scorer = self.scorer(fits[0], np.ones((1, known.shape[1])), np.ones(1))
+            scorer = self.scorer(fits[0], np.ones(known.n_classes))
         else:
             fits = [self.fit(terms, known, weight, taught, next(starts, None))]
-            scorer = self.scorer(fits[0], known, weight)
+            scorer = self.scorer(fits[0], known.shares(weight))
         if self.training.self_training == 0 or not self.unlabelled.shape[0]:
             return scorer, fits
         labelling = scorer if prior is None else scorer.with_prior(prior)
-        scores = labelling.scores_of(self.unlabelled)
-        codes = scores.argmax(axis=1)
-        targets = np.vstack([known, np.eye(known.shape[1], dtype=known.dtype)[codes]])
+        codes, certainty = self.guess(labelling)
+        targets = Targets.stacked([known, Targets.single(codes, known.n_classes)])
         # An unlabelled document weighs as much as the labelled ones of its class do on average, times self_training.
-        counts = known.sum(axis=0)
-        class_weight = np.where(counts > 0, (weight @ known) / np.maximum(counts, 1), 1.0)  # 1 where only seeds are
-        weights = np.concatenate([weight, self.training.self_training * class_weight[codes] * certainty(scores)])
-        terms = self.everything if whole else csr_array(vstack([terms, self.unlabelled]))
+        counts = known.sums()
+        class_weight = np.where(counts > 0, known.sums(weight) / np.maximum(counts, 1), 1.0)  # 1 where only seeds are
+        weights = np.concatenate([weight, self.training.self_training * class_weight[codes] * certainty])
+        terms = self.everything if whole else self.joined(terms, self.unlabelled)
         fits.append(self.fit(terms, targets, weights, None, next(starts, None)))
         # Scores can be shifted to a prior only from the shares that the fit has seen.
-        shares = (known, weight) if prior is None and self.task.seeds is None else (targets, weights)
-        return self.scorer(fits[1], *shares), fits
+        own_shares = prior is None and self.task.seeds is None
+        return self.scorer(fits[1], known.shares(weight) if own_shares else targets.shares(weights)), fits
 
     def calibrate_by_holding_out(self) -> tuple[Calibration, list[Floats]]:
         """Train without a part of the labelled documents; return warm starts of the final fits too.
@@ -281,8 +293,8 @@ class _Trainer:
         left out: they put the accuracy 5 to 8 points too high on MR and Ohsumed.
         """
         task, fraction = self.task, self.training.validation_fraction
-        if len(task.targets) < _MIN_TO_HOLD_OUT:
-            fraction = 0
+        most = most_held_out(task.targets.n_classes)
+        fraction = 0 if len(task.targets) < _MIN_TO_HOLD_OUT else min(fraction, most / len(task.targets))
         if self._judged is None or fraction == 0:
             held_out, start = held_out_mask(task.codes, fraction, self.training.random_state), None
         else:
@@ -291,12 +303,11 @@ class _Trainer:
             return Calibration(), []
         rows, settings = np.flatnonzero(~held_out), self.settings
         self.settings = replace(settings, tol=max(settings.tol, _LOOSE))
-        scorer, fits = self.train(rows, [] if start is None else [start[rows]])
+        scorer, fits = self.train(rows, [] if start is None else [self.start_of(start, rows)])
         self.settings = settings
         scores, left_out = scorer.scores_of(task.terms[held_out]), np.flatnonzero(held_out)
         calibration = calibrate(scorer, scores, task.targets[held_out])
-        # The dual of documents that are left out is 0.
-        starts = [np.insert(fit.dual, left_out - np.arange(len(left_out)), 0, axis=0) for fit in fits]
+        starts = [self.grown(fit.dual, left_out) for fit in fits]
         return calibration._replace(held_out=HeldOut(left_out, scores)), starts
 
     def calibrate_by_teacher(self, scorer: Scorer) -> Calibration:
@@ -311,11 +322,33 @@ class _Trainer:
             scores.append(self.teacher.teach(targets[rest], rest).scores(self.task.terms[part]))
         places, left_out = np.concatenate(parts), np.vstack(scores)
         found = calibrate(scorer, left_out, targets[places], len(np.unique(places)))
-        both = scorer.scores_of(self.unlabelled), self.teacher.teach(targets, self.rows).scores(self.unlabelled)
+        some = self.unlabelled[evenly(np.arange(self.unlabelled.shape[0]), most_held_out(targets.n_classes))]
+        both = scorer.scores_of(some), self.teacher.teach(targets, self.rows).scores(some)
         own, taught = (float(np.std(each - each.mean(axis=1, keepdims=True))) for each in both)
         ratio = taught / own if own > 0 and taught > 0 else 1.0
         held_out = HeldOut(places, np.asarray(left_out / ratio, left_out.dtype))
         return found._replace(sharpness=found.sharpness * ratio, held_out=held_out)
+
+    def joined(self, terms: csr_array, unlabelled: csr_array) -> csr_array:
+        """Return documents with others after them."""
+        return csr_array(vstack([terms, unlabelled]))
+
+    def make_teacher(self) -> Teacher:
+        """Return the teacher of all documents."""
+        task = self.task
+        return Teacher(self.everything, task.adjacency, task.word_vectors, self.training.n_jobs, task.seeds)
+
+    def guess(self, scorer: Scorer) -> tuple[Rows, Floats]:
+        """Return the classes of the unlabelled documents, and how certain they are."""
+        return guesses(score_batches(scorer, self.unlabelled))
+
+    def start_of(self, known: tuple[Rows, Floats], rows: Rows) -> Floats:
+        """Return the warm start of a fit to some documents, from the documents of another fit and their dual."""
+        return dual_of(known, rows)
+
+    def grown(self, dual: Floats, left_out: Rows) -> Floats:
+        """Return the dual of all documents, 0 for those that were left out."""
+        return np.insert(dual, left_out - np.arange(len(left_out)), 0, axis=0)
 
     def teach(self, rows: Rows) -> Taught | None:
         """Return the weighted scores of the teacher, with as many columns as are fitted."""
@@ -329,7 +362,7 @@ class _Trainer:
     def fit(
         self,
         terms: csr_array,
-        targets: Floats,
+        targets: Targets,
         weight: Floats,
         taught: Taught | None,
         start: Floats | None = None,
@@ -342,7 +375,7 @@ class _Trainer:
         with stage("Self-training" if n_unlabelled else "Fitting", f"{n:,} documents"):
             return fit_linear(
                 terms,
-                targets[:, 1:] if self.binary else targets,
+                targets.without_first() if self.binary else targets,
                 Blocks(None if trial else self.task.adjacency, subwords),
                 replace(self.settings, tol=max(self.settings.tol, _RACE)) if trial else self.settings,
                 sample_weight=weight,
@@ -353,10 +386,9 @@ class _Trainer:
                 n_jobs=self.training.n_jobs,
             )
 
-    def scorer(self, fitted: LinearFit, targets: Floats, weight: Floats) -> Scorer:
-        """Return what a fit predicts with, not yet calibrated."""
+    def scorer(self, fitted: LinearFit, prior: Floats) -> Scorer:
+        """Return what a fit to classes of these shares predicts with, not yet calibrated."""
         table, bias = self.both_sides(fitted.word_embeddings), self.both_sides(fitted.bias)
-        prior = np.average(targets, axis=0, weights=weight)
         return Scorer(table, None, bias, prior.astype(self.task.terms.dtype), SHARPNESS, self.task.multilabel)
 
     def both_sides(self, fitted: Floats) -> Floats:

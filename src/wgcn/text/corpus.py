@@ -98,7 +98,7 @@ class Corpus:
         if ngram_range[1] > 1 and rules.stop_words:
             stop_words = frozenset(rules.stop_words)
             is_kept = np.array([word not in stop_words for word in words], bool)
-            ids, offsets = _filtered(ids, offsets, is_kept[ids])
+            ids, offsets = filtered(ids, offsets, is_kept[ids])
         limits = (rules.min_ngram_count, rules.max_ngrams) if vocabulary is None else (1, None)
         numbers, names, n_rare = number_ngrams(ids, offsets, words, ngram_range, *limits)
         lengths, (shortest, longest) = np.diff(offsets), ngram_range
@@ -113,7 +113,7 @@ class Corpus:
         else:
             new_ids = np.array([*(vocabulary.index.get(name, -1) for name in names), -1], np.int32)
         numbers = new_ids[numbers]
-        known, offsets = _filtered(numbers, offsets, numbers >= 0)
+        known, offsets = filtered(numbers, offsets, numbers >= 0)
         if vocabulary is not None:
             chosen = Vocabulary(vocabulary.words, *count_words(known, offsets, len(vocabulary)))
         return cls(known, offsets, chosen, n_ngrams - len(known))
@@ -121,7 +121,7 @@ class Corpus:
     def with_words(self, keep: npt.NDArray[np.bool_]) -> "Corpus":
         """Return the corpus with only some of its words, in the same order: those for which `keep` is true."""
         new_ids = (np.cumsum(keep) - 1).astype(np.int32)
-        ids, offsets = _filtered(self.ids, self.offsets, keep[self.ids])
+        ids, offsets = filtered(self.ids, self.offsets, keep[self.ids])
         n_unknown = self.n_unknown + self.n_tokens - len(ids)
         return Corpus(new_ids[ids], offsets, self.vocabulary.part(np.flatnonzero(keep)), n_unknown)
 
@@ -162,16 +162,9 @@ def number_ngrams(
     numbers, distinct, n_rare = np.empty((len(ids), longest - shortest + 1), np.int32), list[str](), 0
     for n in range(1, longest + 1):
         if n > 1:
-            following = np.concatenate([ids[n - 1 :], np.empty(min(n - 1, len(ids)), np.int32)])
-            for back in range(1, n):
-                following[offsets[1:][offsets[1:] >= back] - back] = -1
-            keys = level.astype(np.int64)
-            keys *= len(words)
-            keys += following
-            keys[(level < 0) | (following < 0)] = -1
-            del following  # with very much text, this is where memory is needed most
+            keys = ngram_keys(level, ids, offsets, n, len(words))
             found, table = number_keys(keys, SECRET)
-            del keys
+            del keys  # with very much text, this is where memory is needed most
             counts = np.bincount(found[found >= 0], minlength=len(table))
             kept = np.flatnonzero(counts >= min_count)
             if most is not None and len(kept) > most:
@@ -189,13 +182,28 @@ def number_ngrams(
     return numbers, distinct, n_rare
 
 
+def ngram_keys(level: Ids, ids: Ids, offsets: Offsets, n: int, n_words: int) -> npt.NDArray[np.int64]:
+    """Return the key of the n-gram that begins at each token, -1 for none.
+
+    It is (number of its first n - 1 words, given as `level`, -1 for none) * `n_words` + (id of its last word).
+    """
+    following = np.concatenate([ids[n - 1 :], np.empty(min(n - 1, len(ids)), np.int32)])
+    for back in range(1, n):
+        following[offsets[1:][offsets[1:] >= back] - back] = -1
+    keys = level.astype(np.int64)
+    keys *= n_words
+    keys += following
+    keys[(level < 0) | (following < 0)] = -1
+    return keys
+
+
 def count_words(ids: Ids, offsets: Offsets, n_words: int) -> tuple[Offsets, Offsets]:
     """Return how often each word occurs, and in how many documents; negative ids are no words."""
     counts, words, _ = count_terms(ids, offsets, n_words, 0)
     return np.bincount(words, counts, n_words).astype(np.int64), np.bincount(words, minlength=n_words)
 
 
-def _filtered(ids: Ids, offsets: Offsets, keep: npt.NDArray[np.bool_]) -> tuple[Ids, Offsets]:
+def filtered(ids: Ids, offsets: Offsets, keep: npt.NDArray[np.bool_]) -> tuple[Ids, Offsets]:
     """Drop tokens, and move the beginnings of the documents accordingly."""
     kept = np.flatnonzero(keep)
     return ids[kept], np.searchsorted(kept, offsets)

@@ -1,0 +1,81 @@
+"""Predictions for files of texts: each file becomes a file, made by any worker, whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from wgcn.errors import InputError
+from wgcn.inference.folder import CONFIG
+from wgcn.inference.model import TextModel
+from wgcn.labelling.predict_file import predict_file
+from wgcn.labelling.tables import table_kind
+from wgcn.scale.shards import Shard, find_shards
+from wgcn.scale.store import Outputs, WorkFolder, open_work, remove_work
+from wgcn.scale.workers import connect
+
+__all__ = ["predict_files"]
+
+
+def predict_files(
+    folder: str | Path,
+    paths: Sequence[str | Path],
+    output: str | Path,
+    *,
+    output_format: str | None = None,
+    scheduler: str | None = None,
+    n_workers: int | None = None,
+    reading: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> list[Path]:
+    """Write a table of predictions for each file to a folder, and return their paths.
+
+    What an interrupted run has finished is not repeated.
+
+    Parameters
+    ----------
+    folder : path
+        Of a saved model.
+    paths : sequence of paths
+        Files with texts.
+    output : path
+        Folder for the tables, which have the names of the files.
+    output_format : str, optional
+        One of `wgcn.labelling.tables.KINDS`, by default "csv".
+    scheduler, n_workers, reading
+        As for `wgcn.scale.files.fit_files`.
+    **options
+        Those of `wgcn.labelling.predict_file.predict_file`.
+    """
+    kind, output = table_kind(None, output_format or "csv"), Path(output)
+    shards, digest = find_shards(paths, reading), hashlib.sha256(Path(folder, CONFIG).read_bytes()).hexdigest()
+    _load(str(folder), digest)  # what is wrong with it is said at once
+    names = [f"{shard.path.name.partition('.')[0]}.{kind}" for shard in shards]
+    if len(set(names)) < len(names):
+        raise InputError("Some of the files have the same name, and so would their predictions. Rename them.")
+    settings = {"result": "predictions", "model": digest, "kind": kind, "options": repr(sorted(options.items()))}
+    items = [(shard, output / name) for shard, name in zip(shards, names, strict=True)]
+    with open_work(output.with_name(f"{output.name}.work"), settings, [shard.identity() for shard in shards]) as work:
+        with connect(scheduler, n_workers) as workers:
+            how = {**options, "output_format": kind}
+            written = [Path(path) for path in workers.map(_predict, items, work, (str(folder), digest), how)]
+        remove_work(work)
+    return written
+
+
+def _predict(item: tuple[Shard, Path], work: WorkFolder, model: tuple[str, str], how: Mapping[str, Any]) -> str:
+    shard, path = item
+    task = f"predict-{path.name}"
+    if work.result(task) is None or not path.exists():
+        predict_file(_load(*model), str(shard.path), path, **how, **shard.reading)
+        Outputs(work, task).finish()
+    return str(path)
+
+
+@lru_cache(maxsize=1)
+def _load(folder: str, digest: str) -> TextModel:
+    """Load a model once per process; the digest tells it from one that was in the same folder before."""
+    return TextModel.load(folder)

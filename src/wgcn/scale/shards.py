@@ -1,0 +1,97 @@
+"""Shards: the files that a corpus is spread over, read row by row."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wgcn.errors import InputError, WGCNWarning
+from wgcn.labelling.labelled import read_labelled
+from wgcn.text.read import read_texts
+from wgcn.text.source import explained
+
+__all__ = ["Label", "Shard", "find_shards"]
+
+Label = str | list[str] | None
+
+_SAMPLES, _SAMPLE_BYTES = 16, 1 << 16  # of a file, spread over it: enough to know it again
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A file of texts, each with a label or none.
+
+    Parameters
+    ----------
+    path : Path
+        As for `wgcn.text.read.read_rows`, but not standard input, which cannot be read twice.
+    reading : dict
+        How it is read: the parameters of `read_texts`.
+    label_column : str or int, optional
+        The column with the labels; by default the texts have none.
+    separator : str, optional
+        Between the labels of a text, if it may have several.
+    optional_labels : bool
+        Whether a file that has no column "label" has unlabelled texts, rather than being an error.
+    """
+
+    path: Path
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    label_column: str | int | None = None
+    separator: str | None = None
+    optional_labels: bool = False
+
+    def rows(self) -> Iterator[tuple[str, Label]]:
+        """Open the file, and yield its texts with their labels."""
+        if self.label_column is None:
+            return ((text, None) for text in read_texts(self.path, **self.reading))
+        return read_labelled(
+            self.path,
+            label_column=self.label_column,
+            separator=self.separator,
+            optional=self.optional_labels,
+            **self.reading,
+        )
+
+    def identity(self) -> dict[str, Any]:
+        """Return what the file is known by: name, size, time of change, and a digest of 16 parts of 64 KiB.
+
+        A file that was changed without any of these changing is taken for the same.
+        """
+        with explained(self.path), self.path.open("rb") as file:
+            there = self.path.stat()
+            digest = hashlib.sha256()
+            step = max(there.st_size - _SAMPLE_BYTES, 0) / (_SAMPLES - 1)
+            for place in sorted({round(step * i) for i in range(_SAMPLES)}):
+                file.seek(place)
+                digest.update(file.read(_SAMPLE_BYTES))
+        size, changed = there.st_size, there.st_mtime_ns
+        return {"path": str(self.path.absolute()), "size": size, "mtime_ns": changed, "sample": digest.hexdigest()}
+
+
+def find_shards(
+    paths: Iterable[str | Path],
+    reading: Mapping[str, Any] | None = None,
+    *,
+    label_column: str | int | None = None,
+    separator: str | None = None,
+    optional_labels: bool = False,
+) -> list[Shard]:
+    """Return the shards of a corpus; each is opened, so that what is wrong with its head or columns is said at once."""
+    shards = [Shard(Path(path), dict(reading or {}), label_column, separator, optional_labels) for path in paths]
+    if not shards:
+        raise InputError("There are no files to read. Name at least one.")
+    for shard in shards:
+        if str(shard.path) == "-":
+            raise InputError("Standard input cannot be read out of core, since it is read twice. Write it to a file.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", WGCNWarning)  # they come when the file is read
+            rows = shard.rows()
+            if label_column is not None:
+                next(rows, None)  # a labelled file is opened when the first row is asked for
+            getattr(rows, "close", lambda: None)()
+    return shards

@@ -1,0 +1,64 @@
+"""Predictions of many files, each into a file of its own."""
+
+from pathlib import Path
+
+import pytest
+
+from wgcn import TextModel, WGCNTextClassifier
+from wgcn.errors import InputError
+from wgcn.labelling.predict_file import predict_file
+from wgcn.scale import prediction
+from wgcn.scale.prediction import predict_files
+
+TEXTS = ["red wine", "white wine", "fast car", "slow car", "a fast red car"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "model"
+    WGCNTextClassifier(n_jobs=1).fit(TEXTS, ["drink", "drink", "drive", "drive", None]).save(path)
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    paths = [tmp_path / f"{i}.txt" for i in range(4)]
+    for i, path in enumerate(paths):
+        path.write_text("\n".join(TEXTS[i:]))
+    return paths
+
+
+def test_a_file_of_predictions_is_that_of_its_texts_alone(folder: Path, files: list[Path], tmp_path: Path) -> None:
+    written = predict_files(folder, files, tmp_path / "found", n_workers=2, top=2)
+    assert [path.name for path in written] == ["0.csv", "1.csv", "2.csv", "3.csv"]
+    predict_file(TextModel.load(folder), str(files[1]), tmp_path / "one.csv", top=2)
+    assert written[1].read_bytes() == (tmp_path / "one.csv").read_bytes()
+    assert not (tmp_path / "found.work").exists()
+
+
+def test_what_an_interrupted_run_has_finished_is_not_repeated(
+    folder: Path, files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = ["stop"]
+
+    def counted(model: TextModel, texts: str, output: Path, **how: object) -> str:
+        if texts.endswith("2.txt") and "stop" in done:
+            raise KeyboardInterrupt
+        done.append(texts)
+        return predict_file(model, texts, output, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(prediction, "predict_file", counted)
+    with pytest.raises(KeyboardInterrupt):
+        predict_files(folder, files, tmp_path / "found", n_workers=1)
+    done.clear()
+    assert len(predict_files(folder, files, tmp_path / "found", n_workers=1)) == 4
+    assert str(files[2]) in done
+    assert not {*map(str, files[:2])} & {*done}
+
+
+def test_files_of_one_name_are_an_error(folder: Path, files: list[Path], tmp_path: Path) -> None:
+    other = tmp_path / "more" / "0.txt"
+    other.parent.mkdir()
+    other.write_text("wine")
+    with pytest.raises(InputError, match="same name"):
+        predict_files(folder, [*files, other], tmp_path / "found")
