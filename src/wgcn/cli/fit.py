@@ -138,8 +138,9 @@ def _fit_files(train: list[Path], model: Path, limits: "Resources", **how: Any) 
     from wgcn.scale.files import fit_files
 
     how |= {name: getattr(limits, name) for name in ("memory", "scheduler", "n_workers", "restart")}
-    with interrupts_raised(), stages() as bars:
-        fitted = fit_files(train, work=limits.work_folder(model), progress=counter(bars), **how)
+    how["work"] = limits.work_folder(model)
+    with options.resumable(how["work"]), interrupts_raised(), stages() as bars:
+        fitted = fit_files(train, progress=counter(bars), **how)
     _save(fitted, model)
 
 
