@@ -44,6 +44,7 @@ _SHOWN = 20_000  # characters of a text
 _BEGINNING = 240  # characters of a text in a list
 _MOST_ROWS = 100
 _LEASE = 60.0  # seconds for which a text that is shown to one person is not suggested to another
+_LEAST_FREE = 200  # texts among which one is found that nobody else was shown
 _LONGEST_QUERY = 200
 _STATIC = {
     "/": ("label.html", "text/html"),
@@ -145,7 +146,7 @@ class LabelPage:
         doubts = [
             {"text": text, "label": label, "suggestion": state.current(suggestion), "score": score}
             for text, suggestion, score in fit.get("doubts", [])
-            if (label := state.label_of(text)) is not None
+            if (label := state.label_of(text)) is not None and suggestion in state.classes
         ]
         return {
             "project": self.project.name,
@@ -174,11 +175,15 @@ class LabelPage:
         return json_response(await run_in_threadpool(self._of_text, found))
 
     def _uncertain(self) -> Iterator[int]:
-        """Yield unlabelled texts for when all suggestions are labelled: the uncertain first, or those in front."""
-        rows = np.flatnonzero(self._labels_now() < 0)
-        if self._confidence is not None:
+        """Yield unlabelled texts for when there are no suggestions: the uncertain first, or from all over the file."""
+        labels = self._labels_now()
+        if self._confidence is None:
+            rows = np.random.default_rng(0).permutation(len(labels))
+            rows = rows[labels[rows] < 0]
+        else:
+            rows = np.flatnonzero(labels < 0)
             rows = rows[np.argsort(self._confidence[rows], kind="stable")]
-        yield from rows[:1000].tolist()
+        yield from rows[: _LEAST_FREE + len(self.project.state.skipped)].tolist()
 
     async def _text(self, request: Request) -> Response:
         return json_response(await run_in_threadpool(self._of_text, self._place(request)))
@@ -192,7 +197,9 @@ class LabelPage:
         state = self.project.state
         row: dict[str, Any] = {"text": text, "label": state.label_of(text), "skipped": text in state.skipped}
         if self._guess is not None and self._confidence is not None:
-            row |= {"guess": state.current(int(self._guess[text])), "confidence": float(self._confidence[text])}
+            guess = int(self._guess[text])
+            if guess in state.classes:  # it may be undone since the fit
+                row |= {"guess": state.current(guess), "confidence": float(self._confidence[text])}
         return row
 
     async def _why(self, request: Request) -> Response:

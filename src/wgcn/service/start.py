@@ -23,7 +23,6 @@ __all__ = ["guarded", "have_alone", "ready_project", "serve_page"]
 
 HOST = "127.0.0.1"  # only this machine: the page has no accounts
 _GRACE = 5  # seconds for requests that were accepted
-_HIGHEST_LEVEL = logging.WARNING
 
 
 def ready_project(
@@ -99,6 +98,11 @@ def _lock(descriptor: int) -> bool:
     return True
 
 
+def _is_trouble(record: logging.LogRecord) -> bool:
+    """Leave a line per request out of the log, which is a terminal that somebody labels beside."""
+    return record.levelno >= logging.WARNING
+
+
 def guarded(page: LabelPage, token: str) -> Guard:
     """Return the app of a page behind its checks."""
     # Browsers do not tell the ports of a machine apart: each page has a cookie of its own.
@@ -112,7 +116,6 @@ def serve_page(path: Path, *, port: int = 0, browser: bool = True, say: Callable
     with have_alone(path) as tell, Project(path) as project:
 
         def ready(address: str) -> None:
-            logging.getLogger("wgcn.service").setLevel(_HIGHEST_LEVEL)  # a line per request helps nobody here
             tell(address)
             url = f"{address}/?token={token}"
             counts = f"{project.n_texts:,} texts, {len(project.state.given):,} of them labelled"
@@ -121,5 +124,10 @@ def serve_page(path: Path, *, port: int = 0, browser: bool = True, say: Callable
             if browser:
                 webbrowser.open(url)
 
-        server.run(guarded(LabelPage(project), token), HOST, port, ready=ready, grace_seconds=_GRACE)
+        logger = logging.getLogger("wgcn.service")
+        logger.addFilter(_is_trouble)
+        try:
+            server.run(guarded(LabelPage(project), token), HOST, port, ready=ready, grace_seconds=_GRACE)
+        finally:
+            logger.removeFilter(_is_trouble)
     say(f"Stopped. Go on with: wgcn label --project {path}")

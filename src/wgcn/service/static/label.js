@@ -17,6 +17,7 @@ let begin = 0; // of the page of the list
 let listed = new Map(); // by text, the rows of the list
 let kept = new Set(); // doubts that were looked at
 let why = null;
+let deciding = false; // on the text that is shown: a second key must not be taken for it too
 let request = 0; // of the text, so that a late answer changes nothing
 
 // Small helpers
@@ -127,7 +128,9 @@ function show() {
   $("project").textContent = state.project;
   const skipped = state.skipped ? `, ${count(state.skipped)} skipped` : "";
   $("progress").textContent = `${count(state.labelled)} of ${count(state.texts)} texts labelled${skipped}`;
-  $("start").hidden = state.classes.length >= 2;
+  const started = state.classes.length >= 2, form = $("add"), above = started ? $("actions") : $("start");
+  $("start").hidden = started;
+  if (form.previousElementSibling !== above && !form.contains(document.activeElement)) above.after(form);
   showChoices();
   showShares();
   showChart();
@@ -239,6 +242,7 @@ async function put(answer, back = false) {
   seen = seen.slice(-100);
   current = answer;
   why = null;
+  deciding = false;
   showCard();
   $("text").scrollTop = 0;
   await explain();
@@ -278,11 +282,18 @@ async function explain() {
   ].filter(Boolean));
 }
 
-async function label(number) {
-  if (!current) return;
-  await decide("label", { text: current.text, label: number });
-  await next();
+async function decideAndGoOn(kind, given = {}) {
+  if (!current || deciding) return;
+  deciding = true;
+  try {
+    await decide(kind, { text: current.text, ...given });
+    await next();
+  } finally {
+    deciding = false;
+  }
 }
+
+const label = (number) => decideAndGoOn("label", { label: number });
 
 async function undo() {
   const answer = await decide("undo");
@@ -294,7 +305,7 @@ async function undo() {
 
 const ACTIONS = {
   g: async () => { if (current?.guess != null) await label(current.guess); },
-  s: async () => { if (current) { await decide("skip", { text: current.text }); await next(); } },
+  s: () => decideAndGoOn("skip"),
   u: undo,
   x: async () => { if (current) { await decide("unlabel", { text: current.text }); await open(current.text, true); } },
   p: async () => { if (seen.length) await open(seen.pop(), true); },
