@@ -30,7 +30,7 @@ HOSTILE = [
     "</div></article><h1 id=intruder>three</h1>",
     "javascript:alert(1) <a href='javascript:alert(1)'>four</a>",
     "<svg onload=alert(1)> five {{7*7}} ${7*7}",
-    "\u202e\u0000\u2028 six \U0001f469\u200d\U0001f52c e\u0301",
+    "\u202e\u2028 six \U0001f469\u200d\U0001f52c e\u0301",
     "<style>*{display:none}</style> seven",
     "x" * 30_000,
 ]
@@ -40,6 +40,7 @@ Start = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    playwright.expect.set_options(timeout=60_000)  # machines may be busy
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(executable_path=CHROMIUM, args=list(OPTIONS))
         yield browser
@@ -143,7 +144,7 @@ def test_from_zero_to_a_model_through_a_kill(
     picture(tab, "explanation")
     tab.keyboard.press("u")
     expect(tab, "#progress").to_contain_text("23 of")
-    assert shown(tab) == labelled[-1]
+    expect(tab, "#text-title").to_have_text(f"Text {labelled[-1] + 1}")
     label_with_keys(tab, truth, 1)
     tab.keyboard.press("s")
     expect(tab, "#progress").to_contain_text("24 of")

@@ -227,17 +227,17 @@ function showFilter() {
 async function open(text, back = false) {
   const wanted = ++request;
   const answer = await ask(`/api/text/${text}`);
-  if (wanted === request) await put(answer, back);
+  if (wanted === request) put(answer, back);
 }
 
 async function next() {
   const wanted = ++request;
   const avoided = [...seen.slice(-3), ...(current ? [current.text] : [])].join(",");
   const answer = await ask(`/api/next?who=${encodeURIComponent(who)}&not=${avoided}`);
-  if (wanted === request) await put(answer.text == null ? null : answer);
+  if (wanted === request) put(answer.text == null ? null : answer);
 }
 
-async function put(answer, back = false) {
+function put(answer, back = false) {
   if (current && !back && current.text !== answer?.text) seen.push(current.text);
   seen = seen.slice(-100);
   current = answer;
@@ -245,7 +245,7 @@ async function put(answer, back = false) {
   deciding = false;
   showCard();
   $("text").scrollTop = 0;
-  await explain();
+  explain(); // the text is there already
 }
 
 function showCard() {
@@ -350,7 +350,7 @@ function listRow(row) {
     : row.guess != null ? `${named(row.guess)}? ${percent(row.confidence)}` : row.skipped ? "skipped" : "";
   return make("li", {},
     make("button", {
-      type: "button", class: "open", "data-text": row.text, onclick: doing(async () => { await open(row.text); go("label"); }),
+      type: "button", class: "open", "data-text": row.text, onclick: doing(() => { go("label"); return open(row.text); }),
     }, make("span", { class: "number" }, count(row.text + 1)), row.begins || "(empty)"),
     make("span", { class: `tag ${label == null ? "" : colour(label)}` }, told));
 }
@@ -405,7 +405,7 @@ async function review() {
   const again = () => { show(); return review(); };
   $("doubts").replaceChildren(...doubts.map((doubt) => make("li", {},
     make("button", {
-      type: "button", class: "open", onclick: doing(async () => { await open(doubt.text); go("label"); }),
+      type: "button", class: "open", onclick: doing(() => { go("label"); return open(doubt.text); }),
     }, make("span", { class: "number" }, count(doubt.text + 1)), begins.get(doubt.text) ?? ""),
     make("div", { class: "row" },
       make("span", { class: `tag ${colour(doubt.label)}` }, `Label: ${named(doubt.label)}`),
