@@ -153,6 +153,10 @@ def test_from_zero_to_a_model_through_a_kill(
     wrong = labelled[0]  # a label that is clearly wrong
     answer = again.decide("label", text=wrong, label=1 + (CLASSES.index(truth[wrong]) + 2) % 4)
     assert answer.status_code == 200
+    seen = answer.json()["seq"]
+    while again.client.get("/api/state").json().get("fitted", {}).get("seq", 0) < seen:
+        tab.wait_for_timeout(200)
+    knows(tab, 24)
     expect(tab, "#n-doubts").to_be_visible()
     see(tab, "review")
     expect(tab, "#doubts button").not_to_have_count(0)

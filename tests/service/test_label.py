@@ -119,6 +119,9 @@ def test_the_list_is_filtered_sorted_and_in_pages(page: LabelPage, client: TestC
 
 def test_the_estimates_are_kept_with_their_intervals(page: LabelPage, client: TestClient) -> None:
     decide(client, "add", value="a")
+    for text in range(2):
+        decide(client, "label", text=text, label=1)
+    fitted(page, accuracy=0.5, n_held_out=8)
     fitted(page, accuracy=0.75, n_held_out=8, doubts=[(0, 1, 0.9)])
     found = client.get("/api/state").json()["estimates"][-1]
     assert (found["labels"], found["accuracy"]) == (2, 0.75)

@@ -155,10 +155,15 @@ class LabelPage:
             "skipped": len(state.skipped),
             "classes": classes,
             "doubts": [doubt for doubt in doubts if doubt["label"] != doubt["suggestion"]],
-            "estimates": [_shown_estimate(each) for each in self._estimates],
+            "estimates": self._shown_estimates(len(state.given)),
             "fitted": {name: fit[name] for name in ("seq", "n_labels", "seconds", "problems") if name in fit},
             "command": self.command(),
         }
+
+    def _shown_estimates(self, n_labels: int) -> list[dict[str, Any]]:
+        """Return the latest estimate for each number of labels up to that of now."""
+        latest = {each.n_labels: each for each in self._estimates if each.n_labels <= n_labels}
+        return [_shown_estimate(each) for _, each in sorted(latest.items())]
 
     async def _next(self, request: Request) -> Response:
         """Answer with the text to label next; one that was just shown to somebody else comes later."""
@@ -278,7 +283,7 @@ class LabelPage:
         table, folder = self._targets()
         await run_in_threadpool(write_labels, self.project, table)
         made = await self.model.ask("export", folder=str(folder))
-        return json_response({"csv": str(table), "model": str(folder), "command": self.command(), **made})
+        return json_response({"csv": _near(table), "model": _near(folder), "command": self.command(), **made})
 
     def _targets(self) -> tuple[Path, Path]:
         place = self.project.path.absolute()
@@ -351,6 +356,12 @@ def _who(given: Any) -> str:
     if not isinstance(given, str) or not 1 <= len(given) <= 40 or not given.isprintable() or given == "file":
         raise RefusedError(400, "A request says who decides: 1 to 40 characters.")
     return given
+
+
+def _near(path: Path) -> str:
+    """Return a path as seen from where the page was started, if it is there."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _shown_estimate(estimate: Estimate) -> dict[str, Any]:

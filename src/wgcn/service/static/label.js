@@ -269,6 +269,8 @@ async function explain() {
   const found = await ask(`/api/why/${text}`).catch(() => null);
   if (!found || current?.text !== text) return;
   why = found;
+  if (why.likely?.length) [current.guess, current.confidence] = why.likely[0]; // of a fit that may be newer
+  showCard();
   $("text").replaceChildren(...why.pieces.map(([piece, level]) => {
     if (!level) return document.createTextNode(piece);
     return make("span", { class: level > 0 ? `l${Math.min(level, 4)}` : `m${Math.min(-level, 4)}` }, piece);
