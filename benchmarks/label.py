@@ -107,7 +107,7 @@ def measure_refit(name: str, n_labels: int) -> None:
         page.wait_for(lambda state: state["status"] == "ready")
         prepared = page.seconds + time.perf_counter() - begin
         numbers: dict[str, int] = {}
-        waits, fits, answers = list[float](), list[float](), list[float]()
+        waits, fits, work, answers = list[float](), list[float](), list[float](), list[float]()
         for _ in range(n_labels):
             text = page.client.get("/api/next?who=me").json()["text"]
             if labels[text] not in numbers:
@@ -119,11 +119,11 @@ def measure_refit(name: str, n_labels: int) -> None:
             if "seconds" in state["fitted"]:
                 waits.append(time.perf_counter() - begin)
                 fits.append(state["fitted"]["seconds"])
+                work.append(state["fitted"]["cpu"])
         page.stop()
     found = [f"{name}: {len(texts):,} texts, ready after {prepared:.1f} s, {len(numbers)} classes, {len(fits)} refits"]
-    found += [
-        f"{what} {_spread(each)}" for what, each in (("label to screen", waits), ("fit", fits), ("answer", answers))
-    ]
+    measured = {"label to screen": waits, "fit": fits, "CPU of a fit": work, "answer": answers}
+    found += [f"{what} {_spread(each)}" for what, each in measured.items()]
     print("; ".join(found), flush=True)
 
 
@@ -161,47 +161,41 @@ def measure_kills(n_kills: int) -> None:
 
     moments, texts = random.Random(0), [f"text {i} about {'wine' if i % 2 else 'cars'}" for i in range(1000)]
     with folder_of(texts) as folder:
-        page, known, n_answered, lost = Page(folder, "texts.csv"), dict[int, int](), 0, 0
+        page, answered = Page(folder, "texts.csv"), dict[int, tuple[str, int, int]]()
         for name in "ab":
             page.decide("add", value=name)
         for n in range(1, n_kills + 1):
-            answered: list[list[tuple[int, int, bool]]] = [[], []]
-            people = [threading.Thread(target=_label, args=(page, who, n, answered[who])) for who in range(2)]
+            people = [threading.Thread(target=_label, args=(page, f"person {i}", answered)) for i in range(2)]
             for person in people:
                 person.start()
-            time.sleep(moments.uniform(0.02, 0.5))
+            time.sleep(moments.uniform(0.02, 1.0))
             page.stop(signal.SIGKILL)
             for person in people:
                 person.join()
-            unsure = {text for each in answered for text, _, sure in each if not sure}
-            known |= {text: label for each in answered for text, label, sure in each if sure}
-            n_answered += sum(sure for each in answered for _, _, sure in each)
             with Project(folder / "work.sqlite") as project:
-                labels, entries = project.state.labels, project.entries()
-            lost += sum(labels.get(text) != label for text, label in known.items() if text not in unsure)
-            known |= {text: labels[text] for text in unsure if text in labels}
-            if [entry.seq for entry in entries] != list(range(1, len(entries) + 1)):
+                entries = {each.seq: (each.who, each.decision.text, each.decision.label) for each in project.entries()}
+            if list(entries) != list(range(1, len(entries) + 1)):
                 sys.exit("The log has gaps.")
-            if n % 20 == 0 or n == n_kills:
-                print(f"{n} kills: {n_answered:,} labels answered, {lost} lost", flush=True)
+            lost = {seq: (given, entries.get(seq)) for seq, given in answered.items() if entries.get(seq) != given}
+            if n % 20 == 0 or n == n_kills or lost:
+                print(f"{n} kills: {len(answered):,} labels answered, {len(lost)} lost {lost or ''}", flush=True)
             page = Page(folder)
         page.stop()
 
 
-def _label(page: Page, who: int, seed: int, answered: list[tuple[int, int, bool]]) -> None:
-    """Label texts of one's own until the process is gone; what was not answered may be written or not."""
-    choose = random.Random(f"{who} {seed}")
+def _label(page: Page, who: str, answered: dict[int, tuple[str, int, int]]) -> None:
+    """Label until the process is gone; keep under which numbers in the log the labels were acknowledged."""
+    choose = random.Random(f"{who} {len(answered)}")
     with httpx.Client(**page.given) as client:
         while True:
-            text, label = 2 * choose.randrange(500) + who, choose.choice([1, 2])
-            given = {"who": f"person {who}", "kind": "label", "text": text, "label": label}
+            text, label = choose.randrange(1000), choose.choice([1, 2])
+            given = {"who": who, "kind": "label", "text": text, "label": label}
             try:
-                sure = client.post("/api/decide", json=given).status_code == 200
+                answer = client.post("/api/decide", json=given)
             except httpx.HTTPError:
-                sure = False
-            answered.append((text, label, sure))
-            if not sure:
                 return
+            if answer.status_code == 200:
+                answered[answer.json()["seq"]] = (who, text, label)
 
 
 def _spread(seconds: list[float], factor: float = 1.0, unit: str = "s") -> str:

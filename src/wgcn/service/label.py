@@ -156,7 +156,7 @@ class LabelPage:
             "classes": classes,
             "doubts": [doubt for doubt in doubts if doubt["label"] != doubt["suggestion"]],
             "estimates": self._shown_estimates(len(state.given)),
-            "fitted": {name: fit[name] for name in ("seq", "n_labels", "seconds", "problems") if name in fit},
+            "fitted": {name: fit[name] for name in ("seq", "n_labels", "seconds", "cpu", "problems") if name in fit},
             "command": self.command(),
         }
 
