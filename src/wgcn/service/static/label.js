@@ -445,10 +445,12 @@ async function graph() {
     $("word-note").replaceChildren("The texts do not have this word. ", ...(found.near.length ? ["Near it: ", ...wordButtons(found.near)] : []));
     return;
   }
+  const [wide, high] = matchMedia("(max-width: 34rem)").matches ? [140, 220] : [235, 185];
+  picture.setAttribute("viewBox", [-wide - 65, -high - 45, 2 * wide + 130, 2 * high + 90].join(" "));
   const spots = nodes.map((_, i) => {
     if (!i) return [0, 0];
     const angle = (2 * Math.PI * (i - 1)) / (nodes.length - 1) - Math.PI / 2, far = i % 2 ? 1 : 0.68;
-    return [235 * far * Math.cos(angle), 185 * far * Math.sin(angle)];
+    return [wide * far * Math.cos(angle), high * far * Math.sin(angle)];
   });
   const most = Math.max(...found.edges.map((edge) => edge[2]), 1e-9);
   for (const [i, j, weight] of found.edges) {
