@@ -43,8 +43,8 @@ class Engine:
         self.texts, self.tokenizer = texts, tokenizer
         self.prepared = Preparation.of(self._estimator()).prepare(texts)
         self._teachers: dict[bool, Teacher] = {}  # by whether there are seeds
-        self.fitted: WGCNTextClassifier | None = None
-        self._numbers: dict[str, int] = {}  # of the classes of this fit
+        # The last fit and the numbers of its classes, together: another thread answers from them.
+        self.fitted: tuple[WGCNTextClassifier, dict[str, int]] | None = None
         # While there is no label, each suggestion stands for many texts.
         self.suggested = self._suggest(np.zeros(len(texts), bool))
 
@@ -63,11 +63,11 @@ class Engine:
         done[[*labels, *state.skipped]] = True
         common = {"seq": state.seq, "n_labels": len(labels)}
         if len({*labels.values(), *(number for number, each in live.items() if each.seeds)}) < 2:
-            self.fitted, self._numbers = None, {}
+            self.fitted = None
             return {**common, "classes": [], "suggested": self._suggest(done)}
         estimator = self._fit({text: live[labels[text]].name for text in sorted(labels)}, seeds)
         numbers = {each.name: number for number, each in live.items()}
-        self.fitted, self._numbers = estimator, numbers
+        self.fitted = estimator, numbers
         scorer = estimator.model_.scorer
         likely = scorer.probabilities(scorer.scores_of(self.prepared.document_terms))
         classes = np.array([numbers[name] for name in estimator.classes_.tolist()], np.int32)
@@ -109,8 +109,9 @@ class Engine:
         )
         order = np.argsort(~labels.labelled, kind="stable")
         task = replace(task, teacher=self._teacher(rows).reordered(order))
-        last = self.fitted if seeds is None else None
-        earlier = None if last is None else last._earlier(last.training_set_, prepared, labels)
+        earlier = None
+        if self.fitted is not None and seeds is None:
+            earlier = self.fitted[0]._earlier(self.fitted[0].training_set_, prepared, labels)
         classifier._train(task, earlier)
         return estimator._finish(classifier, TrainingSet(prepared, labels, weight, "", seeds), started)
 
@@ -128,11 +129,11 @@ class Engine:
 
     def explain(self, text: int, label: int | None = None) -> dict[str, Any]:
         """Return a text in pieces, with what each adds to the score of a class, by default the guessed one."""
-        fitted, names = self.fitted, {number: name for name, number in self._numbers.items()}
         whole = self.texts[text]
-        if fitted is None:
+        if self.fitted is None:
             return {"pieces": [(whole[:_SHOWN], 0)], "label": None}
-        why = fitted.explain([whole])[0]
+        fitted, numbers = self.fitted
+        why, names = fitted.explain([whole])[0], {number: name for name, number in numbers.items()}
         name = names[label] if label in names and names[label] in fitted.classes_.tolist() else why.label
         shown, left = list[tuple[str, int]](), _SHOWN
         for piece, _, level in pieces_of(why, why.place(name)):
@@ -143,10 +144,10 @@ class Engine:
         likely = sorted(zip(why.probabilities.tolist(), why.classes.tolist(), strict=True), reverse=True)[:5]
         return {
             "pieces": shown,
-            "label": self._numbers[name],
+            "label": numbers[name],
             "for": [(term, round(part, 3)) for term, part in why.top(name, _TERMS)],
             "against": [(term, round(part, 3)) for term, part in why.top(name, _TERMS, against=True)],
-            "likely": [(self._numbers[each], round(chance, 4)) for chance, each in likely],
+            "likely": [(numbers[each], round(chance, 4)) for chance, each in likely],
             "unknown": why.unknown[:20],
         }
 
@@ -164,9 +165,9 @@ class Engine:
         pairs = zip(among.coords[0].tolist(), among.coords[1].tolist(), among.data.tolist(), strict=True)
         edges = [(i, j, round(weight, 4)) for i, j, weight in pairs if i < j]
         classes: list[int | None] = [None] * len(names)
-        if (fitted := self.fitted) is not None:
-            rows = fitted.word_embeddings_[places]
-            classes = [self._numbers[fitted.classes_[best]] for best in rows.argmax(axis=1)]
+        if (last := self.fitted) is not None:
+            rows = last[0].word_embeddings_[places]
+            classes = [last[1][last[0].classes_[best]] for best in rows.argmax(axis=1)]
         nodes = [
             {"word": name, "texts": count, "label": label, "weight": round(weight, 3)}
             for name, count, label, weight in zip(names, counts, classes, [0, *(e.weight for e in found)], strict=True)
