@@ -51,6 +51,15 @@ def test_a_fit_is_that_of_the_library(engine: Engine) -> None:
     assert found["words"][DRIVE] == [word for word, _ in model.top_words("drive", 12)]
 
 
+def test_a_quick_fit_tells_what_the_next_label_needs(engine: Engine) -> None:
+    thorough = engine.fit(state_of(*LABELLED))
+    more = state_of(*LABELLED, Decision("label", 9, DRIVE))
+    quick = engine.fit(more, quick=True)
+    assert {"guess", "confidence", "suggested"} <= set(quick)
+    assert {"accuracy", "words", "doubts"} <= set(thorough) - set(quick)
+    np.testing.assert_array_equal(quick["guess"], engine.fit(more)["guess"])
+
+
 def test_a_refit_takes_all_kinds_of_changes(engine: Engine) -> None:
     engine.fit(state_of(*LABELLED))
     more = engine.fit(state_of(*LABELLED, Decision("label", 9, DRIVE), Decision("label", 4, DRINK)))

@@ -54,7 +54,7 @@ def fitted(page: LabelPage, **more: Any) -> None:
     """Let the page believe that a model was fitted: class 1 for even texts, ever less certain."""
     n = page.project.n_texts
     guess, confidence = np.arange(n, dtype=np.int32) % 2 + 1, np.linspace(1, 0.2, n, dtype=np.float32)
-    event = {"event": "fitted", "seq": page.project.state.seq, "n_labels": 2, "classes": [1, 2], "suggested": [5, 3]}
+    event = {"event": "measured", "seq": page.project.state.seq, "n_labels": 2, "classes": [1, 2], "suggested": [5, 3]}
     page._on_event({**event, "guess": _plain(guess), "confidence": _plain(confidence), **more})
 
 

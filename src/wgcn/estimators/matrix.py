@@ -267,8 +267,10 @@ class WGCNClassifier(MatrixClassifier):
             more = unlabeled, word_vectors, seeds, subwords, leads
             return self._train(self._task(X, y, sample_weight, word_graph, document_graph, *more))
 
-    def _train(self, task: LinearTask, earlier: Earlier | None = None) -> WGCNClassifier:
-        trained = train_linear(task, self._training(), earlier)
+    def _train(
+        self, task: LinearTask, earlier: Earlier | None = None, training: LinearTraining | None = None
+    ) -> WGCNClassifier:
+        trained = train_linear(task, training or self._training(), earlier)
         self.trained_, self.scorer_ = trained, trained.scorer
         self.history_, self.tuned_ = trained.history, trained.tuned
         self.held_out_accuracy_, self.n_held_out_ = trained.held_out_accuracy, trained.n_held_out

@@ -1,8 +1,10 @@
 """The model of a labelling project, fitted again and again to the same texts.
 
 What needs no label is done once: the texts are prepared, and a teacher finds similar documents, the slow part of a fit.
-A refit begins where the last one ended (as `WGCNTextClassifier.update` does) and does without the choice of settings;
-`export` fits from the beginning, as `wgcn fit` does.
+A refit begins where the last one ended (as `WGCNTextClassifier.update` does) and does without the choice of settings.
+It comes in two steps: a quick one, less exact and not calibrated anew, for what the next label needs (guesses and
+suggestions), and a thorough one for the rest, when nothing newer waits. `export` fits from the beginning, as `wgcn fit`
+does.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from wgcn.service.decisions import State
 
 __all__ = ["Engine"]
 
+_QUICK = 0.1  # tolerance of a quick fit
 _SUGGESTED = 30
 _WORDS = 12  # per class
 _DOUBTS = 50
@@ -45,14 +48,15 @@ class Engine:
         self._teachers: dict[bool, Teacher] = {}  # by whether there are seeds
         # The last fit and the numbers of its classes, together: another thread answers from them.
         self.fitted: tuple[WGCNTextClassifier, dict[str, int]] | None = None
+        self._sharpness: float | None = None  # of the last thorough fit
         # While there is no label, each suggestion stands for many texts.
         self.suggested = self._suggest(np.zeros(len(texts), bool))
 
     def _estimator(self, tune: bool = False) -> WGCNTextClassifier:
         return WGCNTextClassifier(tokenizer=self.tokenizer, tune=tune)
 
-    def fit(self, state: State) -> dict[str, Any]:
-        """Fit to the labels and seeds of a state; return what the page shows of it.
+    def fit(self, state: State, *, quick: bool = False) -> dict[str, Any]:
+        """Fit to the labels and seeds of a state; return what the page shows of it, of a quick fit only a part.
 
         With labels and seeds of fewer than two classes there is no model, but there are suggestions.
         """
@@ -65,19 +69,30 @@ class Engine:
         if len({*labels.values(), *(number for number, each in live.items() if each.seeds)}) < 2:
             self.fitted = None
             return {**common, "classes": [], "suggested": self._suggest(done)}
-        estimator = self._fit({text: live[labels[text]].name for text in sorted(labels)}, seeds)
+        estimator = self._fit({text: live[labels[text]].name for text in sorted(labels)}, seeds, quick)
         numbers = {each.name: number for number, each in live.items()}
         self.fitted = estimator, numbers
         scorer = estimator.model_.scorer
         likely = scorer.probabilities(scorer.scores_of(self.prepared.document_terms))
         classes = np.array([numbers[name] for name in estimator.classes_.tolist()], np.int32)
-        report, doubts = estimator.model_.report, estimator.review() if labels else []
-        return {
+        found = {
             **common,
             "classes": classes.tolist(),
             "guess": classes[likely.argmax(axis=1)],
             "confidence": likely.max(axis=1).astype(np.float32),
             "suggested": self._suggest(done, lambda rows: scorer.probabilities(scorer.scores_of(rows))),
+        }
+        if not quick:
+            found |= self._measured(estimator, numbers, len(labels))
+        found[f"{'quick' if quick else 'thorough'}_seconds"] = round(time.perf_counter() - started, 3)
+        found[f"{'quick' if quick else 'thorough'}_cpu"] = round(time.process_time() - cpu, 3)
+        return found
+
+    def _measured(self, estimator: WGCNTextClassifier, numbers: dict[str, int], n_labels: int) -> dict[str, Any]:
+        """Return how good a fit is, which labels look wrong, and the words of the classes."""
+        report, doubts = estimator.model_.report, estimator.review() if n_labels else []
+        self._sharpness = estimator.model_.scorer.sharpness
+        return {
             "accuracy": report["held_out_accuracy"],
             "n_held_out": report["n_held_out"],
             "doubts": [(each.index, numbers[each.suggestion], round(each.score, 4)) for each in doubts[:_DOUBTS]],
@@ -87,11 +102,9 @@ class Engine:
                 for name in estimator.classes_.tolist()
             },
             "problems": report.get("seed_problems", []),
-            "seconds": round(time.perf_counter() - started, 3),
-            "cpu": round(time.process_time() - cpu, 3),
         }
 
-    def _fit(self, names: dict[int, str], seeds: GivenSeeds | None) -> WGCNTextClassifier:
+    def _fit(self, names: dict[int, str], seeds: GivenSeeds | None, quick: bool) -> WGCNTextClassifier:
         """Fit to the labels of some texts, which are in the order of the texts."""
         prepared, estimator, labelled = self.prepared, self._estimator(), np.zeros(len(self.texts), bool)
         labelled[list(names)] = True
@@ -112,7 +125,13 @@ class Engine:
         earlier = None
         if self.fitted is not None and seeds is None:
             earlier = self.fitted[0]._earlier(self.fitted[0].training_set_, prepared, labels)
-        classifier._train(task, earlier)
+        training = classifier._training()
+        if quick:
+            loose = replace(training.settings, tol=_QUICK)
+            training = replace(training, settings=loose, validation_fraction=0.0)
+        classifier._train(task, earlier, training)
+        if quick and self._sharpness is not None:
+            classifier.scorer_ = replace(classifier.scorer_, sharpness=self._sharpness)
         return estimator._finish(classifier, TrainingSet(prepared, labels, weight, "", seeds), started)
 
     def _teacher(self, seeds: Any = None) -> Teacher:

@@ -46,6 +46,7 @@ _MOST_ROWS = 100
 _LEASE = 60.0  # seconds for which a text that is shown to one person is not suggested to another
 _LEAST_FREE = 200  # texts among which one is found that nobody else was shown
 _LONGEST_QUERY = 200
+_TOLD = ("seq", "n_labels", "quick_seconds", "quick_cpu", "thorough_seconds", "thorough_cpu", "problems")
 _STATIC = {
     "/": ("label.html", "text/html"),
     "/label.css": ("label.css", "text/css"),
@@ -96,20 +97,23 @@ class LabelPage:
             self.status = "fitting"
         elif kind == "current":
             self.status = "ready"
-        elif kind == "fitted":
+        elif kind in ("fitted", "measured"):
             self.status, self.trouble = "ready", ""
             self._guess, self._confidence = (
                 array_of(event.pop(name)) if name in event else None for name in ("guess", "confidence")
             )
-            self.fit, self.n_fits = event, self.n_fits + 1
-            if event.get("accuracy") is not None:
-                estimate = Estimate(
-                    event["seq"], event["n_labels"], event["accuracy"] * event["n_held_out"], event["n_held_out"]
-                )
-                self._estimates = [*(each for each in self._estimates if each.seq < event["seq"]), estimate]
-                self.project.keep_estimate(estimate)
+            # A quick fit leaves words, doubts and the like as they were.
+            self.fit, self.n_fits = {**(self.fit if event["classes"] else {}), **event}, self.n_fits + 1
+            if kind == "measured" and event.get("accuracy") is not None:
+                self._keep_estimate(event)
         else:
             self.status, self.trouble = "failed", event["message"]
+
+    def _keep_estimate(self, fit: dict[str, Any]) -> None:
+        n_texts = fit["n_held_out"]
+        estimate = Estimate(fit["seq"], fit["n_labels"], fit["accuracy"] * n_texts, n_texts)
+        self._estimates = [*(each for each in self._estimates if each.seq < fit["seq"]), estimate]
+        self.project.keep_estimate(estimate)
 
     # What is asked
 
@@ -156,7 +160,7 @@ class LabelPage:
             "classes": classes,
             "doubts": [doubt for doubt in doubts if doubt["label"] != doubt["suggestion"]],
             "estimates": self._shown_estimates(len(state.given)),
-            "fitted": {name: fit[name] for name in ("seq", "n_labels", "seconds", "cpu", "problems") if name in fit},
+            "fitted": {name: fit[name] for name in _TOLD if name in fit},
             "command": self.command(),
         }
 

@@ -31,6 +31,8 @@ __all__ = ["ModelProcess", "array_of"]
 
 _LONGEST_LINE = 1 << 28  # of guesses for ten million texts
 _RESTARTS = 3
+_MOST_QUICK = 5  # fits after which a thorough one is due, even if newer labels wait
+_PATIENCE = 0.5  # seconds without a new label before a thorough fit, and at least as many as the last one took
 _NICE = 5  # the page comes first
 _STOPPED = "The model has stopped. Labels are kept; start 'wgcn label' again."
 
@@ -73,7 +75,7 @@ class _Worker:
         except Exception as error:
             self.send(event="failed", message=_told(error))
             return
-        last: Any = None
+        last, n_quick, patience = None, 0, _PATIENCE
         while True:
             self._changed.wait()
             self._changed.clear()
@@ -83,8 +85,14 @@ class _Worker:
                 continue
             self.send(event="fitting", seq=state.seq)
             try:
-                self.send(event="fitted", **self._engine.fit(state))
-                last = wanted
+                self.send(event="fitted", **self._engine.fit(state, quick=True))
+                n_quick += 1
+                # A thorough fit is for when somebody pauses: a label that comes during it has to wait for its end.
+                if n_quick < _MOST_QUICK and self._changed.wait(patience):
+                    continue
+                measured = self._engine.fit(state)
+                self.send(event="measured", **measured)
+                last, n_quick, patience = wanted, 0, max(_PATIENCE, measured.get("thorough_seconds", 0.0))
             except Exception as error:
                 self.send(event="failed", seq=state.seq, message=_told(error))
 

@@ -145,7 +145,7 @@ function show() {
 
 function showStatus() {
   const busy = state.status === "fitting" || state.status === "preparing";
-  const known = state.fitted?.seconds;
+  const known = state.fitted?.quick_seconds;
   const text = {
     preparing: "Reading the texts …",
     fitting: "The model is learning …",
