@@ -552,7 +552,9 @@ def test_a_trial_with_the_columns_of_its_documents_is_one_with_all_columns(
     x = np.where(rng.random((90, n_words)) < np.where(np.arange(n_words) % 3 == codes[:, None], 0.06, 0.02), 1.0, 0.0)
     subwords = csr_array(np.where(rng.random((n_words, 30)) < 0.1, 1.0, 0.0)) if with_subwords else None
     graph = csr_array((n_words, n_words))
-    own = LinearTask(csr_array(x), Targets.of(np.eye(3)[codes]), False, np.ones(90), csr_array((0, n_words)), graph, None, None)
+    own = LinearTask(
+        csr_array(x), Targets.of(np.eye(3)[codes]), False, np.ones(90), csr_array((0, n_words)), graph, None, None
+    )
     own = replace(own, subwords=subwords)
     monkeypatch.setattr(linear_training, "_RACE", 1e-9)
     monkeypatch.setattr(tuning, "_MOST_DOCUMENTS", 30)

@@ -11,7 +11,7 @@ from wgcn import __version__
 _OF_A_MODEL = ("predict", "evaluate", "extend", "export", "info")
 # Where they have another name.
 _MODULES = dict.fromkeys(_OF_A_MODEL, "model") | {"words": "explain", "curve": "suggest"}
-_LOOP = ("seeds", "suggest", "review", "curve")
+_LOOP = ("label", "seeds", "suggest", "review", "curve")
 _COMMANDS = ("fit", *_OF_A_MODEL, "explain", "words", "serve", *_LOOP, "embed", "graph")  # in the order of the help
 
 

@@ -268,8 +268,14 @@ class WGCNClassifier(MatrixClassifier):
             more = unlabeled, word_vectors, seeds, subwords, leads
             return self._train(self._task(X, y, sample_weight, word_graph, document_graph, *more))
 
-    def _train(self, task: LinearTask, earlier: Earlier | None = None, make_trainer: Any = None) -> WGCNClassifier:
-        trained = train_linear(task, self._training(), earlier, make_trainer)
+    def _train(
+        self,
+        task: LinearTask,
+        earlier: Earlier | None = None,
+        training: LinearTraining | None = None,
+        make_trainer: Any = None,
+    ) -> WGCNClassifier:
+        trained = train_linear(task, training or self._training(), earlier, make_trainer)
         self.trained_, self.scorer_ = trained, trained.scorer
         self.history_, self.tuned_ = trained.history, trained.tuned
         self.held_out_accuracy_, self.n_held_out_ = trained.held_out_accuracy, trained.n_held_out

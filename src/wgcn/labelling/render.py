@@ -18,7 +18,7 @@ import numpy as np
 from wgcn.labelling.explain import Explanation
 from wgcn.text.tokenize import unspaced
 
-__all__ = ["as_html", "as_text", "find_tokens", "harmless"]
+__all__ = ["as_html", "as_text", "find_tokens", "harmless", "pieces_of"]
 
 _FOR, _AGAINST = 10, 5  # terms that are listed
 _NAMED = 3  # neighbours that are shown of a term
@@ -101,7 +101,7 @@ def _pieces(explanation: Explanation, place: int) -> Iterator[tuple[str, float]]
     yield from ((explanation.text[here:there], parts[here]) for here, there in pairwise(cuts))
 
 
-def _shaded(explanation: Explanation, place: int) -> Iterator[tuple[str, float, int]]:
+def pieces_of(explanation: Explanation, place: int) -> Iterator[tuple[str, float, int]]:
     """Yield the pieces of a text with their part and a level of shading, below 0 if they speak against the class."""
     pieces = list(_pieces(explanation, place))
     largest = max((abs(share) for _, share in pieces), default=0) or 1.0
@@ -164,7 +164,7 @@ def as_text(explanation: Explanation, label: Any = None, *, colour: bool = False
     by their part in its score: blue for the class, orange against it.
     """
     place = explanation.place(label)
-    pieces = [_painted(harmless(piece, True), level, colour) for piece, _, level in _shaded(explanation, place)]
+    pieces = [_painted(harmless(piece, True), level, colour) for piece, _, level in pieces_of(explanation, place)]
     lines = ["".join(pieces).strip("\n"), ""]
     lines += [f"{name:<10} {harmless(value)}" for name, value in _classes(explanation, place)]
     sides = _sides(explanation, place)
@@ -250,7 +250,7 @@ def _html(text: object) -> str:
 
 def _section(explanation: Explanation, place: int) -> str:
     parts = ["<section>", '<p class="text">']
-    for piece, share, level in _shaded(explanation, place):
+    for piece, share, level in pieces_of(explanation, place):
         kind = f"{'f' if level > 0 else 'a'}{abs(level)}"
         parts.append(f'<span class="{kind}" title="{share:+.3f}">{_html(piece)}</span>' if level else _html(piece))
     parts += ["</p>", "<dl>"]

@@ -116,6 +116,12 @@ class Teacher:
         teacher.rows = self.rows[rows]
         return teacher
 
+    def with_seeds(self, seeds: SeedRows) -> Teacher:
+        """Return a teacher of the same documents for other seeds; this one must have been made with some."""
+        teacher = copy(self)
+        teacher.seeded = seed_evidence(seeds, self._terms, self.place)
+        return teacher
+
     def teach(self, known: Targets | Floats, labelled: Rows, class_prior: Floats | None = None) -> Taught:
         """Spread the labels, of shape (labelled documents, classes), and learn from all documents.
 

@@ -88,6 +88,7 @@ class LinearTask:
     subwords: csr_array | None = None  # (words, subwords)
     # By how many terms at the beginning of a text count more, the rows of labelled and unlabelled documents.
     leads: Mapping[int, tuple[csr_array, csr_array]] = field(default_factory=dict)
+    teacher: Teacher | None = None  # of these documents, the labelled ones first, if there is one already
 
     @property
     def blocks(self) -> Blocks:
@@ -203,7 +204,9 @@ class Trainer:
         self.teacher: Teacher | None = None
         helps = n_unlabelled and task.adjacency.nnz and training.teacher > 0
         if helps or task.seeds is not None:
-            if earlier is not None and (known := earlier[0].teacher) is not None and len(known.rows) == n:
+            if task.teacher is not None:
+                self.teacher = task.teacher
+            elif earlier is not None and (known := earlier[0].teacher) is not None and len(known.rows) == n:
                 self.teacher = known.reordered(earlier[1].documents)
             else:
                 with stage("Finding similar documents", f"{n:,} documents"):

@@ -1,1 +1,1 @@
-"""Models in other systems: as a service (`wgcn serve`), and exported for the browser (`wgcn export`)."""
+"""Models in other systems and on screens: `wgcn serve`, `wgcn label`, and `wgcn export` for the browser."""

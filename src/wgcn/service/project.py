@@ -1,0 +1,312 @@
+"""The project of a labelling page: texts and the log of decisions in one SQLite file.
+
+Texts are written once, when the project is made, and the file takes its place only when it is complete. The log is only
+added to. It is written ahead (WAL) and synchronised with the disk at each commit, so `decide` returns only when the
+decision stays even if the process or the machine stops at once. Each decision is checked and numbered in the same
+transaction, which SQLite gives to one writer at a time: of several processes, none overwrites what another wrote.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wgcn.errors import InputError, StoreError
+from wgcn.files import writing
+from wgcn.service.decisions import Decision, Entry, State, class_name, fold
+
+__all__ = ["Estimate", "Project", "create_project", "file_digest", "project_path"]
+
+_VERSION = 1
+_KIND = 0x7767636E  # "wgcn", the application id in the head of the file
+_SCHEMA = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE log (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, who TEXT NOT NULL, kind TEXT NOT NULL,
+    text INTEGER, label INTEGER, value TEXT NOT NULL
+);
+CREATE TABLE estimates (seq INTEGER PRIMARY KEY, n_labels INTEGER, n_right REAL, n_texts INTEGER);
+"""
+_ONLY_ADDED = """
+CREATE TRIGGER no_{verb} BEFORE {verb} ON log BEGIN SELECT RAISE(ABORT, 'the log is only added to'); END;
+"""
+_INSERT = "INSERT INTO log (time, who, kind, text, label, value) VALUES (?, ?, ?, ?, ?, ?)"
+_ENTRIES = "SELECT seq, time, who, kind, text, label, value FROM log WHERE seq > ? ORDER BY seq"
+_WAIT = 30.0  # seconds for another writer to finish
+_MATCHES = 32  # searches whose results are kept
+_FROM_FILE = "file"  # who decided on labels that came with the texts
+
+
+class Estimate(NamedTuple):
+    """How good a fit was on held-out texts."""
+
+    seq: int  # of the last entry that the fit saw
+    n_labels: int
+    n_right: float
+    n_texts: int
+
+
+def project_path(name: str | Path) -> Path:
+    """Return the file of a project; a name without an ending gets .sqlite."""
+    path = Path(name)
+    return path if path.suffix else path.with_name(f"{path.name}.sqlite")
+
+
+def file_digest(path: Path) -> str:
+    """Return a digest of the bytes of a file."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def create_project(
+    path: Path, rows: Iterable[tuple[str, str | list[str] | None]], source: dict[str, Any] | None = None
+) -> None:
+    """Make a project of texts, each with its label or None; `source` says where they are from."""
+    partial = path.with_name(f"{path.name}.partial")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.unlink(missing_ok=True)
+    try:
+        with closing(_connect(partial)) as database:
+            # Nothing is lost if this stops: the file does not yet have its name.
+            database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA application_id = {_KIND}; {_SCHEMA}")
+            database.execute("BEGIN")
+            _write_labels(database, _write_texts(database, rows))
+            for verb in ("UPDATE", "DELETE"):
+                database.execute(_ONLY_ADDED.format(verb=verb))
+            (n_texts,) = database.execute("SELECT count(*) FROM texts").fetchone()
+            if not n_texts:
+                raise InputError("There is no text to label. Give a file with at least one.")
+            facts = {"version": _VERSION, "n_texts": n_texts, "made": time.time(), "source": source or {}}
+            pairs = ((name, json.dumps(value)) for name, value in facts.items())
+            database.executemany("INSERT INTO facts VALUES (?, ?)", pairs)
+            database.execute("COMMIT")
+            database.execute("PRAGMA synchronous = FULL")
+            database.execute("PRAGMA journal_mode = WAL")
+        with writing(path):
+            with partial.open("rb+") as file:
+                os.fsync(file.fileno())
+            partial.replace(path)
+    finally:
+        for ending in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                partial.with_name(partial.name + ending).unlink(missing_ok=True)
+
+
+def _write_texts(database: sqlite3.Connection, rows: Iterable[tuple[str, str | list[str] | None]]) -> dict[int, str]:
+    """Write the texts, and return the labels that some have."""
+    labels: dict[int, str] = {}
+
+    def numbered() -> Iterator[tuple[int, str]]:
+        for place, (text, label) in enumerate(rows):
+            if isinstance(label, list):
+                raise InputError(
+                    f"Row {place + 1:,} has a list of labels. The page is for one label per text: leave the column "
+                    "out, or use another one (--label-column)."
+                )
+            if label is not None:
+                labels[place] = class_name(label)
+            yield place, text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot be written
+
+    database.executemany("INSERT INTO texts VALUES (?, ?)", numbered())
+    return labels
+
+
+def _write_labels(database: sqlite3.Connection, labels: dict[int, str]) -> None:
+    """Write labels that came with the texts as decisions."""
+    now, number_of = time.time(), {name: number for number, name in enumerate(sorted(set(labels.values())), 1)}
+    if labels:
+        add = ((now, _FROM_FILE, "add", None, number, name) for name, number in number_of.items())
+        database.executemany(_INSERT, add)
+        given = ((now, _FROM_FILE, "label", text, number_of[name], "") for text, name in labels.items())
+        database.executemany(_INSERT, given)
+
+
+class Project:
+    """A project that is open. Its methods can be called from several threads.
+
+    The state is that after the last `decide` or `refresh`: another process may have decided since.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise InputError(f"There is no project {self.path}. Give texts to make one: wgcn label TEXTS --project …")
+        self._lock, self._matches = threading.RLock(), dict[str, frozenset[int]]()
+        self._database = _connect(self.path)
+        try:
+            (kind,) = self._database.execute("PRAGMA application_id").fetchone()
+            facts = dict(self._database.execute("SELECT name, value FROM facts")) if kind == _KIND else {}
+        except sqlite3.DatabaseError as error:
+            self._database.close()
+            raise StoreError(f"{self.path} cannot be read as a project: {error}.") from error
+        if kind != _KIND or json.loads(facts["version"]) > _VERSION:
+            self._database.close()
+            newer = "was made by a newer version of wgcn" if kind == _KIND else "is not a project of 'wgcn label'"
+            raise StoreError(f"{self.path} {newer}. Give another file.")
+        self.facts = {name: json.loads(value) for name, value in facts.items()}
+        self.n_texts: int = self.facts["n_texts"]
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = FULL")
+        self._state = fold(self.entries(), self.n_texts)
+
+    def __enter__(self) -> Project:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._database.close()
+
+    @property
+    def name(self) -> str:
+        """The name of the file without its ending."""
+        return self.path.stem
+
+    @property
+    def state(self) -> State:
+        """What the log adds up to. It is replaced at each change, never changed: it can be read from any thread."""
+        return self._state
+
+    def entries(self, since: int = 0) -> list[Entry]:
+        """Return the log after an entry."""
+        with self._lock:
+            found = self._database.execute(_ENTRIES, (since,)).fetchall()
+        return [Entry(seq, when, who, Decision(*decision)) for seq, when, who, *decision in found]
+
+    def refresh(self) -> State:
+        """Read what other processes have decided."""
+        with self._lock:
+            self._take(self.entries(self._state.seq))
+            return self._state
+
+    def decide(self, who: str, decision: Decision) -> Entry:
+        """Write a decision to the log, and return it when it is safe on the disk.
+
+        "undo" without a value undoes the last decision of the same person that is not undone.
+        """
+        with self._lock, self._writing():
+            self._take(self.entries(self._state.seq))
+            if decision.kind == "undo":
+                decision = Decision("undo", value=str(self._to_undo(who, decision.value)))
+                state = fold(self.entries(), self.n_texts, without=int(decision.value))
+            else:
+                decision, state = self._state.checked(decision), _copied(self._state)
+            now = time.time()
+            cursor = self._database.execute(_INSERT, (now, who, *decision))
+            entry = Entry(int(cursor.lastrowid or 0), now, who, decision)
+            self._database.execute("COMMIT")
+            if decision.kind != "undo":
+                state.apply(entry)
+            state.seq = entry.seq
+            self._state = state
+        return entry
+
+    def _to_undo(self, who: str, given: str) -> int:
+        """Return the entry to undo, or raise an InputError if there is none or later ones build on it."""
+        entries = self.entries()
+        undone = {int(entry.decision.value) for entry in entries if entry.decision.kind == "undo"}
+        kept = [entry for entry in entries if entry.seq not in undone and entry.decision.kind != "undo"]
+        own = [entry.seq for entry in kept if (str(entry.seq) == given if given else entry.who == who)]
+        if not own:
+            raise InputError("There is nothing to undo.")
+        try:
+            fold(entries, self.n_texts, without=own[-1])
+        except InputError as error:
+            raise InputError(f"This cannot be undone, because later decisions build on it. ({error})") from error
+        return own[-1]
+
+    def _take(self, entries: Sequence[Entry]) -> None:
+        """Apply entries that other processes wrote."""
+        if any(entry.decision.kind == "undo" for entry in entries):
+            self._state = fold(self.entries(), self.n_texts)
+        elif entries:
+            state = _copied(self._state)
+            for entry in entries:
+                state.apply(entry)
+            self._state = state
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Have the file for writing; what is not committed inside is rolled back."""
+        try:
+            self._database.execute("BEGIN IMMEDIATE")
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path} cannot be written: {error}. The decision is not kept.") from error
+        finally:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+
+    def texts(self, places: Sequence[int]) -> list[str]:
+        """Return some texts."""
+        with self._reading() as database:
+            query = "SELECT text FROM texts WHERE id = ?"
+            return [database.execute(query, (place,)).fetchone()[0] for place in places]
+
+    def all_texts(self) -> Iterator[str]:
+        """Yield all texts."""
+        with self._reading() as database:
+            yield from (text for (text,) in database.execute("SELECT text FROM texts ORDER BY id"))
+
+    def search(self, query: str) -> frozenset[int]:
+        """Return the texts that have all words of a query, in whatever case, also as parts of words."""
+        words = tuple(query.casefold().split())
+        key = " ".join(words)
+        if (known := self._matches.get(key)) is not None:
+            return known
+        with self._reading() as database:
+            database.create_function("has", 1, lambda text: _has(text, words), deterministic=True)
+            found = frozenset(place for (place,) in database.execute("SELECT id FROM texts WHERE has(text)"))
+        if len(self._matches) >= _MATCHES:
+            self._matches.pop(next(iter(self._matches)))
+        self._matches[key] = found
+        return found
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection of its own, so that reading many texts does not hold up a decision."""
+        with closing(_connect(self.path)) as database:
+            yield database
+
+    def estimates(self) -> list[Estimate]:
+        """Return how good the fits were, the first one first."""
+        with self._reading() as database:
+            return [Estimate(*row) for row in database.execute("SELECT * FROM estimates ORDER BY seq")]
+
+    def keep_estimate(self, estimate: Estimate) -> None:
+        """Keep how good a fit was."""
+        with self._lock, self._writing():
+            self._database.execute("INSERT OR REPLACE INTO estimates VALUES (?, ?, ?, ?)", estimate)
+            self._database.execute("COMMIT")
+
+
+def _copied(state: State) -> State:
+    return State(state.n_texts, state.seq, dict(state.classes), dict(state.given), set(state.skipped))
+
+
+def _has(text: str, words: tuple[str, ...]) -> bool:
+    folded = text.casefold()
+    return all(word in folded for word in words)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+    except sqlite3.Error as error:
+        raise StoreError(f"{path} cannot be opened: {error}.") from error

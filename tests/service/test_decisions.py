@@ -1,0 +1,119 @@
+"""Any sequence of decisions adds up to what a plain model of it says."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wgcn.errors import InputError
+from wgcn.service.decisions import Decision, Entry, State, class_name, fold
+
+N_TEXTS = 4
+TEXT, LABEL = st.integers(0, N_TEXTS - 1), st.integers(1, 4)
+DECISIONS = st.one_of(
+    st.builds(Decision, st.just("label"), TEXT, LABEL),
+    st.builds(Decision, st.sampled_from(["unlabel", "skip"]), TEXT),
+    st.builds(Decision, st.just("add"), st.none(), st.none(), st.sampled_from("abcd")),
+    st.builds(Decision, st.just("rename"), st.none(), LABEL, st.sampled_from("abcdef")),
+    st.builds(Decision, st.just("merge"), st.none(), LABEL, LABEL.map(str)),
+    st.builds(Decision, st.just("seeds"), st.none(), LABEL, st.lists(st.sampled_from("xyz")).map(json.dumps)),
+)
+
+
+class Plain:
+    """The same with names alone: a merge changes the labels themselves."""
+
+    def __init__(self) -> None:
+        self.names: dict[int, str] = {}
+        self.labels: dict[int, int] = {}
+        self.skipped: set[int] = set()
+        self.merged: dict[int, int] = {}
+
+    def apply(self, decision: Decision, number: int) -> None:
+        kind, text, label, value = decision
+        if text is not None:
+            self.skipped.discard(text)
+        if kind == "label":
+            assert text is not None
+            assert label is not None
+            while label in self.merged:
+                label = self.merged[label]
+            self.labels[text] = label
+        elif kind == "unlabel":
+            self.labels.pop(text or 0, None)
+        elif kind == "skip":
+            self.skipped.add(text or 0)
+        elif kind == "add":
+            self.names[number] = value
+        elif kind == "rename":
+            self.names[label or 0] = value
+        elif kind == "merge":
+            assert label is not None
+            self.merged[label] = int(value)
+            del self.names[label]
+            self.labels = {text: int(value) if own == label else own for text, own in self.labels.items()}
+
+
+@given(st.lists(DECISIONS, max_size=30))
+def test_a_log_adds_up_to_what_a_plain_model_says(decisions: list[Decision]) -> None:
+    state, plain, entries = State(N_TEXTS), Plain(), []
+    for seq, decision in enumerate(decisions, 1):
+        try:
+            checked = state.checked(decision)
+        except InputError:
+            continue
+        entries.append(Entry(seq, 0.0, "me", checked))
+        state.apply(entries[-1])
+        plain.apply(checked, checked.label or 0)
+    assert state.labels == plain.labels
+    assert state.skipped == plain.skipped
+    assert {number: each.name for number, each in state.live.items()} == plain.names
+    again = fold(entries, N_TEXTS)
+    assert (again.labels, again.classes, again.skipped) == (state.labels, state.classes, state.skipped)
+
+
+@given(st.lists(DECISIONS, min_size=1, max_size=20), st.data())
+def test_an_undone_entry_is_as_if_it_were_not_there(decisions: list[Decision], data: st.DataObject) -> None:
+    state, entries = State(N_TEXTS), []
+    for decision in [Decision("add", value="a"), Decision("add", value="b"), *decisions]:
+        try:
+            entries.append(Entry(len(entries) + 1, 0.0, "me", state.checked(decision)))
+            state.apply(entries[-1])
+        except InputError:
+            continue
+    undone = data.draw(st.integers(1, len(entries)))
+    undo = Entry(len(entries) + 1, 0.0, "me", Decision("undo", value=str(undone)))
+    without = [entry for entry in entries if entry.seq != undone]
+    try:
+        expected = fold(without, N_TEXTS)
+    except InputError:
+        with pytest.raises(InputError):
+            fold(entries, N_TEXTS, without=undone)
+        return
+    found = fold([*entries, undo], N_TEXTS)
+    assert (found.labels, found.classes, found.skipped) == (expected.labels, expected.classes, expected.skipped)
+
+
+def test_names_are_as_a_file_of_labels_gives_them_back() -> None:
+    assert [class_name(name) for name in ("TRUE", " a  b ", "1.0")] == ["true", "a b", "1"]
+    for name in ("", "  ", "x" * 101, "a\x00b", "\u202eevil"):
+        with pytest.raises(InputError, match="name"):
+            class_name(name)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    state = fold([Entry(1, 0.0, "me", Decision("add", None, 1, "a"))], N_TEXTS)
+    for decision, words in [
+        (Decision("label", N_TEXTS, 1), "no text"),
+        (Decision("label", -1, 1), "no text"),
+        (Decision("label", 0, 2), "no class"),
+        (Decision("add", value="a"), "already"),
+        (Decision("merge", label=1, value="1"), "another"),
+        (Decision("seeds", label=1, value="[1]"), "list of words"),
+        (Decision("seeds", label=1, value='["-a"]'), "at least one"),
+        (Decision("drop"), "no decision"),
+        (Decision("undo"), "no decision"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            state.checked(decision)

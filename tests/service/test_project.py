@@ -1,0 +1,147 @@
+"""The project file: whole or not there, and nothing that was answered is lost."""
+
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from wgcn.errors import InputError, StoreError
+from wgcn.service.decisions import Decision
+from wgcn.service.project import Estimate, Project, create_project, project_path
+
+TEXTS = ["red wine", "white WINE", "a fast car", "ein Straßenrennen", "nul\x00 inside", "half \ud800"]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    place = tmp_path / "pets.sqlite"
+    create_project(place, ((text, None) for text in TEXTS))
+    return place
+
+
+def test_labels_of_the_file_are_the_first_decisions(tmp_path: Path) -> None:
+    place = tmp_path / "p.sqlite"
+    create_project(place, [("a", "y"), ("b", None), ("c", "x"), ("d", "y")])
+    with Project(place) as project:
+        names = {number: each.name for number, each in project.state.live.items()}
+        assert {text: names[label] for text, label in project.state.labels.items()} == {0: "y", 2: "x", 3: "y"}
+        with pytest.raises(InputError, match="nothing to undo"):
+            project.decide("me", Decision("undo"))
+
+
+def test_a_project_is_whole_or_not_there(tmp_path: Path) -> None:
+    def rows() -> object:
+        yield "a", None
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError):
+        create_project(tmp_path / "p.sqlite", rows())  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no text"):
+        create_project(tmp_path / "p.sqlite", [])
+    with pytest.raises(InputError, match="list of labels"):
+        create_project(tmp_path / "p.sqlite", [("a", ["x", "y"])])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_decisions_are_there_after_opening_again(path: Path) -> None:
+    with Project(path) as project:
+        wine = project.decide("me", Decision("add", value="wine")).decision.label
+        project.decide("me", Decision("label", 0, wine))
+        project.decide("me", Decision("label", 1, wine))
+        project.decide("me", Decision("undo"))
+        state = project.state
+    with Project(path) as project:
+        assert project.state == state
+        assert project.state.labels == {0: wine}
+        assert list(project.all_texts())[:5] == TEXTS[:5]
+
+
+def test_each_undoes_its_own(path: Path) -> None:
+    with Project(path) as project:
+        label = project.decide("a", Decision("add", value="x")).decision.label
+        project.decide("a", Decision("label", 0, label))
+        project.decide("b", Decision("label", 1, label))
+        project.decide("a", Decision("undo"))
+        assert project.state.labels == {1: label}
+        with pytest.raises(InputError, match="build on it"):
+            project.decide("a", Decision("undo"))
+        project.decide("b", Decision("undo"))
+        project.decide("a", Decision("undo"))
+        assert not project.state.classes
+
+
+def test_undoing_a_merge_gives_the_labels_back(path: Path) -> None:
+    with Project(path) as project:
+        one, two = (project.decide("me", Decision("add", value=name)).decision.label for name in "ab")
+        project.decide("me", Decision("label", 0, one))
+        project.decide("me", Decision("merge", label=one, value=str(two)))
+        project.decide("me", Decision("label", 1, one))  # from a page that has not yet seen the merge
+        assert project.state.labels == {0: two, 1: two}
+        project.decide("me", Decision("undo"))
+        project.decide("me", Decision("undo"))
+        assert project.state.labels == {0: one}
+
+
+def test_two_writers_leave_one_whole_log(path: Path) -> None:
+    """Each in a process of its own, as fast as they can."""
+    with Project(path) as project:
+        label = project.decide("me", Decision("add", value="x")).decision.label
+        program = (
+            "import sys; from wgcn.service.project import Project, Decision\n"
+            "project = Project(sys.argv[1])\n"
+            "for i in range(40): project.decide(sys.argv[2], Decision('label', i % 6, int(sys.argv[3])))\n"
+        )
+        with ThreadPoolExecutor(2) as pool:
+            run = [sys.executable, "-c", program, str(path)]
+            list(pool.map(lambda who: subprocess.run([*run, who, str(label)], check=True), "ab"))
+        entries = project.entries()
+        assert [entry.seq for entry in entries] == list(range(1, 82))
+        assert [sum(entry.who == who for entry in entries) for who in "ab"] == [40, 40]
+        project.refresh()
+        assert project.state.labels == dict.fromkeys(range(6), label)
+
+
+def test_the_log_is_only_added_to(path: Path) -> None:
+    with Project(path) as project:
+        project.decide("me", Decision("add", value="x"))
+    with sqlite3.connect(path) as database:
+        for change in ("UPDATE log SET who = 'you'", "DELETE FROM log"):
+            with pytest.raises(sqlite3.IntegrityError, match="only added to"):
+                database.execute(change)
+    database.close()
+
+
+def test_search_is_for_all_words_in_any_case(path: Path) -> None:
+    with Project(path) as project:
+        assert project.search("wine") == {0, 1}
+        assert project.search("WINE red") == {0}
+        assert project.search("STRASSEN") == {3}
+        assert project.search("wine") == {0, 1}
+        assert project.search("%") == frozenset()
+
+
+def test_estimates_are_kept(path: Path) -> None:
+    with Project(path) as project:
+        project.keep_estimate(Estimate(3, 10, 7.5, 10))
+        project.keep_estimate(Estimate(3, 10, 8.0, 10))
+        assert project.estimates() == [Estimate(3, 10, 8.0, 10)]
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    other = tmp_path / "other.sqlite"
+    other.write_bytes(b"not a database at all, but long enough to look like one" * 10)
+    with pytest.raises(StoreError, match="cannot be read as a project"):
+        Project(other)
+    sqlite3.connect(tmp_path / "empty.sqlite").execute("CREATE TABLE a (b)").connection.close()
+    with pytest.raises(StoreError, match="is not a project"):
+        Project(tmp_path / "empty.sqlite")
+    with pytest.raises(InputError, match="There is no project"):
+        Project(tmp_path / "nothing.sqlite")
+
+
+def test_a_name_without_ending_gets_one() -> None:
+    assert project_path("a/my-project") == Path("a/my-project.sqlite")
+    assert project_path("a/my.wgcn") == Path("a/my.wgcn")

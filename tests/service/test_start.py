@@ -1,0 +1,136 @@
+"""The page as a program: it starts once, stops cleanly, and loses nothing however it ends."""
+
+import random
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from wgcn import TextModel
+from wgcn.errors import InputError
+from wgcn.service.project import Project
+from wgcn.service.start import ready_project
+
+TEXTS = [
+    *("red wine and cheese", "white wine with fish", "a glass of wine", "wine from the hills", "cheese and bread"),
+    *("a fast red car", "the car has a new engine", "engine oil for the car", "drive a car to town", "slow car"),
+]
+Start = Callable[..., Any]
+
+
+def wait_for(page: Any, ready: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        state: dict[str, Any] = page.client.get("/api/state").json()
+        if ready(state):
+            return state
+        time.sleep(0.1)
+    raise AssertionError(state)
+
+
+def test_from_texts_to_a_model_that_the_command_gives_again(open_page: Start, tmp_path: Path) -> None:
+    page = open_page(TEXTS)
+    for name, seeds in (("drink", '["wine"]'), ("drive", '["car"]')):
+        number = page.decide("add", value=name).json()["decided"]["label"]
+        assert page.decide("seeds", label=number, value=seeds).status_code == 200
+    state = wait_for(page, lambda state: state["fits"] > 0 and state["status"] == "ready")
+    assert {each["name"] for each in state["classes"]} == {"drink", "drive"}
+    for text, label in ((0, 1), (1, 1), (5, 2), (6, 2)):
+        assert page.decide("label", text=text, label=label).status_code == 200
+    state = wait_for(page, lambda state: state.get("fitted", {}).get("n_labels") == 4)
+    assert page.client.get("/api/why/0").json()["label"] == 1
+    assert page.client.get("/api/word?word=car").json()["nodes"][0]["word"] == "car"
+    wrong = page.decide("seeds", label=1, value='["beer"]')
+    assert (wrong.status_code, "in no text" in wrong.text) == (400, True)
+    done = page.client.post("/api/export", json={}).json()
+    assert page.stop() == 0
+    assert "Go on with" in page.said
+
+    command = shlex.split(done["command"].replace("work-model", "again"))
+    assert command[:2] == ["wgcn", "fit"]
+    subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, check=True, capture_output=True)
+    exported, again = (TextModel.load(tmp_path / name) for name in ("work-model", "again"))
+    assert exported.predict_proba(TEXTS).tolist() == again.predict_proba(TEXTS).tolist()
+    assert exported.vocabulary.words == again.vocabulary.words
+
+
+def test_killed_at_any_moment_no_answered_label_is_lost(open_page: Start, tmp_path: Path) -> None:
+    """Two people label as fast as they can, and the process is killed five times."""
+    moments, answered = random.Random(0), dict[int, tuple[str, int, int]]()
+    page = open_page(TEXTS * 40)
+    page.decide("add", value="a")
+    page.decide("add", value="b")
+
+    def label(who: str) -> None:
+        choose = random.Random(f"{who} {len(answered)}")
+        with httpx.Client(base_url=page.address, headers=page.client.headers, trust_env=False) as client:
+            while True:
+                text, number = choose.randrange(400), choose.choice([1, 2])
+                given = {"who": who, "kind": "label", "text": text, "label": number}
+                try:
+                    answer = client.post("/api/decide", json=given)
+                except httpx.HTTPError:
+                    return  # it was killed: this label may be written or not
+                assert answer.status_code == 200
+                answered[answer.json()["seq"]] = (who, text, number)
+
+    for _ in range(5):
+        people = [threading.Thread(target=label, args=(who,)) for who in ("ann", "bob")]
+        for person in people:
+            person.start()
+        time.sleep(moments.uniform(0.05, 0.6))
+        assert page.stop(signal.SIGKILL) == -signal.SIGKILL
+        for person in people:
+            person.join(60)
+        with Project(tmp_path / "work.sqlite") as project:
+            entries = {each.seq: (each.who, each.decision.text, each.decision.label) for each in project.entries()}
+        assert list(entries) == list(range(1, len(entries) + 1))
+        assert {seq: entries.get(seq) for seq in answered} == answered
+        page = open_page(None)
+    assert {who for who, _, _ in answered.values()} == {"ann", "bob"}
+
+
+def test_a_second_start_says_where_the_first_is(open_page: Start) -> None:
+    first = open_page(TEXTS)
+    second = open_page(None)
+    assert second.process.wait(60) == 2
+    assert f"is open already at {first.address}" in second.said
+
+
+def test_slow_clients_do_not_hold_up_others(open_page: Start) -> None:
+    page = open_page(TEXTS)
+    host, port = page.address.removeprefix("http://").split(":")
+    slow = [socket.create_connection((host, int(port))) for _ in range(20)]
+    for each in slow:
+        each.sendall(b"POST /api/decide HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 50\r\n")
+    assert page.decide("add", value="a").status_code == 200
+    for each in slow:
+        each.close()
+
+
+def test_other_texts_do_not_get_into_a_project(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.csv", tmp_path / "other.csv"
+    one.write_text("text,label\nred wine,drink\nfast car,\n")
+    other.write_text("text\nsomething else\n")
+    path = ready_project(one, tmp_path / "p")
+    assert path == tmp_path / "p.sqlite"
+    assert ready_project(one, tmp_path / "p") == ready_project(None, tmp_path / "p") == path
+    with Project(path) as project:
+        assert len(project.state.labels) == 1
+    with pytest.raises(InputError, match="has other texts"):
+        ready_project(other, tmp_path / "p")
+    with pytest.raises(InputError, match="There is no project"):
+        ready_project(None, tmp_path / "q")
+    with pytest.raises(InputError, match="Give a file"):
+        ready_project(None, None)
+    with pytest.raises(InputError, match="cannot be read"):
+        ready_project(tmp_path / "nothing.csv", None)
