@@ -119,8 +119,9 @@ class _Worker:
 
 
 def _fitted_to(state: State) -> Any:
-    """Return what of a state a fit depends on."""
-    return dict(state.labels), state.seeds, {number: each.name for number, each in state.live.items()}, state.skipped
+    """Return what of a state a fit depends on: a class without labels and seeds changes nothing yet."""
+    labels, live = state.labels, state.live
+    return labels, {number: live[number].name for number in {*labels.values()}}, state.seeds
 
 
 def _plain(value: Any) -> Any:
