@@ -22,6 +22,7 @@ from wgcn.service.web import Guard, allowed_hosts
 __all__ = ["guarded", "have_alone", "ready_project", "serve_page"]
 
 HOST = "127.0.0.1"  # only this machine: the page has no accounts
+_CONNECTIONS = 64
 _GRACE = 5  # seconds for requests that were accepted
 
 
@@ -107,7 +108,7 @@ def guarded(page: LabelPage, token: str) -> Guard:
     """Return the app of a page behind its checks."""
     # Browsers do not tell the ports of a machine apart: each page has a cookie of its own.
     cookie = f"wgcn-{secrets.token_hex(4)}"
-    return Guard(page.app, hosts=allowed_hosts(HOST), token=token, policy=POLICY, cookie=cookie, max_connections=64)
+    return Guard(page.app, hosts=allowed_hosts(HOST), token=token, policy=POLICY, cookie=cookie)
 
 
 def serve_page(path: Path, *, port: int = 0, browser: bool = True, say: Callable[[str], None]) -> None:
@@ -127,7 +128,8 @@ def serve_page(path: Path, *, port: int = 0, browser: bool = True, say: Callable
         logger = logging.getLogger("wgcn.service")
         logger.addFilter(_is_trouble)
         try:
-            server.run(guarded(LabelPage(project), token), HOST, port, ready=ready, grace_seconds=_GRACE)
+            app = guarded(LabelPage(project), token)
+            server.run(app, HOST, port, ready=ready, grace_seconds=_GRACE, max_connections=_CONNECTIONS)
         finally:
             logger.removeFilter(_is_trouble)
     say(f"Stopped. Go on with: wgcn label --project {path}")
