@@ -26,8 +26,7 @@ from wgcn.labelling.labels import Labels, check_lengths, checked_weights, read_l
 from wgcn.labelling.loop import LabellingLoop
 from wgcn.labelling.notices import Observed, notices
 from wgcn.labelling.scope import n_tokens
-from wgcn.labelling.seed_words import GivenSeeds, SeedRows, read_seeds, seed_report
-from wgcn.labelling.teacher import Teacher
+from wgcn.labelling.seed_words import GivenSeeds, read_seeds, seed_report
 from wgcn.labelling.trust import held_out_trust
 from wgcn.labelling.tuning import LEADS, MIN_LABELS
 from wgcn.labelling.update import Updating
@@ -235,10 +234,6 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
     def _classifier(self) -> WGCNClassifier:
         names = [field.name for field in fields(WGCNClassifier) if hasattr(self, field.name)]
         return WGCNClassifier(**{name: getattr(self, name) for name in names})
-
-    def _teacher(self, prepared: Prepared, seeds: SeedRows | None = None) -> Teacher:
-        graph = prepared.word_graph or self.word_graph_  # which citations made, after a fit
-        return Teacher(prepared.document_terms, graph.adjacency, n_jobs=self.n_jobs, seeds=seeds)
 
     def predict(
         self,

@@ -98,12 +98,9 @@ class WindowCounts:
             sample = [windows.count((word, word + 1), min_pairs, scratch)[3] for word in sampled_words(n_words)]
             sizes, times = np.unique(np.concatenate([np.empty(0, np.int64), *sample]), return_counts=True)
             min_pairs = raised_limit(sizes, times, min_pairs, max_pairs)
-
-        def count(rows: tuple[int, int]) -> Any:
-            return windows.count(rows, min_pairs, windows.scratch())
-
         with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
-            word_windows, indptrs, columns, values = zip(*pool.map(count, windows.blocks), strict=True)
+            counted = pool.map(lambda rows: windows.count(rows, min_pairs, windows.scratch()), windows.blocks)
+            word_windows, indptrs, columns, values = zip(*counted, strict=True)
         indptr = np.concatenate(([0], np.cumsum(np.concatenate([np.diff(part) for part in indptrs]))))
         if indptr[-1] <= _INT32_MAX:  # the index type that scipy would choose
             indptr = indptr.astype(np.int32)

@@ -229,11 +229,10 @@ def _version(path: Path) -> list[tuple[int, int, int]]:
 
 
 def _load(path: Path, kind: str, schema: Schema) -> Folder:
+    content = _read(path, CONFIG, _MAX_CONFIG_BYTES)
     try:
-        document = read_json(_read(path, CONFIG, _MAX_CONFIG_BYTES))
+        document = read_json(content)
     except ValueError as error:
-        if isinstance(error, StoreError):
-            raise
         raise StoreError(f"{path / CONFIG} is not valid JSON ({error}). Save or fetch the folder again.") from error
     if not isinstance(document, dict) or not str(document.get("format", "")).startswith("wgcn-"):
         raise StoreError(f"{path} was not written by wgcn: its {CONFIG} names no wgcn format.")

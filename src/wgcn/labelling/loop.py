@@ -17,9 +17,10 @@ from wgcn.errors import InputError
 from wgcn.labelling.curve import CurvePoint, judging, learning_curve
 from wgcn.labelling.labels import Labels, check_lengths, read_labels
 from wgcn.labelling.review import Doubt, Seen, doubts
-from wgcn.labelling.seed_words import SeedWord, read_seeds
+from wgcn.labelling.seed_words import SeedRows, SeedWord, read_seeds
 from wgcn.labelling.sizes import check_memory
 from wgcn.labelling.suggest import suggest
+from wgcn.labelling.teacher import Teacher
 from wgcn.text.encode import checked_texts
 
 __all__ = ["LabellingLoop"]
@@ -30,9 +31,11 @@ _REVIEW_ARRAYS = 12  # of texts by classes
 
 
 class LabellingLoop:
-    """Methods of `wgcn.WGCNTextClassifier`, which prepares texts, and fits models and teachers to them."""
+    """Methods of `wgcn.WGCNTextClassifier`, which prepares texts, and fits models to them."""
 
     classifier_: Any  # a fitted `wgcn.WGCNClassifier`
+    word_graph_: Any  # a `wgcn.WordGraph`
+    n_jobs: int | None
 
     @property
     @abstractmethod
@@ -50,10 +53,6 @@ class LabellingLoop:
     @abstractmethod
     def _classifier(self) -> Any:
         """Return a `wgcn.WGCNClassifier` that is not fitted."""
-
-    @abstractmethod
-    def _teacher(self, prepared: Any, seeds: Any = None) -> Any:
-        """Return a `wgcn.labelling.teacher.Teacher` of prepared texts."""
 
     @abstractmethod
     def check_parameters(self, y: Any = None) -> None:
@@ -118,3 +117,8 @@ class LabellingLoop:
             return self._classifier().fit(terms, own, word_graph=prepared.word_graph).scorer_
 
         return learning_curve(labels, judging(prepared.document_terms, labels, fit), sizes)
+
+    def _teacher(self, prepared: Any, seeds: SeedRows | None = None) -> Teacher:
+        """Return the teacher of prepared texts."""
+        graph = prepared.word_graph or self.word_graph_  # which citations made, after a fit
+        return Teacher(prepared.document_terms, graph.adjacency, n_jobs=self.n_jobs, seeds=seeds)

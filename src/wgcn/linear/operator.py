@@ -17,6 +17,7 @@ B : (documents, columns)
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -116,7 +117,7 @@ def row_slice(matrix: csr_array, begin: int, end: int) -> csr_array:
 
 
 class WordOperator:
-    """From sums of documents X^T B to the table of words. Without `scale`, R and R_s are 1."""
+    """What is done with sums of documents X^T B, wherever they come from. Without `scale`, R and R_s are 1."""
 
     def __init__(self, blocks: tuple[GraphBlock, SubwordBlock], memory: Memory) -> None:
         (self._graph, self._subwords), self._memory = blocks, memory
@@ -135,11 +136,6 @@ class WordOperator:
         table, learnt = self._applied(dual, *self._squares_of(np.arange(dual.shape[1])))
         own = self._memory.array("edges", len(self._graph.words), dual.shape[1])
         return table.copy(), own.copy(), None if learnt is None else learnt.copy()
-
-    def product(self, columns: npt.NDArray[np.intp]) -> Callable[[Floats], Floats]:
-        """Return the function X^T B -> table(B) for some columns."""
-        squares = self._squares_of(columns)
-        return lambda sums: self._applied(sums, *squares)[0]
 
     def _squares_of(self, columns: npt.NDArray[np.intp]) -> tuple[Floats | None, Floats | None]:
         """Return R^2 and b^2 R_s^2 for some columns."""
@@ -162,9 +158,9 @@ class WordOperator:
             self._subwords.add(learnt, rows)
         return rows, learnt
 
+    @abstractmethod
     def _sums(self, dual: Floats) -> Floats:
-        """Return X^T B, to be written to; here it is what is given."""
-        return np.array(dual, order="C")
+        """Return X^T B, to be written to."""
 
 
 class DocumentOperator(WordOperator):
@@ -195,10 +191,6 @@ class DocumentOperator(WordOperator):
     def scores(self, table: Floats) -> Floats:
         """Return X times a table of words."""
         return multiply(self._documents, np.ascontiguousarray(table, self._documents.dtype), self._pool)
-
-    def table(self, dual: Floats) -> Floats:
-        """Return M (R^2 * (M X^T B)) + S V: a document's score is the weighted sum of its words' rows."""
-        return self.tables(dual)[0]
 
     def _sums(self, dual: Floats) -> Floats:
         rows = self._memory.array("words", self._transposed.shape[0], dual.shape[1])

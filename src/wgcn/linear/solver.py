@@ -173,9 +173,8 @@ class State:
         self.scores[:, columns] += factor * image
         self.bias[columns] += length * shift
         self.settle(columns)
-        return np.asarray(
-            before - self.objective[columns] > np.finfo(image.dtype).eps * np.abs(before)
-        )  # else rounding
+        rounding = np.finfo(image.dtype).eps * np.abs(before)
+        return np.asarray(before - self.objective[columns] > rounding)
 
     def _around(self, columns: Columns) -> tuple[Doubles, Doubles, Slope]:
         """Return between which changes of b the best is, and the slope of the loss by the change."""

@@ -251,11 +251,8 @@ class Trainer:
         """Train on these rows of the documents from now on."""
         self.everything, n = terms, terms.shape[0]
         if unlabelled.shape[0]:  # in memory once: what there was before is not needed any more
-            self.everything = self.joined(terms, unlabelled)
-            terms, unlabelled = (
-                row_slice(self.everything, 0, n),
-                row_slice(self.everything, n, self.everything.shape[0]),
-            )
+            self.everything = whole = self.joined(terms, unlabelled)
+            terms, unlabelled = row_slice(whole, 0, n), row_slice(whole, n, whole.shape[0])
         self.task, self.unlabelled = replace(self.task, terms=terms, unlabelled=unlabelled), unlabelled
 
     def train(self, rows: Rows, start: Sequence[Floats] = ()) -> tuple[Scorer, list[LinearFit]]:

@@ -25,11 +25,11 @@ from wgcn.labelling.sizes import column_blocks
 from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught
 from wgcn.linear.model import Blocks, FittedColumns, LinearFit, LinearSettings, Scales, used_blocks
-from wgcn.linear.operator import GraphBlock, Memory, SubwordBlock, WordOperator
+from wgcn.linear.operator import GraphBlock, Memory, SubwordBlock
 from wgcn.linear.solver import descend
 from wgcn.scale.documents import ShardedDocuments
 from wgcn.scale.passes import Part, class_counts
-from wgcn.scale.solver import ShardedProblem, ShardedState
+from wgcn.scale.solver import ShardedProblem, ShardedState, SumsOperator
 from wgcn.scale.store import Outputs, WorkFolder, key_of
 from wgcn.scale.workers import Workers
 
@@ -87,7 +87,7 @@ def fit_sharded(
         parts, memory = list(_parts(documents, targets, cost, scratch)), Memory(documents.dtype)
         graph_block = GraphBlock(graph, factor, pool, memory)
         subword_block = SubwordBlock(subwords, settings.subwords * scales.subwords, pool, memory)
-        operator = WordOperator((graph_block, subword_block), memory)
+        operator = SumsOperator((graph_block, subword_block), memory)
 
         def count(some: slice | None) -> Floats:
             which = None if some is None else np.arange(some.start, some.stop)

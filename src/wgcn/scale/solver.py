@@ -26,11 +26,24 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.inference.sums import Floats
+from wgcn.linear.operator import WordOperator
 from wgcn.linear.solver import Columns, Doubles, Mask, Product, Slope, State
 from wgcn.scale.passes import Part, Place, bias_slopes, curved, edges, gradient, line_slopes, write_scratch
 from wgcn.scale.workers import Workers
 
-__all__ = ["ShardedProblem", "ShardedState"]
+__all__ = ["ShardedProblem", "ShardedState", "SumsOperator"]
+
+
+class SumsOperator(WordOperator):
+    """From sums of documents, u = X^T B, to the table of words."""
+
+    def product(self, columns: Columns) -> Product:
+        """Return the function u -> table(u) for some columns."""
+        squares = self._squares_of(columns)
+        return lambda sums: self._applied(sums, *squares)[0]
+
+    def _sums(self, dual: Floats) -> Floats:
+        return np.array(dual, order="C")
 
 
 class ShardedProblem(NamedTuple):
