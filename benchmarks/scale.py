@@ -103,13 +103,17 @@ def peak_of_processes(seconds: float = 0.2) -> Iterator[Callable[[], float]]:
     """Watch this process and those it started; what is given returns their highest memory together, in megabytes."""
     peak, ended = [0], threading.Event()
 
+    def highest() -> float:
+        peak[0] = max(peak[0], sum(map(resident_bytes, processes(os.getpid()))))
+        return peak[0] / 1e6
+
     def watch() -> None:
         while not ended.wait(seconds):
-            peak[0] = max(peak[0], sum(map(resident_bytes, processes(os.getpid()))))
+            highest()
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
-    yield lambda: peak[0] / 1e6
+    yield highest
     ended.set()
     thread.join()
 

@@ -503,15 +503,21 @@ async function exportAll() {
 const view = () => (VIEWS.includes(location.hash.slice(1)) ? location.hash.slice(1) : "label");
 
 function go(name) {
-  if (view() !== name) location.hash = name;
+  if (view() === name) return;
+  location.hash = name;
+  uncover(); // at once, so that keys which follow reach what is shown
 }
 
-const turned = doing(async () => {
+function uncover() {
   for (const name of VIEWS) $(`view-${name}`).hidden = name !== view();
   for (const link of document.querySelectorAll("nav a")) {
     if (link.hash === `#${view()}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+}
+
+const turned = doing(async () => {
+  uncover();
   if (view() === "list") await list();
   if (view() === "classes") classCards();
   if (view() === "review") await review();
@@ -534,8 +540,8 @@ function onKey(event) {
   else if (digit && view() === "label") action = () => label(digit.id);
   else if (key === "u") action = undo;
   else if (ACTIONS[key] && view() === "label") action = ACTIONS[key];
-  else if (key === "a") action = () => { go("label"); setTimeout(() => $("add-name").focus()); };
-  else if (key === "/") action = () => { go("list"); setTimeout(() => $("query").focus()); };
+  else if (key === "a") action = () => { go("label"); $("add-name").focus(); };
+  else if (key === "/") action = () => { go("list"); $("query").focus(); };
   else if (key === "l") action = () => go(view() === "label" ? "list" : "label");
   else if (MOVES[key]) action = () => go(MOVES[key]);
   else if (key === "?") action = () => $("help").showModal();
