@@ -214,26 +214,6 @@ def test_the_lead_is_saved(model: TextModel, tmp_path: Path, lead: int) -> None:
     assert np.array_equal(loaded.scores([long]), model.scores([long])) == (lead == 0)
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_model_of_an_earlier_version_has_no_lead(folder: Path, model: TextModel, version: int) -> None:
-    document = json.loads((folder / "config.json").read_text())
-    assert document["version"] == 3
-    document["version"] = version
-    del document["config"]["lead"]
-    (folder / "config.json").write_text(json.dumps(document))
-    with pytest.raises(StoreError, match="digest"):
-        TextModel.load(folder)
-    resign(folder)
-    loaded = TextModel.load(folder)
-    assert loaded.weighting.lead == 0
-    texts = [*TEXTS, "red wine " * 80 + "fast car"]
-    assert np.array_equal(loaded.scores(texts), model.scores(texts))
-    loaded.save(folder)
-    document = json.loads((folder / "config.json").read_text())
-    assert (document["version"], document["config"]["lead"]) == (3, 0)
-    assert np.array_equal(TextModel.load(folder).scores(texts), model.scores(texts))
-
-
 @pytest.mark.parametrize("labels", [[3, 3, 7, 7], ["ä\n\tb", "ä\n\tb", "c", "c"], [False, False, True, True]])
 def test_labels_of_other_kinds_come_back(tmp_path: Path, labels: list[object]) -> None:
     model = WGCNTextClassifier().fit(TEXTS, labels)

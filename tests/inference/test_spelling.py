@@ -511,28 +511,6 @@ def rewritten(model: TextModel, path: Path, monkeypatch: pytest.MonkeyPatch, **t
         model.save(path)
 
 
-def test_a_folder_of_version_1_without_spelling_still_loads(
-    fitted: WGCNTextClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = replace(fitted.model_, spelling=None)
-    monkeypatch.setattr("wgcn.inference.folder.VERSION", 1)
-    term_config = TextModel._term_config
-    monkeypatch.setattr(
-        TextModel, "_term_config", lambda self: {k: v for k, v in term_config(self).items() if k != "lead"}
-    )
-    monkeypatch.setattr(TextModel, "_read", lambda *_: None)
-    old.save(tmp_path / "old")
-    document = json.loads((tmp_path / "old" / "config.json").read_text())
-    assert document["version"] == 1
-    assert "lead" not in document["config"]
-    monkeypatch.undo()
-    loaded = TextModel.load(tmp_path / "old")
-    assert (loaded.spelling, loaded.weighting.lead) == (None, 0)
-    assert np.array_equal(loaded.scores(NEW), old.scores(NEW))
-    loaded.save(tmp_path / "old")
-    assert json.loads((tmp_path / "old" / "config.json").read_text())["version"] == 3
-
-
 @pytest.mark.parametrize(
     ("name", "change"),
     [

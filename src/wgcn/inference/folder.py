@@ -54,7 +54,7 @@ __all__ = ["Folder", "Schema", "check_csr", "check_target", "csr_tensors", "load
 
 Schema = Mapping[str, type | tuple[type, ...]]
 
-VERSION, _READABLE = 3, (1, 2, 3)  # version 1 had no spelling, and 2 no lead
+VERSION = 3
 CONFIG, VOCABULARY, README = "config.json", "vocabulary.txt", "README.md"
 _NEW, _PENDING = ".wgcn-new-", ".wgcn-pending"
 _MAX_CONFIG_BYTES = 1 << 24  # stop words and classes are stored there
@@ -238,14 +238,14 @@ def _load(path: Path, kind: str, schema: Schema) -> Folder:
         raise StoreError(f"{path} was not written by wgcn: its {CONFIG} names no wgcn format.")
     if document["format"] != f"wgcn-{kind}":
         raise StoreError(f"{path} holds {document['format']!r:.60}, but 'wgcn-{kind}' is expected here.")
-    version = document.get("version")
-    if not isinstance(version, int) or version not in _READABLE:
-        raise StoreError(f"{path} has format version {version!r:.60}, but this wgcn reads {VERSION}. Update wgcn.")
+    if (version := document.get("version")) != VERSION:
+        raise StoreError(
+            f"{path} has format version {version!r:.60}, but this wgcn reads version {VERSION} alone. "
+            "Fit and save it again."
+        )
     _check_keys(path, CONFIG, document, _DOCUMENT)
     if document["digest"] != _digest(document):
         raise StoreError(f"{path} is damaged: {CONFIG} does not match its digest. Save or fetch it again.")
-    if version < 3 and "lead" in schema:
-        document["config"].setdefault("lead", 0)
     _check_keys(path, "config", document["config"], schema)
     tensor_file = f"{kind}.safetensors"
     names = {VOCABULARY, tensor_file, *({README} & document["files"].keys())}
