@@ -172,3 +172,41 @@ def test_documents_that_are_not_finite_are_refused(bad: float) -> None:
     documents.z[1][3, 2] = bad
     with pytest.raises(InputError, match="not finite"):
         minimize(documents.problem(), tol=1e-4, max_iter=10)
+
+
+@given(seed=seeds, k=st.integers(1, 5))
+@settings(max_examples=40)
+def test_a_root_depends_on_its_own_column_alone(seed: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    corners = rng.normal(size=(30, k))  # where the slopes of hinges begin
+
+    def values(point: np.ndarray, columns: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        beyond = point - corners[:, columns]
+        return np.maximum(beyond, 0).sum(axis=0) - 3.0, (beyond > 0).sum(axis=0).astype(float)
+
+    def root(columns: list[int]) -> np.ndarray:
+        n = len(columns)
+        return solver._root(lambda point: values(point, columns), np.full(n, -9.0), np.full(n, 9.0), np.zeros(n))
+
+    together = root(list(range(k)))
+    assert np.abs(values(together, list(range(k)))[0]).max() < 1e-5
+    assert together.tolist() == [float(root([column])[0]) for column in range(k)]
+
+
+def test_a_root_that_the_guess_is_next_to_takes_few_trials() -> None:
+    # In single precision the values around a root do not shrink further: what ends the search is the size of its step.
+    rng, n_calls = np.random.default_rng(0), 0
+    scores = rng.normal(size=(5_000, 50)).astype(np.float32)
+
+    def slope(shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        nonlocal n_calls
+        n_calls += 1
+        slack = np.maximum(scores + shift.astype(np.float32), 0)
+        return slack.sum(axis=0, dtype=np.float64) - 2_000, (slack > 0).sum(axis=0).astype(float)
+
+    low, high = np.full(50, -9.0), np.full(50, 9.0)
+    best = solver._root(slope, low, high, np.zeros(50))
+    n_calls = 0
+    again = solver._root(slope, low, high, best)
+    assert n_calls <= 4
+    np.testing.assert_allclose(again, best, atol=1e-6)

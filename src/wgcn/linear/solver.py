@@ -44,6 +44,7 @@ Slope = Callable[[Doubles], tuple[Doubles, Doubles]]  # a derivative and the der
 _FORCING = 0.5  # the gradient shrinks by this factor before conjugate gradients end
 _MOST_STEPS = 30  # of conjugate gradients in one direction
 _FAR = 0.1  # share of the cost that the dual of a document which a warm start knew is not off by
+_MOST_TRIALS = 40  # of the length of a step, or of b
 _NARROWER = 0.75  # share of unfinished columns at which the others are left out of the products
 _NOT_FINITE = (
     "The model cannot be fitted: its loss or the slope of that is not finite, or too steep to follow. Look for huge "
@@ -276,16 +277,20 @@ def _divide(above: Doubles, below: Doubles) -> Doubles:
 def _root(slope: Slope, low: Doubles, high: Doubles, guess: Doubles) -> Doubles:
     """Return where increasing, piecewise linear functions are 0, by Newton's method inside brackets.
 
-    `slope` returns values and derivatives. A function that is not 0 between `low` and `high` gives one of these.
+    `slope` returns values and derivatives. A function that is not 0 between `low` and `high` gives one of these. Each
+    column stays where its value, its bracket or its next step is within rounding, whatever the others need.
     """
-    point, first = np.clip(guess, low, high), None
-    for _ in range(40):
+    point, first, done = np.clip(guess, low, high), None, np.zeros(len(guess), bool)
+    for _ in range(_MOST_TRIALS):
         value, bend = slope(point)
         first = np.maximum(np.abs(value), 1e-30) if first is None else first
         low, high = np.where(value < 0, point, low), np.where(value > 0, point, high)
-        if (np.abs(value) <= 1e-6 * first).all() or (high - low <= 1e-7 * (1 + np.abs(high))).all():
-            break
         trial = point - _divide(value, bend)
         inside = (trial >= low) & (trial <= high) & (bend > 0)
-        point = np.where(value == 0, point, np.where(inside, trial, (low + high) / 2))
+        trial = np.where(inside, trial, (low + high) / 2)
+        narrow = np.minimum(high - low, np.abs(trial - point)) <= 1e-7 * (1 + np.abs(point))
+        done |= narrow | (np.abs(value) <= 1e-6 * first)
+        if done.all():
+            break
+        point = np.where(done, point, trial)
     return np.asarray(point)
