@@ -24,20 +24,6 @@ from wgcn.graph import kernels
 from wgcn.graph.counts import WindowCounts
 from wgcn.inference.sums import row_blocks
 
-__all__ = [
-    "Diagonal",
-    "EdgeRules",
-    "Weight",
-    "floating",
-    "from_documents",
-    "from_windows",
-    "normalize",
-    "product",
-    "strongest_edges",
-    "symmetric",
-    "weigh_windows",
-]
-
 Weight = Literal["pmi", "npmi", "count", "cosine", "product"]
 Diagonal = Literal["self", "one", "none"]
 WINDOW_WEIGHTS: tuple[str, ...] = ("pmi", "npmi", "count")
