@@ -382,7 +382,7 @@ def test_tokens_with_spaces_have_no_spelling(monkeypatch: pytest.MonkeyPatch) ->
         return [token for token in text.split("|") if token]
 
     texts = ["new york|city", "new yorker|cities", "old york|city", "old town|cities"]
-    fitted = WGCNTextClassifier(tokenizer=split, ngram_range=(1, 1), n_jobs=1).fit(texts * 2, ["a", "a", "b", "a"] * 2)
+    fitted = WGCNTextClassifier(tokenizer=split, ngram_range=(1, 1), n_jobs=1).fit(texts * 2, ["a", "b", "a", "b"] * 2)
     for path in PATHS:
         take(path, monkeypatch)
         assert fitted.model_.terms(["new yorkers|citizen|city"]).new_words == ["citizen"]

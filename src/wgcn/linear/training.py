@@ -301,7 +301,7 @@ class Trainer:
             held_out, start = np.isin(self.rows, self._judged[0]), self._judged[1]
         if not held_out.any():
             return Calibration(), []
-        rows, settings = np.flatnonzero(~held_out), self.settings
+        rows, settings = self.judged_by(np.flatnonzero(~held_out)), self.settings
         self.settings = replace(settings, tol=max(settings.tol, _LOOSE))
         scorer, fits = self.train(rows, [] if start is None else [self.start_of(start, rows)])
         self.settings = settings
@@ -341,6 +341,10 @@ class Trainer:
     def guess(self, scorer: Scorer) -> tuple[Rows, Floats]:
         """Return the classes of the unlabelled documents, and how certain they are."""
         return guesses(score_batches(scorer, self.unlabelled))
+
+    def judged_by(self, rows: Rows) -> Rows:
+        """Return those of the documents which are not held out that a fit to be judged by the others has."""
+        return rows
 
     def start_of(self, known: tuple[Rows, Floats], rows: Rows) -> Floats:
         """Return the warm start of a fit to some documents, from the documents of another fit and their dual."""

@@ -70,8 +70,11 @@ def fit_sharded(
     scales: Scales,
     taught: Taught | None = None,
     start: Floats | None = None,
+    negligible: float = 0.0,
 ) -> LinearFit:
     """Fit the linear model. The parameters are those of `fit_linear`, but `dual` and `start` are X^T dual.
+
+    Where documents are very many, `negligible` is the share of the objective below which a step is the last.
 
     What a finished fit found is kept in the work folder, where the same fit finds it again.
     """
@@ -102,8 +105,9 @@ def fit_sharded(
             own = None if taught is None else Taught(taught.word_scores[:, block], taught.bias[block])
             shape = documents.n_words, block, documents.dtype
             problem = ShardedProblem(operator.product, parts, place.workers, scratch, *shape, own)
-            state = ShardedState(problem, None if start is None else start[:, block])
-            solution = descend(state, tol=settings.tol, max_iter=settings.max_iter)
+            begin = start[:, block] if start is not None and start.shape[1] else None
+            state = ShardedState(problem, begin)
+            solution = descend(state, tol=settings.tol, max_iter=settings.max_iter, negligible=negligible)
             fitted.add(block, solution, operator.tables(solution.dual), own)
     result = fitted.result(factor)
     _write(name, place.work, result)

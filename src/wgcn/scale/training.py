@@ -28,6 +28,13 @@ from wgcn.scale.fitting import Workplace, fit_sharded
 
 __all__ = ["ShardedTrainer"]
 
+# Labelled documents of a fit that held-out ones judge. Beyond, a sample of so many is fitted in memory: it says as much,
+# and the fit to all documents starts from it.
+_JUDGED = 250_000
+_JUDGED_TERMS = 25_000_000
+_NEGLIGIBLE = (
+    1e-3  # share of the objective: a step of a fit to more documents than these that lowers it by less is the last
+)
 _TEACHER_BYTES = 20_000  # per document of the teacher's sample: its place in a space of 300 columns, its neighbours
 
 
@@ -82,6 +89,14 @@ class ShardedTrainer(Trainer):
             codes[own], distances[own] = found
         return codes, certainty(codes, distances)
 
+    def judged_by(self, rows: Rows) -> Rows:
+        """Return at most as many of the documents as are judged."""
+        return evenly(rows, self._most_judged())
+
+    def _most_judged(self) -> int:
+        terms: ShardedDocuments = self.task.terms
+        return min(_JUDGED, max(int(_JUDGED_TERMS * terms.shape[0] / max(terms.nnz, 1)), 1))
+
     def start_of(self, known: tuple[Rows, Floats], rows: Rows) -> Floats:
         """Return X^T dual of a fit to some documents."""
         return np.asarray(self.task.terms[known[0]].csr.T @ known[1])
@@ -100,9 +115,14 @@ class ShardedTrainer(Trainer):
         *,
         trial: tuple[csr_array | None, int] | None = None,
     ) -> LinearFit:
-        """Fit once, with the settings in use: in memory for a trial, which has few documents."""
+        """Fit once, with the settings in use: in memory for a trial or a sample, which have few documents."""
         if trial is not None:
             return super().fit(terms, targets, weight, taught, start, trial=trial)
+        most = self._most_judged()
+        if terms.shape[0] <= most < len(self.rows):
+            sample = terms.csr
+            found = super().fit(sample, targets, weight, taught)
+            return replace(found, dual=np.asarray(sample.T @ found.dual))
         with stage("Fitting", f"{terms.shape[0]:,} documents"):
             return fit_sharded(
                 terms,
@@ -114,6 +134,7 @@ class ShardedTrainer(Trainer):
                 scales=self.scale[0],
                 taught=taught,
                 start=start,
+                negligible=_NEGLIGIBLE if terms.shape[0] > most else 0.0,
             )
 
 
