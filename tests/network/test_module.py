@@ -230,18 +230,3 @@ def test_cuda_gives_what_the_cpu_gives() -> None:
         results.append([logits.detach().cpu(), network.word_weights.grad.cpu()])
     for cpu, cuda in zip(*results, strict=True):
         torch.testing.assert_close(cpu, cuda, rtol=1e-4, atol=1e-5)
-
-
-@needs_cuda
-@pytest.mark.parametrize("width", [1, 31, 250])
-def test_cuda_multiplies_rows_of_all_lengths_to_the_same_bits_every_time(width: int) -> None:
-    rng = np.random.default_rng(0)
-    sparse_part = random_array((500, 3000), density=0.002, format="csr", dtype=np.float32, rng=rng).toarray()
-    rows = [sparse_part, rng.normal(size=(3, 3000)).astype(np.float32), np.zeros((2, 3000), np.float32)]
-    matrix = csr_array(np.vstack(rows))
-    vectors = rng.normal(size=(3000, width)).astype(np.float32)
-    for given, factor in ((matrix, vectors), (csr_array(matrix.T), vectors[: matrix.shape[0]])):
-        sparse, dense = sparse_matrix(given, "cuda"), torch.from_numpy(factor).cuda()
-        product = sparse @ dense
-        np.testing.assert_allclose(product.cpu(), given @ factor, rtol=1e-4, atol=1e-3)
-        assert all(torch.equal(sparse @ dense, product) for _ in range(5))

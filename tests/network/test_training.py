@@ -590,3 +590,16 @@ def test_cuda_learns_what_the_cpu_learns() -> None:
     network = replace(NETWORK, word_dropout=0, document_dropout=0)
     cpu, cuda = (fit(network=network, settings=replace(SETTINGS, device=device)) for device in ("cpu", "cuda"))
     np.testing.assert_allclose(logits(cpu, x), logits(cuda, x), rtol=1e-2, atol=1e-2)
+
+
+@needs_cuda
+@pytest.mark.parametrize("stopping", ["best", "mean"])
+@pytest.mark.parametrize("network", [{}, {"word_activation": True}, {"centred": True, "order": 2}, {"order": 0}])
+def test_recorded_epochs_learn_what_others_learn(
+    network: dict[str, Any], stopping: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets = np.random.default_rng(0).integers(0, 2, 60)
+    settings = replace(SETTINGS, device="cuda", max_epochs=100, patience=8, stopping=stopping, refit=True)
+    recorded = fit(targets=targets, network=replace(NETWORK, **network), settings=settings)
+    monkeypatch.setattr("wgcn.network.cuda._WARM_UP", 10**9)
+    assert_same(recorded, fit(targets=targets, network=replace(NETWORK, **network), settings=settings))

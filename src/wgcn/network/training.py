@@ -25,6 +25,7 @@ from wgcn.inference.folder import csr_tensors
 from wgcn.labelling.splits import Rows, validation_rows
 from wgcn.network.centring import can_fold, find_centring, fold
 from wgcn.network.checkpoint import Checkpoint, digest
+from wgcn.network.cuda import Recorded
 from wgcn.network.module import WGCN, sparse_matrix
 from wgcn.network.settings import Callback, EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
 
@@ -118,12 +119,13 @@ class Run:
         )
         self.word_embeddings: Tensor | None = None
         self.best: dict[str, Tensor] = {}
+        self.recorded = Recorded(self.optimizer, self.generator)
 
     def train_epoch(self) -> EpochRecord:
         """Train on all documents once."""
         started = time.perf_counter()
         settings, progress = self.training.settings, self.progress
-        mean, *figures = self._step().tolist()  # all at once: a GPU idles while a number is read
+        mean, *figures = self.recorded(self._step).tolist()  # all at once: a GPU idles while a number is read
         validation_loss, accuracy = figures or (None, None)
         progress.losses.append(np.inf if validation_loss is None else validation_loss)
         if not np.isfinite([mean, validation_loss or 0.0]).all():
@@ -144,7 +146,8 @@ class Run:
         """Train on all documents once; return the loss, and loss and accuracy on the validation documents, if any."""
         self.model.train()
         # The validation of the last epoch had the embeddings of the same weights: a third of the work is saved.
-        embeddings = self._embeddings() if self.word_embeddings is None else self.word_embeddings
+        known = self.word_embeddings
+        embeddings = self._embeddings() if known is None else known
         logits = self.model.classify(self.documents.terms, embeddings, self.generator)
         loss = self.documents.loss(logits, self.training.settings.label_smoothing)
         self.optimizer.zero_grad()
@@ -157,6 +160,8 @@ class Run:
             with torch.no_grad():
                 logits = self.model.classify(self.validation.terms, self.word_embeddings)
                 figures += [self.validation.loss(logits), self.validation.accuracy(logits)]
+                if self.recorded.graph is not None and known is not None:
+                    self.word_embeddings = known.copy_(self.word_embeddings)  # where each replay reads them
         return torch.stack(figures)
 
     @torch.no_grad()

@@ -23,6 +23,8 @@ without replacement, but divides by their probabilities among all nodes. We too 
 batch, since all others add nothing, but with replacement and with q among them, so that the estimate is unbiased; where
 they are no more than t, the sum is exact. That code takes q ~ ||A_hat(:, u)||; we take the square, as the paper does.
 
+No epoch is recorded as a CUDA graph: draws are made on the CPU, and the number of entries differs between batches.
+
 Its script for the split of Yang et al. (2016) has 400 samples, 16 hidden units, a learning rate of 0.01, a weight decay
 of 5e-4 and no dropout, as the defaults here. It has batches of 20 nodes and 100 epochs; here they are of 256, which is
 all training nodes of that split, and 200. Texts need more hidden units and, with W_0 as large as the graph, no weight

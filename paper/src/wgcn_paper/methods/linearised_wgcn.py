@@ -55,6 +55,7 @@ class LinearisedBaseline(NetworkBaseline):
     """What the linearised models share: documents as rows of terms, from texts or from features."""
 
     network: LinearWeights
+    recordable = True
 
     def _make_network(self, n_classes: int) -> nn.Module:
         return LinearWeights(self._rows.shape[1], n_classes)

@@ -6,8 +6,9 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 
 from wgcn.cores import find_device
 from wgcn.errors import InputError
+from wgcn.network.cuda import Recorded
 from wgcn_paper.methods.baseline import Baseline, Fit, array_digest, hold_out, in_fixed_order
 
 if TYPE_CHECKING:
@@ -48,6 +50,9 @@ class NetworkBaseline(Baseline):
 
     classes: npt.NDArray[Any]
     network: nn.Module
+    # Whether an epoch without batches can become a CUDA graph: it has no shapes that change, never waits for the GPU,
+    # and takes rows from `_rows_on_device`.
+    recordable: ClassVar[bool] = False
     _sent: Sequence[tuple[npt.NDArray[np.int64], Tensor]] = ()
 
     def fit(self, task: Task) -> Fit:
@@ -107,7 +112,7 @@ class NetworkBaseline(Baseline):
         return F.cross_entropy(logits, self.targets[self._rows_on_device(rows)])
 
     def _optimizer(self) -> torch.optim.Adam:
-        # On a GPU one kernel for all weights.
+        # On a GPU one kernel for all weights, whose state is where a recording can read it.
         fused = True if self.torch_device.type == "cuda" else None
         return torch.optim.Adam(self._parameter_groups(), lr=self.settings["learning_rate"], fused=fused)
 
@@ -142,20 +147,25 @@ class NetworkBaseline(Baseline):
     def _train(self, rows: npt.NDArray[np.int64], held_out: npt.NDArray[np.int64]) -> Fit:
         settings = self.settings
         optimizer = self._optimizer()
+        recorded = Recorded(optimizer) if self.recordable and not settings["batch_size"] else None
         self._keep_on_device(rows, held_out)
         shuffle = np.random.default_rng(self.seed)
         seconds, losses, accuracies = [], [], []
         best: tuple[float, int, dict[str, Tensor]] = (np.inf, 0, {})
         for epoch in range(1, settings["max_epochs"] + 1):
             started = time.perf_counter()
-            total = float(self._train_epoch(rows, optimizer, shuffle))
+            if recorded is not None:
+                total, *found = recorded(partial(self._whole_epoch, rows, held_out, optimizer)).tolist()
+            else:
+                total = float(self._train_epoch(rows, optimizer, shuffle))
+                found = [*self._validate(held_out)] if len(held_out) and np.isfinite(total) else []
             if not np.isfinite(total):
                 raise InputError(
                     f"The loss of {self.name} became {total} in epoch {epoch}: look for huge or missing values "
                     f"in the data, or lower learning_rate ({settings['learning_rate']})."
                 )
             if len(held_out):
-                loss_there, accuracy = self._validate(held_out)
+                loss_there, accuracy = found
                 losses.append(loss_there)
                 accuracies.append(accuracy)
                 badness = -accuracy if settings["stopping"] == "accuracy" else loss_there
@@ -186,6 +196,13 @@ class NetworkBaseline(Baseline):
             optimizer.step()
             total += loss.detach() * len(batch)
         return total
+
+    def _whole_epoch(
+        self, rows: npt.NDArray[np.int64], held_out: npt.NDArray[np.int64], optimizer: torch.optim.Optimizer
+    ) -> Tensor:
+        """Train and validate: return the sum of the losses, and loss and accuracy on the held-out documents, if any."""
+        total = self._train_epoch(rows, optimizer)[None]
+        return torch.cat([total, self._figures(held_out)]) if len(held_out) else total
 
     def _stale(self, losses: list[float], epochs_since: int) -> bool:
         patience: int = self.settings["patience"]

@@ -65,6 +65,7 @@ class TextGCNMethod(NetworkBaseline):
 
     name = "text-gcn"
     protocols = ("corpus",)
+    recordable = True
     why_not = "Documents are nodes of the graph that it is trained on, and a new one has no weights."
     defaults: ClassVar = {
         **TRAINING,
