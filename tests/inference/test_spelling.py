@@ -381,8 +381,8 @@ def test_tokens_with_spaces_have_no_spelling(monkeypatch: pytest.MonkeyPatch) ->
     def split(text: str) -> list[str]:
         return [token for token in text.split("|") if token]
 
-    texts = ["new york|city", "new yorker|cities", "old york|city", "old town|cities"]
-    fitted = WGCNTextClassifier(tokenizer=split, ngram_range=(1, 1), n_jobs=1).fit(texts * 2, ["a", "b", "a", "b"] * 2)
+    texts = ["new york|city", "new yorker|cities", "old york|city", "old town|farm"]
+    fitted = WGCNTextClassifier(tokenizer=split, ngram_range=(1, 1), n_jobs=1).fit(texts * 2, ["a", "a", "a", "b"] * 2)
     for path in PATHS:
         take(path, monkeypatch)
         assert fitted.model_.terms(["new yorkers|citizen|city"]).new_words == ["citizen"]

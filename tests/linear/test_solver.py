@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 from wgcn.errors import InputError
 from wgcn.linear import solver
-from wgcn.linear.solver import Problem, Solution, minimize
+from wgcn.linear.solver import Problem, Solution, State, descend, minimize
 
 seeds = st.integers(0, 10_000)
 
@@ -210,3 +210,23 @@ def test_a_root_that_the_guess_is_next_to_takes_few_trials() -> None:
     again = solver._root(slope, low, high, best)
     assert n_calls <= 4
     np.testing.assert_allclose(again, best, atol=1e-6)
+
+
+@given(seed=seeds)
+@settings(max_examples=20)
+def test_steps_that_gain_little_end_a_column_near_its_minimum(seed: int) -> None:
+    documents = Documents(seed, n=300, v=20, k=4)
+    exact = minimize(documents.problem(), tol=1e-9, max_iter=500)
+    moves = []
+
+    class Counted(State):
+        def move(self, columns: np.ndarray, step: np.ndarray, image: np.ndarray) -> np.ndarray:
+            moves.append(len(columns))
+            return super().move(columns, step, image)
+
+    found = descend(Counted(documents.problem(), None), tol=1e-9, max_iter=500, negligible=1e-3)
+    assert found.converged
+    least, reached = exact.history[-1]["loss"], found.history[-1]["loss"]
+    assert least <= reached * (1 + 1e-9)
+    assert reached <= least * (1 + 4e-3)
+    assert moves[0] == 4  # all step together

@@ -77,6 +77,32 @@ def test_the_model_is_that_of_a_fit_in_memory(made: dict[str, Any], parameters: 
     np.testing.assert_allclose(found.trust.nonconformity, expected.trust.nonconformity, atol=1e-3)
 
 
+@pytest.mark.parametrize("labelled", [1.0, 0.6], ids=["all labels", "self-training"])
+def test_beyond_a_number_a_sample_is_judged_and_begins_the_fit(
+    labelled: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts, labels = documents(2_000, labelled=labelled)
+    begun, fit_all = [], training.fit_sharded
+
+    def fit(*given: Any, **options: Any) -> Any:
+        begun.append((given[0].shape[0], options["start"] is not None, options["negligible"] > 0))
+        return fit_all(*given, **options)
+
+    monkeypatch.setattr(training, "fit_sharded", fit)
+    monkeypatch.setattr(training, "_JUDGED", 400)
+    paths = write(tmp_path, texts, labels)
+    found = fit_files(paths, tune=False, n_workers=2)
+    n_labelled = 2_000 - labels.count(None)
+    n_fitted = {1.0: [2_000], 0.6: [400 + labels.count(None), n_labelled, 2_000]}[labelled]
+    assert begun == [(n, labelled == 1.0 or n != n_fitted[0], True) for n in n_fitted]
+    new, classes = documents(500, seed=1)
+    expected = WGCNTextClassifier(tune=False).fit(texts, labels).model_
+    right = [(model.predict(new) == np.array(classes)).mean() for model in (found, expected)]
+    assert abs(right[0] - right[1]) <= 0.01
+    assert (found.predict(new) == expected.predict(new)).mean() >= 0.98
+    assert abs(found.report["held_out_accuracy"] - right[0]) < 0.06
+
+
 def test_documents_may_have_several_labels_and_come_without(tmp_path: Path) -> None:
     texts, labels = documents(400)
     several = [[label, "even"] if i % 2 else [label] for i, label in enumerate(labels)]

@@ -28,13 +28,10 @@ from wgcn.scale.fitting import Workplace, fit_sharded
 
 __all__ = ["ShardedTrainer"]
 
-# Labelled documents of a fit that held-out ones judge. Beyond, a sample of so many is fitted in memory: it says as much,
-# and the fit to all documents starts from it.
-_JUDGED = 250_000
-_JUDGED_TERMS = 25_000_000
-_NEGLIGIBLE = (
-    1e-3  # share of the objective: a step of a fit to more documents than these that lowers it by less is the last
-)
+# Labelled documents, and their terms, of a fit that held-out ones judge. Of more, a sample is fitted in memory, which
+# says as much, and from which the fit to all documents starts.
+_JUDGED, _JUDGED_TERMS = 250_000, 25_000_000
+_NEGLIGIBLE = 1e-3  # in fits to more documents: a step that lowers the objective by a smaller share is the last
 _TEACHER_BYTES = 20_000  # per document of the teacher's sample: its place in a space of 300 columns, its neighbours
 
 
