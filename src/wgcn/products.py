@@ -2,7 +2,8 @@
 
 Written by hand because scipy's product runs on one thread and allocates its result: 3 million edges times 40,000 rows
 of 20 columns take 0.10 s with scipy and 0.03 s here on two cores. Each row is summed by one thread in a fixed order, so
-the result does not depend on the number of threads.
+the result does not depend on the number of threads. Four entries are added at a time, one after the other: sums that
+are read and written for every entry wait for each other, which takes 1.3 to 2.6 times as long and gives the same bits.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -22,16 +23,23 @@ _SMALL = 200_000  # multiplications that one thread has done before others have 
 
 
 @compiled
-def _multiply_rows(indptr, columns, values, dense, product, factor, first, last):  # type: ignore[no-untyped-def]
+def multiply_rows(indptr, columns, values, dense, product, factor, first, last):  # type: ignore[no-untyped-def]
+    """Write some rows of sparse @ dense, or with a factor those of dense + factor * sparse @ dense."""
     width = dense.shape[1]
     for row in range(first, last):
         for j in range(width):
             product[row, j] = 0
-        for k in range(indptr[row], indptr[row + 1]):
-            value = values[k]
-            column = columns[k]
+        begin, end = indptr[row], indptr[row + 1]
+        fours = end - (end - begin) % 4
+        for k in range(begin, fours, 4):
+            a, b, c, d = columns[k], columns[k + 1], columns[k + 2], columns[k + 3]
+            u, v, w, x = values[k], values[k + 1], values[k + 2], values[k + 3]
             for j in range(width):
-                product[row, j] += value * dense[column, j]
+                total = product[row, j] + u * dense[a, j] + v * dense[b, j]
+                product[row, j] = total + w * dense[c, j] + x * dense[d, j]
+        for k in range(fours, end):
+            for j in range(width):
+                product[row, j] += values[k] * dense[columns[k], j]
         if factor != 0:
             for j in range(width):
                 product[row, j] = dense[row, j] + factor * product[row, j]
@@ -50,7 +58,7 @@ def multiply(
     """
     product = np.empty((sparse.shape[0], dense.shape[1]), dense.dtype) if out is None else out
     matrix = sparse.indptr, sparse.indices, sparse.data
-    rows = partial(_multiply_rows, *matrix, dense, product, dense.dtype.type(factor))
+    rows = partial(multiply_rows, *matrix, dense, product, dense.dtype.type(factor))
     if pool is None or sparse.nnz * dense.shape[1] < _SMALL:
         rows(0, sparse.shape[0])
         return product

@@ -18,7 +18,7 @@ from wgcn.labelling.tuning import LEADS
 from wgcn.linear import training as linear_training
 from wgcn.linear.model import LinearSettings
 from wgcn.linear.training import LinearTask, LinearTraining, train_linear
-from wgcn.text.weighting import LONG, TermWeighting
+from wgcn.text.weighting import LONG, TermWeighting, smooth_idf
 
 TOPICS = ("art", "law", "sea")
 # Whether there is compiled code, and from how many characters on a table is made without it.
@@ -341,4 +341,4 @@ def test_trials_of_a_lead_are_fitted_to_its_rows_and_judged_by_them(monkeypatch:
 
 def test_a_weighting_has_no_lead_unless_told() -> None:
     assert TermWeighting(np.ones(1, np.float32)).lead == 0
-    assert TermWeighting.from_counts(np.ones(1, np.int64), 1).lead == 0
+    assert TermWeighting(smooth_idf(np.ones(1, np.int64), 1)).lead == 0

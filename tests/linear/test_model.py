@@ -2,7 +2,7 @@
 
 import warnings
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from wgcn.labelling.naive_bayes import naive_bayes_scales
 from wgcn.labelling.teacher import Taught
 from wgcn.linear import model as linear_model
 from wgcn.linear.model import Blocks, LinearSettings, Scales, block_scales, fit_linear
+from wgcn.linear.solver import Problem, Solution
 
 
 def problem(n: int = 30, v: int = 12, c: int = 3, seed: int = 0) -> tuple[csr_array, csr_array, np.ndarray]:
@@ -453,6 +454,22 @@ def test_columns_in_blocks_are_those_solved_together(
     warm = fit_linear(*arguments, taught=taught, start=together.dual)
     assert len(warm.history) < len(blocks.history)
     np.testing.assert_allclose(warm.word_embeddings, together.word_embeddings, atol=1e-4)
+
+
+def test_few_columns_are_solved_at_once_even_if_more_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, a, targets = problem(40, 12, 7)
+    together = fit_linear(x, targets, Blocks(a), LinearSettings(tol=1e-10))
+    widths, solve = list[int](), linear_model.minimize
+
+    def watched(problem: Problem, **given: Any) -> Solution:
+        widths.append(problem.signs.shape[1])
+        return solve(problem, **given)
+
+    monkeypatch.setattr(linear_model, "minimize", watched)
+    monkeypatch.setattr(linear_model, "_MOST_COLUMNS", 3)
+    blocks = fit_linear(x, targets, Blocks(a), LinearSettings(tol=1e-10))
+    assert (sum(widths), max(widths)) == (7, 3)
+    np.testing.assert_allclose(blocks.word_embeddings, together.word_embeddings, atol=1e-4)
 
 
 def test_a_dual_that_would_be_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:

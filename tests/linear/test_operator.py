@@ -171,6 +171,18 @@ def test_products_equal_those_of_scipy(dtype: type) -> None:
     assert np.array_equal(multiply(x, dense, POOL), multiply(x, dense))
 
 
+@pytest.mark.parametrize("width", [1, 2, 8, 21])
+def test_entries_are_added_one_after_the_other_however_many_a_row_has(width: int) -> None:
+    rng = np.random.default_rng(width)
+    x = csr_array(np.tri(30, 29, -1) * rng.standard_normal((30, 29)), dtype=np.float32)  # 0 to 29 entries per row
+    dense = rng.standard_normal((29, width)).astype(np.float32)
+    expected = np.zeros((30, width), np.float32)
+    for row, total in enumerate(expected):
+        for k in range(x.indptr[row], x.indptr[row + 1]):
+            total += x.data[k] * dense[x.indices[k]]
+    assert np.array_equal(multiply(x, dense), expected)
+
+
 @DTYPES
 def test_a_product_is_added_to_rows_with_entries_and_to_rows_without(dtype: type) -> None:
     rng = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, T
 from wgcn.errors import InputError
 from wgcn.text import kernels
 from wgcn.text.corpus import Corpus
-from wgcn.text.weighting import LONG, Norm, TermWeighting, count_terms, document_terms, leading_counts
+from wgcn.text.weighting import LONG, Norm, TermWeighting, count_terms, document_terms, leading_counts, smooth_idf
 from wgcn_paper.datasets.docstrings import DocsCorpus
 
 
@@ -30,8 +30,8 @@ def test_matrix_equals_that_of_scikit_learn(docs: DocsCorpus, weighting: str, ve
 def test_norms_are_those_of_scikit_learn(docs: DocsCorpus, norm: Norm, sublinear: bool) -> None:
     assert docs.texts is not None
     corpus = Corpus.from_texts([*docs.texts[:150], ""])
-    weighting = TermWeighting.from_counts(
-        corpus.vocabulary.document_counts, len(corpus), sublinear=sublinear, norm=norm
+    weighting = TermWeighting(
+        smooth_idf(corpus.vocabulary.document_counts, len(corpus)), sublinear=sublinear, norm=norm
     )
     ours = document_terms(corpus, weighting).toarray()
     theirs = TfidfTransformer(norm=norm, sublinear_tf=sublinear).fit_transform(document_terms(corpus, "count"))
@@ -151,7 +151,7 @@ def test_the_rows_of_a_corpus_have_the_lead_of_the_weighting(lead: int) -> None:
     texts = [" ".join(f"w{i}" for i in rng.integers(0, 30, n)) for n in (LONG, LONG + 1, 400, 0)]
     corpus = Corpus.from_texts(texts)
     n_words = len(corpus.vocabulary)
-    weighting = replace(TermWeighting.from_counts(corpus.vocabulary.document_counts, len(corpus)), lead=lead)
+    weighting = replace(TermWeighting(smooth_idf(corpus.vocabulary.document_counts, len(corpus))), lead=lead)
     counts, words, starts = count_terms(corpus.ids, corpus.offsets, n_words, 0)
     leading = leading_counts(corpus.ids, corpus.offsets, words, starts, n_words, lead)
     assert leading.any() == (lead > 0)
@@ -166,7 +166,7 @@ def test_without_an_idf_new_words_weigh_nothing() -> None:
 
 def test_rows_have_length_1_unless_told_otherwise() -> None:
     assert TermWeighting(np.ones(1, np.float32)).norm == "l2"
-    assert TermWeighting.from_counts(np.ones(1, np.int64), 1).norm == "l2"
+    assert TermWeighting(smooth_idf(np.ones(1, np.int64), 1)).norm == "l2"
 
 
 @pytest.mark.parametrize("norm", ["l3", "", None, "L1"])

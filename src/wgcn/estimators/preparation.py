@@ -40,7 +40,7 @@ from wgcn.text.subwords import Subwords, find_subwords
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.tokens import Tokens
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
-from wgcn.text.weighting import LONG, Norm, TermWeighting, document_terms
+from wgcn.text.weighting import LONG, Norm, TermWeighting, document_terms, smooth_idf
 
 if TYPE_CHECKING:
     from wgcn.estimators.matrix import MatrixClassifier
@@ -136,8 +136,8 @@ class Preparation:
             words = corpus.vocabulary
             tokenising.detail = f"{len(corpus):,} texts, {corpus.n_tokens:,} tokens, {len(words):,} words and n-grams"
         with stage("Weighting terms"):
-            weighting = TermWeighting.from_counts(
-                words.document_counts, len(corpus), sublinear=self.sublinear, norm=self.norm
+            weighting = TermWeighting(
+                smooth_idf(words.document_counts, len(corpus)), sublinear=self.sublinear, norm=self.norm
             )
             counts = document_terms(corpus, "count")
             counts = counts if n_own == len(corpus) else counts[:n_own]

@@ -43,7 +43,7 @@ class EmbeddingModel(TextTerms):
         return self._rows(lambda terms: self.embed(*terms[:3]), texts, n_jobs)
 
     def embed(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
-        """Return the rows of documents given by their weighted terms; see `wgcn.inference.terms.add_up`."""
+        """Return the rows of documents given by their weighted terms; see `wgcn.inference.sums.add_up`."""
         rows = add_up(self.word_embeddings, weights, words, offsets)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         unit: Floats = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)

@@ -56,6 +56,7 @@ __all__ = [
 
 _SAMPLE = 400  # documents by which graph and subwords are scaled
 _MEMORY = 3 << 29  # bytes for the columns that are solved at once: ten columns of a million documents are
+_MOST_COLUMNS = 256  # that are solved at once: more gain nothing, and leave the caches
 # Arrays with a row per document, and with a row per word or subword, that a column has while it is solved.
 _DOCUMENT_ARRAYS, _WORD_ARRAYS = 16, 8
 _KEPT = _MEMORY // 8  # bytes up to which the dual is kept; one block's is always smaller
@@ -146,7 +147,8 @@ def fit_linear(
         operator = DocumentOperator(document_terms, transposed, (graph_block, subword_block), pool, memory)
         n_rows = document_terms.shape[1] + (0 if subwords is None else subwords.shape[1])
         size = dtype.itemsize * (_DOCUMENT_ARRAYS * len(targets) + _WORD_ARRAYS * n_rows)
-        columns, count = column_blocks(targets.n_classes, size, _MEMORY), word_counts(transposed, targets, weight, pool)
+        columns = column_blocks(targets.n_classes, max(size, _MEMORY // _MOST_COLUMNS), _MEMORY)
+        count = word_counts(transposed, targets, weight, pool)
         naive_bayes = NaiveBayesScales(count, settings.naive_bayes, pool, subwords, columns, n_words)
         fitted, cost = FittedColumns(settings, len(targets), targets.n_classes, dtype), 2 * settings.C * weight
         for part in columns:

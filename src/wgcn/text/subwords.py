@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.text.vocabulary import Vocabulary
+from wgcn.text.weighting import smooth_idf
 
 __all__ = ["Hashes", "Subwords", "compiled_parts", "find_subwords", "subword_places"]
 
@@ -98,7 +99,7 @@ def _kept(hashes: Hashes, offsets: Any, document_counts: Any, n_documents: int) 
     n_places = np.bincount(places, minlength=len(distinct))
     in_documents = np.bincount(places, np.repeat(document_counts, np.diff(offsets)), len(distinct))
     keep = (n_places >= _MIN_PLACES) & (in_documents >= _MIN_DOCUMENTS)
-    weights = np.log((1 + n_documents) / (1 + np.minimum(in_documents[keep], n_documents))) + 1
+    weights = smooth_idf(np.minimum(in_documents[keep], n_documents), n_documents)
     kept, new_places = keep[places], np.cumsum(keep) - 1
     new_offsets = np.concatenate([[0], np.cumsum(kept)])[offsets]
-    return distinct[keep], weights.astype(np.float32), new_places[places[kept]].astype(np.int32), new_offsets
+    return distinct[keep], weights, new_places[places[kept]].astype(np.int32), new_offsets

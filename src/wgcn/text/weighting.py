@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from wgcn.text.corpus import Corpus
 
-__all__ = ["LONG", "Norm", "TermWeighting", "count_terms", "document_terms", "leading_counts"]
+__all__ = ["LONG", "Norm", "TermWeighting", "count_terms", "document_terms", "leading_counts", "smooth_idf"]
 
 Norm = Literal["l2", "l1"]
 
@@ -26,11 +26,16 @@ LONG = 100  # known terms; in shorter texts, no part counts more than another
 _LEAD_COUNT = 3  # what an occurrence in the lead of a text counts
 
 
+def smooth_idf(document_counts: npt.NDArray[Any], n_documents: int) -> npt.NDArray[np.float32]:
+    """Return the idf from the number of documents that have each word."""
+    return (np.log((1 + n_documents) / (1 + document_counts)) + 1).astype(np.float32)
+
+
 @dataclass(frozen=True, eq=False)
 class TermWeighting:
     """tf-idf as scikit-learn has it: term frequency times smooth idf, rows scaled to 1."""
 
-    idf: npt.NDArray[np.float32]  # (words,): log((1 + documents) / (1 + documents that have the word)) + 1
+    idf: npt.NDArray[np.float32]  # (words,), as `smooth_idf` gives it
     sublinear: bool = True  # whether a word that occurs n times counts 1 + log(n) rather than n
     norm: Norm = "l2"  # a row has the length 1, or sums to 1 (the paper's "distribution on the whole vocabulary")
     lead: int = 0  # known terms at the beginning of a long text that count more: a title says what a text is about
@@ -38,18 +43,6 @@ class TermWeighting:
     def __post_init__(self) -> None:
         if self.norm not in get_args(Norm):
             raise InputError(f"norm must be one of {', '.join(get_args(Norm))}, got {self.norm!r}.")
-
-    @classmethod
-    def from_counts(
-        cls,
-        document_counts: npt.NDArray[np.int64],
-        n_documents: int,
-        *,
-        sublinear: bool = True,
-        norm: Norm = "l2",
-    ) -> TermWeighting:
-        """Learn the idf from the number of documents that have each word."""
-        return cls((np.log((1 + n_documents) / (1 + document_counts)) + 1).astype(np.float32), sublinear, norm)
 
     def weigh(
         self,
@@ -152,7 +145,7 @@ def document_terms(corpus: Corpus, weighting: TermWeighting | Literal["count", "
     counts, words, offsets = kernels.count_terms(corpus.ids, corpus.offsets, shape[1], 0)
     weights = counts.astype(np.float32)
     if weighting == "tfidf":
-        weighting = TermWeighting.from_counts(corpus.vocabulary.document_counts, len(corpus), sublinear=False)
+        weighting = TermWeighting(smooth_idf(corpus.vocabulary.document_counts, len(corpus)), sublinear=False)
     if isinstance(weighting, TermWeighting):
         leading = None
         if weighting.lead:
