@@ -51,6 +51,7 @@ bench-scale: $(READY)  ## Measure text that does not fit into memory (an hour, 4
 
 fuzz: $(READY)  ## Damage saved models, graphs, checkpoints and results, and use them (20,000 times; more: python -m benchmarks.fuzz --help)
 	@$(BIN)/python -m benchmarks.fuzz
+	@$(BIN)/python -m benchmarks.large
 
 lock: pyproject.toml  ## Resolve the newest versions that fit pyproject.toml into requirements.lock, with their hashes
 	@rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock

@@ -2,8 +2,9 @@
 
 Whatever a file holds, it is loaded and can be used, or it is refused with an error of the package: no other exception,
 no probability that is not a number, nothing that takes longer than five seconds, and no load that takes more memory
-than four times the files and a constant. The mutations are those of `benchmarks.mutations`; each is decided by the
-seed, the specimen and a number, so it can be repeated alone. The digests of more than half of them are right.
+than four times the files and a constant (`benchmarks.large` has large folders). The mutations are those of
+`benchmarks.mutations`; each is decided by the seed, the specimen and a number, so it can be repeated alone. The digests
+of more than half of them are right.
 """
 
 from __future__ import annotations
@@ -110,15 +111,15 @@ def specimens(folder: Path) -> dict[str, Specimen]:
     found = {}
     for name, thing in fitted.items():
         thing.save(folder / name)
-        found[name] = Specimen(name.partition("-")[0], _content(folder / name))
+        found[name] = Specimen(name.partition("-")[0], content(folder / name))
     if find_spec("torch") is not None:
-        found["checkpoint"] = Specimen("checkpoint", {"checkpoint": _checkpoint(folder / "state")})
+        found["checkpoint"] = Specimen("checkpoint", {"checkpoint": checkpoint(folder / "state")})
     if find_spec("wgcn_paper") is not None:
         found["results"] = Specimen("results", {"accuracy.json": _results(folder / "results")})
     return found
 
 
-def _content(folder: Path) -> dict[str, bytes]:
+def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
@@ -132,17 +133,20 @@ def _network_model(texts: list[str], labels: list[str]) -> Any:
     return prepared.text_model(network, {"model": "network"})
 
 
-def _training() -> Any:
+def training(n_words: int = 4, hidden: int = 2) -> Any:
     """Return a training of a small network that has not begun."""
     from scipy.sparse import csr_array
 
     from wgcn.network.settings import NetworkSettings, TrainingSettings
     from wgcn.network.training import Training
 
-    same = np.eye(4, dtype=np.float32)
     settings = TrainingSettings(max_epochs=4, n_models=2, patience=9, device="cpu")
-    documents = csr_array(np.tile(same, (5, 1)))
-    return Training(csr_array(same), documents, np.arange(20) % 2, network=NetworkSettings(hidden=2), settings=settings)
+    each = np.ones(n_words, np.float32), np.arange(n_words)
+    graph = csr_array((*each, np.arange(n_words + 1)), shape=(n_words, n_words))
+    documents = csr_array((*each, np.linspace(0, n_words, 21).astype(np.int64)), shape=(20, n_words))
+    if n_words == 4:
+        documents = csr_array(np.tile(np.eye(4, dtype=np.float32), (5, 1)))
+    return Training(graph, documents, np.arange(20) % 2, network=NetworkSettings(hidden=hidden), settings=settings)
 
 
 class _Stop:
@@ -151,8 +155,9 @@ class _Stop:
             raise KeyboardInterrupt
 
 
-def _checkpoint(path: Path) -> bytes:
-    _training().train([_Stop()], path)
+def checkpoint(path: Path, **sizes: int) -> bytes:
+    """Return the file of a training that was interrupted."""
+    training(**sizes).train([_Stop()], path)
     return path.read_bytes()
 
 
@@ -252,18 +257,18 @@ def _use_counts(counts: Any, out: Path, random: Random) -> None:
         counts.save(out)
 
 
-def _load_checkpoint(folder: Path) -> Any:
+def _load_checkpoint(folder: Path, begun: Any = None) -> Any:
     from wgcn.network.checkpoint import Checkpoint
 
-    training = _training()
-    Checkpoint(folder / "checkpoint", training.fingerprint()).restore(training)
-    return training
+    begun = begun or training()
+    Checkpoint(folder / "checkpoint", begun.fingerprint()).restore(begun)
+    return begun
 
 
-def _use_checkpoint(training: Any, out: Path, random: Random) -> None:
+def _use_checkpoint(begun: Any, out: Path, random: Random) -> None:
     del out
-    if training.records and random.random() < 0.5:
-        trained = training.train()
+    if begun.records and random.random() < 0.5:
+        trained = begun.train()
         _require(
             [np.isfinite(part).all() for part in (trained.word_table, trained.class_weights, trained.bias)],
             "weights are",
@@ -312,7 +317,7 @@ USES: dict[str, Callable[[Any, Path, Random], None]] = {
 
 
 @contextmanager
-def _limited(seconds: float) -> Iterator[None]:
+def limited(seconds: float) -> Iterator[None]:
     """Raise a Hang if something takes longer, and end the process if nothing can be raised."""
 
     def ring(*_: object) -> None:
@@ -329,7 +334,7 @@ def _limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _memory(name: str) -> int:
+def memory(name: str) -> int:
     """Return a number of bytes out of the status of the process; 0 where the system has none."""
     with suppress(OSError), Path("/proc/self/status").open("rb") as file:
         for line in file:
@@ -338,7 +343,7 @@ def _memory(name: str) -> int:
     return 0
 
 
-def _reset_peak() -> None:
+def reset_peak() -> None:
     with suppress(OSError), Path("/proc/self/clear_refs").open("wb") as file:
         file.write(b"5")
 
@@ -384,13 +389,13 @@ class Bench:
     def _use(self, name: str, use: str, random: Random, tally: Tally) -> None:
         folder = self.folder / name
         size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
-        _reset_peak()
-        before = _memory("VmRSS")
-        with _limited(self.seconds):
+        reset_peak()
+        before = memory("VmRSS")
+        with limited(self.seconds):
             try:
                 thing = LOADS[use](folder)
             finally:
-                extra = _memory("VmHWM") - before - 4 * size
+                extra = memory("VmHWM") - before - 4 * size
                 tally.most_memory = max(tally.most_memory, round(extra / 2**20, 1))
             if extra > CONSTANT:
                 raise WrongError(f"{extra >> 20} MiB more than four times the files")
@@ -433,7 +438,7 @@ _bench: Bench  # of this process
 def _start(folder: str, all_specimens: dict[str, Specimen], seed: int, seconds: float) -> None:
     """Prepare a process: its folder, one thread, and an end to its memory."""
     global _bench
-    _quiet()
+    quiet()
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(1)
     _bench = Bench(Path(folder, str(os.getpid())), all_specimens, seed, seconds)
@@ -441,12 +446,18 @@ def _start(folder: str, all_specimens: dict[str, Specimen], seed: int, seconds: 
         for number in range(3):
             use = all_specimens[name].use
             USES[use](LOADS[use](_bench.folder / name), _bench.out / use, Random(number))
-    size = _memory("VmSize")
+    size = memory("VmSize")
     if size:
         resource.setrlimit(resource.RLIMIT_AS, (size + _SPARE, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
-def _quiet() -> None:
+def memory_folder() -> str | None:
+    """Return a folder whose files are in memory, if there is one."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def quiet() -> None:
+    """Use one thread, and leave out warnings."""
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -459,8 +470,7 @@ def _chunk(job: tuple[str, int, int]) -> tuple[str, Tally]:
 
 def fuzz(number: int, jobs: int, seed: int, seconds: float, only: list[str] | None = None) -> dict[str, Tally]:
     """Use `number` mutants, as many of each specimen, in `jobs` processes (with 1, in this one)."""
-    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="wgcn-fuzz-", dir=place) as folder:
+    with tempfile.TemporaryDirectory(prefix="wgcn-fuzz-", dir=memory_folder()) as folder:
         all_specimens = specimens(Path(folder, "made"))
         names = [name for name in all_specimens if only is None or name in only]
         each = -(-number // len(names))
@@ -502,14 +512,24 @@ def table(tallies: dict[str, Tally]) -> str:
     worst = max(float(row[6]) for row in rows), max(float(row[7]) for row in rows)
     rows.append(("all", *totals, *map(str, worst)))  # type: ignore[arg-type]
     shown = [heads, *(tuple(f"{cell:,}" if isinstance(cell, int) else cell for cell in row) for row in rows)]
-    widths = [max(len(row[i]) for row in shown) for i in range(len(heads))]
+    return aligned(shown)
+
+
+def aligned(shown: list[tuple[str, ...]]) -> str:
+    """Return a table in Markdown."""
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     lines = [" | ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in shown]
     return "\n".join(f"| {line} |" for line in (lines[0], "-|-".join("-" * width for width in widths), *lines[1:]))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description="Damage saved files and use them.")
-    parser.add_argument("--number", type=int, default=20_000, help="mutations in all (default: %(default)s)")
+    parser.add_argument(
+        "--number",
+        type=int,
+        default=20_000,
+        help="mutations in all (default: %(default)s)",
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="decides the mutations (default: %(default)s)")
     parser.add_argument(
@@ -519,7 +539,7 @@ def main() -> int:
     parser.add_argument("--repeat", metavar="NAME:I", help="one mutation again, with the traceback of what it raises")
     parser.add_argument("--output", type=Path, metavar="FILE", help="also write the figures to FILE as JSON")
     options = parser.parse_args()
-    _quiet()
+    quiet()
     if options.repeat:
         return _repeat(options.seed, *options.repeat.rsplit(":", 1))
     started = time.perf_counter()

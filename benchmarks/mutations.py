@@ -20,7 +20,7 @@ from safetensors.numpy import load, save
 
 from wgcn.inference.folder import CONFIG, VOCABULARY
 
-__all__ = ["Mutant", "Specimen", "mutate"]
+__all__ = ["Files", "Mutant", "Specimen", "mutate", "sign"]
 
 Files = dict[str, bytes]
 SIGNED = 0.65  # share of mutants whose digests are made right
@@ -64,8 +64,8 @@ class Mutant(NamedTuple):
     is_signed: bool
 
 
-def mutate(specimen: Specimen, others: list[Specimen], random: Random) -> Mutant:
-    """Return a damaged copy of a specimen."""
+def mutate(specimen: Specimen, others: list[Specimen], random: Random, signed: float = SIGNED) -> Mutant:
+    """Return a damaged copy of a specimen, with right digests in a share of cases."""
     files, odd, done = dict(specimen.files), dict[str, str](), list[str]()
     for _ in range(random.choice((1, 1, 1, 2))):
         name = random.choice([name for name in files if name != "README.md"])
@@ -89,9 +89,9 @@ def mutate(specimen: Specimen, others: list[Specimen], random: Random) -> Mutant
         else:
             files[name] = kind(files[name], random)
             done.append(f"{name}{kind.__name__}")
-    is_signed = random.random() < SIGNED
+    is_signed = random.random() < signed
     if is_signed:
-        _sign(specimen.use, files)
+        sign(specimen.use, files)
     return Mutant(
         {name: files[name] for name in files if files[name] != specimen.files[name]}, odd, " ".join(done), is_signed
     )
@@ -242,7 +242,7 @@ def _checkpoint_state(content: bytes, random: Random) -> bytes:
         return _bytes(content, random)
 
 
-def _sign(use: str, files: Files) -> None:
+def sign(use: str, files: Files) -> None:
     """Make the digests right, where the files are sound enough to have some."""
     try:
         if use == "checkpoint":
@@ -267,6 +267,6 @@ def _sign(use: str, files: Files) -> None:
             document.pop("digest", None)
             text = json.dumps(document, sort_keys=True, separators=(",", ":"))
             document["digest"] = hashlib.sha256(text.encode()).hexdigest()
-            files[CONFIG] = json.dumps(document).encode()
+            files[CONFIG] = json.dumps(document, ensure_ascii=False).encode()
     except Exception:  # there is no end of ways to damage a file
         return

@@ -24,6 +24,13 @@ def test_damaged_files_are_used_or_refused() -> None:
     assert loaded > counted / 20
 
 
+def test_loads_of_large_folders_take_at_most_four_times_their_size() -> None:
+    command = [sys.executable, "-m", "benchmarks.large", "--megabytes", "20", "--number", "0", "--seconds", "60"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "24 loads" in done.stdout
+
+
 def test_a_foreign_error_is_counted_and_can_be_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def load(folder: Path) -> None:
         if (folder / "config.json").read_bytes() != b"{}":

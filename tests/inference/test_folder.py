@@ -424,8 +424,9 @@ def test_temporary_files_of_killed_processes_are_removed_and_no_others(tmp_path:
         b"[" + b"1," * (1 << 18) + b"1]",
         b'{"format": NaN}',
         b"null",
+        b'{"format": "wgcn-test", "version": 9, "version": 3}',
     ],
-    ids=["deep", "very deep", "a huge number", "many values", "NaN", "nothing"],
+    ids=["deep", "very deep", "a huge number", "many values", "NaN", "nothing", "a key twice"],
 )
 def test_a_config_of_odd_json_is_one_error(folder: Path, content: bytes) -> None:
     (folder / CONFIG).write_bytes(content)
@@ -448,6 +449,39 @@ def test_a_signed_vocabulary_with_hostile_words_is_refused(folder: Path, content
     rewrite_config(folder)
     with pytest.raises(StoreError, match="damaged"):
         load_folder(folder, "test", SCHEMA)
+
+
+def test_a_header_of_tensors_is_short(folder: Path) -> None:
+    # What safetensors makes of a header takes twenty times its size.
+    entries = ",".join(f'"{i}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}' for i in range(2000))
+    content = f"{{{entries}}}".encode()
+    (folder / TENSORS).write_bytes(len(content).to_bytes(8, "little") + content)
+    rewrite_config(folder)
+    with pytest.raises(StoreError, match="header of"):
+        load_folder(folder, "test", SCHEMA)
+
+
+def test_lines_are_counted_before_they_become_words(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_Lines", lambda *_: pytest.fail("words were made"))
+    (folder / VOCABULARY).write_bytes(b"\n" * 1000)
+    rewrite_config(folder)
+    with pytest.raises(StoreError, match="not one number per word"):
+        load_folder(folder, "test", SCHEMA)
+
+
+@pytest.mark.parametrize("block", [1, 2, 5, 7, 1000])
+def test_words_are_the_same_in_blocks_of_any_size(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_BLOCK", block)
+    words = Vocabulary(["", "a", "é漢", "\U0001f377", "a b", "x" * 20, "z"])
+    save_folder(tmp_path / "m", "test", {"window": 5, "note": None}, {}, words)
+    assert load_folder(tmp_path / "m", "test", SCHEMA).vocabulary.words == words.words
+
+
+def test_words_and_texts_of_settings_have_a_longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_MAX_WORD_BYTES", 20)
+    for words, note in ((["x" * 30], None), (["x"], "y" * (1 << 20) + "z")):
+        with pytest.raises(InputError, match="could not be read back"):
+            save_folder(tmp_path / "m", "test", {"window": 5, "note": note}, {}, Vocabulary(words))
 
 
 def test_no_code_changes_the_mask_of_modes() -> None:

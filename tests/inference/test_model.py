@@ -93,6 +93,7 @@ def test_no_texts_give_no_rows(model: TextModel) -> None:
     [
         {"tokenizer": "eval"},
         {"ngram_range": [1]},
+        {"ngram_range": [True, 2]},
         {"ngram_range": [1, 10**9]},
         {"stop_words": ["of", "a"]},
         {"stop_words": ["of", "of"]},
@@ -382,7 +383,7 @@ def test_many_classes_beside_one_with_a_long_name_take_no_memory(folder: Path) -
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("label", ["a\x1b[31m", "a\ud800", "a" * 60])
+@pytest.mark.parametrize("label", ["a\x1b[31m", "a\ud800", "a" * 60, "a" * (1 + (1 << 20))])
 def test_labels_that_could_not_be_loaded_are_not_fitted(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wgcn.labelling.contents._MAX_CHARACTERS", 100)
     with pytest.raises(InputError, match="The label 'a"):

@@ -13,7 +13,7 @@ from wgcn import Corpus, WGCNTextClassifier
 from wgcn.labelling.scope import Scope, doubt, familiarity, n_tokens
 from wgcn.text.ngrams import ngrams
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
-from wgcn.text.weighting import TermWeighting, count_terms
+from wgcn.text.weighting import count_terms, smooth_idf
 
 texts = st.lists(st.lists(st.sampled_from("abcde"), min_size=1, max_size=8), min_size=2, max_size=6)
 
@@ -23,7 +23,7 @@ def familiar(vocabulary: Vocabulary, n_texts: int, documents: list[list[str]], l
     ids = np.array([vocabulary.index.get(term, -1) for terms in found for term in terms], np.int32)
     offsets = np.cumsum([0, *map(len, found)])
     counts, words, starts = count_terms(ids, offsets, len(vocabulary), 0)
-    idf = TermWeighting.from_counts(vocabulary.document_counts, n_texts).idf
+    idf = smooth_idf(vocabulary.document_counts, n_texts)
     parts = words, starts, counts, np.diff(offsets)
     return familiarity(vocabulary, idf, (1, 2), *parts, leave_one_out=leave_one_out)
 

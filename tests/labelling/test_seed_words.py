@@ -17,14 +17,14 @@ from wgcn.labelling.seed_words import (
     shown_words,
 )
 from wgcn.text.vocabulary import Vocabulary
-from wgcn.text.weighting import TermWeighting, document_terms
+from wgcn.text.weighting import TermWeighting, document_terms, smooth_idf
 
 TEXTS = ["game team score", "game team", "vote party law", "vote party", "hard disk drive", "disk drive", "hard work"]
 
 
 def _found(seeds: object, classes: list[str], ngram_range: tuple[int, int] = (1, 2)) -> SeedRows:
     corpus = Corpus.from_texts(TEXTS, ngram_range=ngram_range)
-    weighting = TermWeighting.from_counts(corpus.vocabulary.document_counts, len(corpus))
+    weighting = TermWeighting(smooth_idf(corpus.vocabulary.document_counts, len(corpus)))
     terms = document_terms(corpus, weighting)
     return find_seeds(read_seeds(seeds), classes, corpus.vocabulary, weighting, terms, "words", ngram_range)
 

@@ -212,6 +212,14 @@ def test_a_pipe_in_place_of_a_checkpoint_is_refused(tmp_path: Path) -> None:
         fit(tmp_path / "state", CASES["search"][0], resume=True)
 
 
+def test_notes_as_long_as_the_file_are_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wgcn.network.checkpoint.safe_open", lambda *_, **__: pytest.fail("it was read"))
+    content = f'{{"__metadata__":{{"a":"{"x" * (4 << 20)}"}}}}'.encode()
+    (tmp_path / "file").write_bytes(struct.pack("<Q", len(content)) + content)
+    with pytest.raises(StoreError, match="its notes cannot be those"):
+        fit(tmp_path / "file", CASES["search"][0], resume=True)
+
+
 @pytest.mark.parametrize("kind", ["weights", "exp_avg"])
 def test_values_that_would_overflow_in_the_next_epoch_are_refused(
     case: tuple[Path, TrainingSettings, State, Arrays], kind: str

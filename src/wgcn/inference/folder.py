@@ -1,6 +1,6 @@
 """Saved folders: tensors in safetensors, words as plain text, settings as JSON, and a digest over all of them.
 
-Loading executes nothing, opens plain files only, takes at most four times their size in memory (and some 64 MB), and
+Loading executes nothing, opens plain files only, takes at most four times their size in memory and 48 MiB, and
 raises a StoreError for anything unexpected: a digest vouches for bytes, not for what they mean, so each value has its
 range. A folder is checked in the same way before it is saved, so what can be saved can be loaded.
 
@@ -50,14 +50,16 @@ from wgcn.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Folder", "Schema", "check_csr", "check_target", "csr_tensors", "load_folder", "save_folder"]
+__all__ = ["Folder", "Schema", "check_csr", "check_target", "csr_tensors", "load_folder", "read_file", "save_folder"]
 
 Schema = Mapping[str, type | tuple[type, ...]]
 
 VERSION = 3
 CONFIG, VOCABULARY, README = "config.json", "vocabulary.txt", "README.md"
 _NEW, _PENDING = ".wgcn-new-", ".wgcn-pending"
-_MAX_CONFIG_BYTES = 1 << 24  # stop words and classes are stored there
+_MAX_CONFIG_BYTES = 1 << 23  # stop words and classes are stored there; reading it takes up to ten times its size
+_MAX_HEADER_BYTES = 1 << 16  # of tensors, which are few; what is read of one takes twenty times its size
+_BLOCK, _MAX_WORD_BYTES = 1 << 20, 1 << 23  # of words that are decoded at a time
 MAX_COUNT = 1 << 53
 _ATTEMPTS = 20  # to read a folder that is being saved at the same time
 _DOCUMENT = {"format": str, "version": int, "config": dict, "files": dict, "digest": str}
@@ -229,7 +231,7 @@ def _version(path: Path) -> list[tuple[int, int, int]]:
 
 
 def _load(path: Path, kind: str, schema: Schema) -> Folder:
-    content = _read(path, CONFIG, _MAX_CONFIG_BYTES)
+    content = read_file(path, CONFIG, _MAX_CONFIG_BYTES)
     try:
         document = read_json(content)
     except ValueError as error:
@@ -249,12 +251,14 @@ def _load(path: Path, kind: str, schema: Schema) -> Folder:
     _check_keys(path, "config", document["config"], schema)
     tensor_file = f"{kind}.safetensors"
     names = {VOCABULARY, tensor_file, *({README} & document["files"].keys())}
-    contents = {name: _read(path, name) for name in sorted(names)}
+    contents = {name: read_file(path, name) for name in sorted(names)}
     if document["files"] != {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}:
         raise StoreError(f"{path} is damaged: its files do not match their digests. Save or fetch it again.")
     try:
+        if int.from_bytes(contents[tensor_file][:8], "little") > _MAX_HEADER_BYTES:
+            raise ValueError(f"the header of {tensor_file} is too long")
         tensors = load(contents.pop(tensor_file))
-        vocabulary = _read_vocabulary(contents[VOCABULARY], tensors)
+        vocabulary = _read_vocabulary(contents.pop(VOCABULARY), tensors)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} is damaged: {error}. Save or fetch it again.") from error
     return Folder(path, document["config"], tensors, vocabulary)
@@ -262,18 +266,42 @@ def _load(path: Path, kind: str, schema: Schema) -> Folder:
 
 def _read_vocabulary(content: bytes, tensors: Mapping[str, npt.NDArray[Any]]) -> Vocabulary:
     """Return the words of a file, and their counts; anything odd is a ValueError, or a KeyError if there are none."""
-    if CONTROLS.search(content.decode()):
-        raise ValueError("a word of the vocabulary has a control character in it")
-    words = content.decode().split("\n")
-    if words.pop() != "" or not words:
+    n_words = content.count(b"\n")
+    if not content.endswith(b"\n"):
         raise ValueError("the vocabulary is empty or does not end in a line break")
     counts, document_counts = (tensors[f"vocabulary.{name}"] for name in ("counts", "document_counts"))
     for array in (counts, document_counts):
-        if array.dtype != np.int64 or array.shape != (len(words),) or (array < 0).any() or (array > MAX_COUNT).any():
+        if array.dtype != np.int64 or array.shape != (n_words,) or (array < 0).any() or (array > MAX_COUNT).any():
             raise ValueError("the counts of the vocabulary are not one number per word")
     if (document_counts > counts).any() or counts.sum(dtype=np.float64) > MAX_COUNT:
         raise ValueError("the counts of the vocabulary cannot be those of texts")
-    return Vocabulary(tuple(words), counts, document_counts)
+    words = tuple(_Lines(content, n_words))
+    del content  # words alone take several times its memory
+    return Vocabulary(words, counts, document_counts)
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The words of a file, decoded in blocks: a text takes up to four bytes per character. Their number is known."""
+
+    content: bytes
+    number: int
+
+    def __len__(self) -> int:
+        return self.number
+
+    def __iter__(self) -> Iterator[str]:
+        first = 0
+        while first < len(self.content):
+            last = self.content.find(b"\n", first + _BLOCK)
+            last = len(self.content) - 1 if last < 0 else last
+            if last - first > _MAX_WORD_BYTES:
+                raise ValueError("a word of the vocabulary is longer than any of a text")
+            block = self.content[first:last].decode()
+            if CONTROLS.search(block):
+                raise ValueError("a word of the vocabulary has a control character in it")
+            yield from block.split("\n")
+            first = last + 1
 
 
 def check_target(path: str | Path, kind: str | None = None) -> None:
@@ -300,7 +328,7 @@ def _folder_target(path: Path, kind: str) -> tuple[Path, frozenset[str]]:
         check_writable(folder)
         return folder, frozenset()
     try:
-        document = read_json(_read(folder, CONFIG, _MAX_CONFIG_BYTES))
+        document = read_json(read_file(folder, CONFIG, _MAX_CONFIG_BYTES))
         held = str(document["format"])
     except (ValueError, KeyError, TypeError):
         held = ""
@@ -362,11 +390,13 @@ def _check_keys(path: Path, where: str, given: Mapping[str, Any], schema: Schema
 
 def _digest(document: Mapping[str, Any]) -> str:
     """Return the digest of the config, which holds the digests of all other files."""
-    covered = {key: value for key, value in document.items() if key != "digest"}
-    return hashlib.sha256(json.dumps(covered, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    covered, digest = {key: value for key, value in document.items() if key != "digest"}, hashlib.sha256()
+    for part in json.JSONEncoder(sort_keys=True, separators=(",", ":")).iterencode(covered):
+        digest.update(part.encode())
+    return digest.hexdigest()
 
 
-def _read(folder: Path, name: str, limit: int | None = None) -> bytes:
+def read_file(folder: Path, name: str, limit: int | None = None) -> bytes:
     """Read a file of a folder, of the pending version if there is one."""
     try:
         with suppress(FileNotFoundError):

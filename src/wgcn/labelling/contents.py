@@ -15,7 +15,7 @@ from wgcn.errors import InputError
 
 __all__ = ["check_classes", "check_report", "read_json"]
 
-_MAX_VALUES, _MAX_DEPTH = 1 << 18, 12  # in JSON
+_MAX_VALUES, _MAX_DEPTH, _MAX_TEXT = 1 << 18, 12, 1 << 20  # in JSON; characters of a text
 _MAX_CHARACTERS = 1 << 24  # in the array of all names: four bytes each
 # What a report holds where it holds it; other entries are not read.
 _WHOLE = ("n_documents", "n_labelled", "n_background", "n_edges")
@@ -26,17 +26,19 @@ def read_json(content: bytes, most: int = _MAX_VALUES) -> Any:
     """Return what JSON holds; a ValueError unless it is small and plain, so that nothing that is done with it fails.
 
     It has at most so many values, and a limited number of levels, its numbers are finite and fit 64 bits, and its texts
-    have no control characters and no halves of characters.
+    have at most 2^20 characters, no control characters and no halves of characters. No object has a key twice.
     """
     if sum(map(content.count, (b",", b"[", b"{"))) > most:
         raise ValueError(f"it has more than {most:,} values")
     try:
-        document = json.loads(content)
+        document = json.loads(content, object_pairs_hook=_object)
     except RecursionError:
         document = None
     level: list[Any] = [document]
     for _ in range(_MAX_DEPTH if document is not None else 0):
         for value in level:
+            if isinstance(value, str) and len(value) > _MAX_TEXT:
+                raise ValueError(f"the text {value:.60} has more than {_MAX_TEXT:,} characters")
             if isinstance(value, str) and CONTROLS.search(value):
                 raise ValueError(f"the text {value!r:.60} has a control character in it")
             if isinstance(value, int | float) and not (abs(value) < 2**63 and math.isfinite(value)):
@@ -46,6 +48,13 @@ def read_json(content: bytes, most: int = _MAX_VALUES) -> Any:
         if not level:
             return document
     raise ValueError(f"it is nothing, or nested more than {_MAX_DEPTH} times")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):  # which of them counts, readers do not agree on
+        raise ValueError("a key is there twice")
+    return found
 
 
 def check_classes(classes: Sequence[Any]) -> None:
@@ -64,10 +73,10 @@ def check_classes(classes: Sequence[Any]) -> None:
                 "character. Rename it."
             )
     longest = max(classes, key=len)
-    if len(longest) * len(classes) > _MAX_CHARACTERS:
+    if len(longest) > (most := min(_MAX_CHARACTERS // len(classes), _MAX_TEXT)):
         raise InputError(
             f"The label {longest!r:.80} has {len(longest):,} characters, too many for one of {len(classes):,} classes: "
-            f"the limit is {_MAX_CHARACTERS // len(classes):,}. Shorten it."
+            f"the limit is {most:,}. Shorten it."
         )
 
 

@@ -32,6 +32,7 @@ __all__ = ["Checkpoint", "digest"]
 Arrays = dict[str, npt.NDArray[Any]]
 
 _FORMAT = "wgcn-checkpoint-2"
+_MAX_HEADER_BYTES = 3 << 20  # more than all epochs need; what is read of them takes twenty times their size
 _PARTS = ("word_table", "class_weights", "bias")
 
 
@@ -56,6 +57,8 @@ class Checkpoint:
             return
         try:
             _require(self.path.is_file(), "its contents")  # those of a pipe might never end
+            with self.path.open("rb") as content:
+                _require(int.from_bytes(content.read(8), "little") <= _MAX_HEADER_BYTES, "its notes")
             with safe_open(self.path, framework="numpy") as file:
                 header = file.metadata() or {}
                 arrays: Arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

@@ -30,7 +30,7 @@ Encoded = tuple[Ids, Offsets, Offsets, npt.NDArray[Any], WordBytes]
 def check_ngram_range(given: Any) -> tuple[int, int]:
     """Return the shortest and the longest n-gram, or say what is wrong with them."""
     numbers = list(given) if isinstance(given, Iterable) else []
-    whole = len(numbers) == 2 and all(isinstance(number, Integral) for number in numbers)
+    whole = len(numbers) == 2 and all(isinstance(each, Integral) and not isinstance(each, bool) for each in numbers)
     if not whole or not 1 <= numbers[0] <= numbers[1] <= _LONGEST:
         raise InputError(f"ngram_range must be two numbers with 1 <= first <= second <= {_LONGEST}, got {given!r:.80}.")
     return int(numbers[0]), int(numbers[1])
