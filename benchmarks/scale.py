@@ -295,7 +295,7 @@ def measure_kills(number: int, folder: str, seed: int = SEED) -> Section:
         while n_kills < number:
             n_builds += 1
             here, killed = place / f"{n_builds}", 0
-            while not attempt(files, here, chance.uniform(0, duration)):
+            while not attempt(files, here, chance.uniform(0, duration)) and not is_done(here):
                 killed += 1
             n_kills += killed
             digest = json.loads((here / "graph" / "config.json").read_bytes())["digest"]
@@ -335,6 +335,11 @@ def attempt(files: list[Path], here: Path, seconds: float | None) -> bool:
     if os.WIFEXITED(status) and os.WEXITSTATUS(status):
         sys.exit("A build failed; its own message stands above.")
     return os.WIFEXITED(status)
+
+
+def is_done(here: Path) -> bool:
+    """Whether a build had ended when it was killed: the graph is saved, and there is nothing to go on from."""
+    return (here / "graph" / "config.json").exists() and not [*here.glob("graph.work/done/*.json")]
 
 
 def logged_build(files: list[Path], here: Path) -> None:

@@ -187,6 +187,27 @@ def test_options_that_do_not_fit_are_an_error(
     assert message in err
 
 
+@pytest.mark.parametrize(("work", "output"), [("g", "g"), ("g/between", "g"), ("w", "w/files")])
+def test_work_and_result_have_folders_of_their_own(
+    run: Run, files: list[Path], work: str, output: str, tmp_path: Path
+) -> None:
+    given = "--memory", "2GB", "--work", tmp_path / work, "--output", tmp_path / output
+    code, out, err = run("graph", "build", *files, *given)
+    assert (code, out) == (2, "")
+    assert "neither can hold the other" in err
+    assert not {tmp_path / "g", tmp_path / "w"} & {*tmp_path.iterdir()}
+
+
+def test_pipes_and_links_to_themselves_are_one_error(run: Run, files: list[Path], tmp_path: Path) -> None:
+    pipe, loop = tmp_path / "pipe.txt", tmp_path / "loop"
+    os.mkfifo(pipe)  # which nobody writes to
+    loop.symlink_to(loop)
+    for options, message in (((pipe,), "read twice"), (("--work", loop), "cannot be written")):
+        code, _, err = run("graph", "build", *files, *options, "--memory", "2GB", "-o", tmp_path / "g")
+        assert code == 2
+        assert message in err
+
+
 def test_a_corpus_for_measurements_depends_on_its_seed_alone(
     files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

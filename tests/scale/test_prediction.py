@@ -1,11 +1,12 @@
 """Predictions of many files, each into a file of its own."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from wgcn import TextModel, WGCNTextClassifier
-from wgcn.errors import InputError
+from wgcn.errors import InputError, StoreError
 from wgcn.labelling.predict_file import predict_file
 from wgcn.scale import prediction
 from wgcn.scale.prediction import predict_files
@@ -62,3 +63,12 @@ def test_files_of_one_name_are_an_error(folder: Path, files: list[Path], tmp_pat
     other.write_text("wine")
     with pytest.raises(InputError, match="same name"):
         predict_files(folder, [*files, other], tmp_path / "found")
+
+
+def test_a_model_that_is_none_is_one_error(files: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be read"):
+        predict_files(tmp_path / "none", files, tmp_path / "found")
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / "config.json")  # which nobody writes to
+    with pytest.raises(StoreError, match="not a plain file"):
+        predict_files(tmp_path / "pipe", files, tmp_path / "found")

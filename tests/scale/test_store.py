@@ -67,12 +67,15 @@ def test_another_build_is_an_error_and_begins_anew_if_that_is_wished(tmp_path: P
     changed = [{"path": "a", "size": 2}]
     with pytest.raises(InputError, match=r"began with: a changed.* --restart"), open_work(tmp_path, SETTINGS, changed):
         pass
+    with pytest.raises(InputError, match=r"began with: a changed"), open_work(tmp_path, SETTINGS, []):
+        pass
     with open_work(tmp_path, {"window": 4}, INPUTS, restart=True) as work:
         assert work.result("task") is None
         assert not list((tmp_path / "files").iterdir())
-    (tmp_path / "build.json").write_text("{")
-    with pytest.raises(InputError, match="is damaged"), open_work(tmp_path, SETTINGS, INPUTS):
-        pass
+    for damaged in ("{", "[]", '{"format": 1, "settings": [], "inputs": []}', "[" * 100_000):
+        (tmp_path / "build.json").write_text(damaged)
+        with pytest.raises(InputError, match="is damaged"), open_work(tmp_path, SETTINGS, INPUTS):
+            pass
 
 
 def test_one_build_at_a_time(tmp_path: Path) -> None:
@@ -93,6 +96,41 @@ def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
     with pytest.raises(InputError, match="no work folder"), open_work(tmp_path / "mine", SETTINGS, INPUTS):
         pass
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_folder_that_looks_like_a_work_folder_is_left_alone(tmp_path: Path, restart: bool) -> None:
+    for name in ("files/thesis.txt", "done/list.txt", "lock"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("precious")
+    with pytest.raises(InputError, match="no work folder"), open_work(tmp_path, SETTINGS, INPUTS, restart=restart):
+        pass
+    assert (tmp_path / "files" / "thesis.txt").read_text() == (tmp_path / "done" / "list.txt").read_text() == "precious"
+
+
+def test_a_build_that_failed_before_its_first_task_was_done_leaves_nothing(tmp_path: Path) -> None:
+    def begin(*steps: Callable[[WorkFolder], object]) -> None:
+        with open_work(tmp_path / "w", SETTINGS, INPUTS) as work:
+            for step in steps:
+                step(work)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        begin(lambda work: Outputs(work, "task").save("numbers", np.arange(5)))
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ZeroDivisionError):
+        begin(finished)
+    with open_work(tmp_path / "w", SETTINGS, INPUTS) as work:
+        assert work.result("task") == {"n": 8}
+
+
+def test_folders_of_a_fit_that_was_killed_are_removed(tmp_path: Path) -> None:
+    with open_work(tmp_path / "w", SETTINGS, INPUTS) as work:
+        (work.path / "files" / "scratch-fit" / "0").mkdir(parents=True)
+        (work.path / "files" / "scratch-fit" / "0" / "labels").write_text("x")
+        finished(work)
+        remove_work(work)
+    assert not list(tmp_path.iterdir())
 
 
 def test_files_of_writers_that_were_killed_are_removed(tmp_path: Path) -> None:
@@ -116,8 +154,22 @@ def test_a_build_that_was_killed_while_its_folder_was_removed_has_ended(tmp_path
             path.unlink()
     with open_work(tmp_path / "w", SETTINGS, INPUTS) as work:
         assert is_ended(work, result)
+        (work.path / "build.json").unlink()
+    with open_work(tmp_path / "w", SETTINGS, INPUTS) as work:
+        assert is_ended(work, result)
         remove_work(work)
     assert not (tmp_path / "w").exists()
+
+
+def test_what_has_ended_is_not_taken_for_another_build(tmp_path: Path) -> None:
+    result = tmp_path / "result"
+    result.mkdir()
+    (result / "config.json").write_text('{"digest": "abc"}')
+    with open_work(tmp_path / "w", SETTINGS, INPUTS) as work:
+        end_work(work, "abc")
+        (work.path / "build.json").unlink()
+    with open_work(tmp_path / "w", {**SETTINGS, "more": 1}, INPUTS) as work:
+        assert not is_ended(work, result)
 
 
 def test_a_shard_is_known_by_size_time_and_content(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from wgcn.errors import InputError
-from wgcn.scale.workers import LocalWorkers, Workers, connect
+from wgcn.scale.workers import DaskWorkers, LocalWorkers, Workers, connect
 
 THREADS = [LocalWorkers(1), LocalWorkers(2), LocalWorkers(5)]
 
@@ -129,3 +129,14 @@ def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("wgcn.scale.workers._TIMEOUT", "1s")
     with pytest.raises(InputError, match=r"no Dask scheduler at 'tcp://127\.0\.0\.1:1'"), connect("tcp://127.0.0.1:1"):
         pass
+
+
+def test_a_cluster_without_workers_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed", reason="needs Dask: pip install '.[scale]'")
+    monkeypatch.setattr("wgcn.scale.workers._REPLACED", 0.2)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster,
+        distributed.Client(cluster) as client,
+        pytest.raises(InputError, match="lost all its workers"),
+    ):
+        DaskWorkers(client).total(scaled, [1], np.ones(2), 1)

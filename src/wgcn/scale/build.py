@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -74,7 +75,13 @@ class Resources:
 
     def work_folder(self, result: Path) -> Path:
         """Return the folder for files in between, for a result."""
-        return self.work or result.with_name(f"{result.name}.work")
+        work = self.work or result.with_name(f"{result.name}.work")
+        places = tuple(Path(os.path.realpath(each)) for each in (work, result))  # which raises nothing
+        if any(one.is_relative_to(other) for one, other in (places, places[::-1])):
+            raise InputError(
+                f"{work} is for files in between, and {result} for the result: neither can hold the other."
+            )
+        return work
 
     @contextmanager
     def opened(self, shards: Sequence[Shard], settings: Mapping[str, Any], result: Path) -> Iterator[Site]:

@@ -36,7 +36,7 @@ from wgcn.scale.tokens import Piece
 from wgcn.scale.training import ShardedTrainer
 from wgcn.scale.vocabulary import choose_vocabulary
 from wgcn.text.tokens import Tokens
-from wgcn.text.weighting import TermWeighting
+from wgcn.text.weighting import TermWeighting, smooth_idf
 
 __all__ = ["fit_files"]
 
@@ -102,7 +102,7 @@ def fit_files(
     settings = {"result": "model", "labelled": len(shards), **read_as, **{name: repr(given[name]) for name in given}}
     with shown(verbose), tempfile.TemporaryDirectory(prefix="wgcn-") as folder:
         resources = Resources(memory, scheduler, n_workers, Path(work or Path(folder, "work")), restart)
-        with resources.opened([*shards, *others], settings, Path(folder)) as site:
+        with resources.opened([*shards, *others], settings, Path(folder, "model")) as site:
             place = Workplace(site.work, site.workers, memory_bytes(memory), estimator.n_jobs)
             return _Fit(estimator, place, site, len(shards)).run([*shards, *others], progress)
 
@@ -165,8 +165,8 @@ class _Fit:
                 words, coding = words.part(np.flatnonzero(often)), coding.part(often)
             choosing.detail = f"{len(words):,} words and n-grams"
         with stage("Weighting terms"):
-            weighting = TermWeighting.from_counts(
-                words.document_counts, n_documents, sublinear=preparation.sublinear, norm=preparation.norm
+            weighting = TermWeighting(
+                smooth_idf(words.document_counts, n_documents), sublinear=preparation.sublinear, norm=preparation.norm
             )
             leads = LEADS if self.estimator.tune and labels.labelled.sum() >= MIN_LABELS else ()
             stop_words = frozenset(preparation.stop_words or ())

@@ -23,6 +23,7 @@ from scipy.sparse import csr_array
 
 from wgcn.cores import compiled
 from wgcn.inference.sums import Floats, Ints
+from wgcn.products import multiply_rows
 from wgcn.scale.documents import Rows, StoredRows
 
 __all__ = ["Part", "Place", "bias_slopes", "class_counts", "curved", "edges", "gradient", "line_slopes"]
@@ -101,9 +102,11 @@ def write_scratch(path: Path, array: npt.NDArray[Any], *, header: bool = True) -
 
 
 def _products(rows: Rows, table: Floats) -> Floats:
-    products = np.empty((table.shape[1], len(rows.offsets) - 1), table.dtype)
-    _add_rows(*rows, table, products)
-    return products
+    """Return X table, (columns, documents)."""
+    n = len(rows.offsets) - 1
+    products = np.empty((n, table.shape[1]), table.dtype)
+    multiply_rows(rows.offsets, rows.words, rows.values, table, products, table.dtype.type(0), 0, n)
+    return np.ascontiguousarray(products.T)
 
 
 def edges(part: Part, place: Place) -> Doubles:
@@ -165,21 +168,6 @@ def _back(rows: Rows, weights: Floats, n_words: int) -> tuple[Floats, Doubles]:
     total = np.zeros((n_words, len(weights)), weights.dtype)
     _add_columns(*rows, np.ascontiguousarray(weights.T), total)
     return total, np.asarray(weights.sum(axis=1, dtype=np.float64))
-
-
-@compiled
-def _add_rows(values, words, offsets, table, products):  # type: ignore[no-untyped-def]
-    """Write X table."""
-    width = table.shape[1]
-    row = np.empty(width, table.dtype)
-    for i in range(len(offsets) - 1):
-        row[:] = 0
-        for e in range(offsets[i], offsets[i + 1]):
-            value, word = values[e], words[e]
-            for j in range(width):
-                row[j] += value * table[word, j]
-        for j in range(width):
-            products[j, i] = row[j]
 
 
 @compiled

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wgcn.errors import InputError
-from wgcn.inference.folder import CONFIG
+from wgcn.inference.folder import CONFIG, read_file
 from wgcn.inference.model import TextModel
 from wgcn.labelling.predict_file import predict_file
 from wgcn.labelling.tables import table_kind
@@ -51,7 +51,7 @@ def predict_files(
         Those of `wgcn.labelling.predict_file.predict_file`.
     """
     kind, output = table_kind(None, output_format or "csv"), Path(output)
-    shards, digest = find_shards(paths, reading), hashlib.sha256(Path(folder, CONFIG).read_bytes()).hexdigest()
+    shards, digest = find_shards(paths, reading), hashlib.sha256(read_file(Path(folder), CONFIG)).hexdigest()
     _load(str(folder), digest)  # what is wrong with it is said at once
     names = [f"{shard.path.name.partition('.')[0]}.{kind}" for shard in shards]
     if len(set(names)) < len(names):

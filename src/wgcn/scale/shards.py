@@ -86,8 +86,9 @@ def find_shards(
     if not shards:
         raise InputError("There are no files to read. Name at least one.")
     for shard in shards:
-        if str(shard.path) == "-":
-            raise InputError("Standard input cannot be read out of core, since it is read twice. Write it to a file.")
+        if str(shard.path) == "-" or shard.path.is_fifo() or shard.path.is_char_device():
+            name = "Standard input" if str(shard.path) == "-" else shard.path
+            raise InputError(f"{name} cannot be read out of core, since it is read twice. Write it to a file.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", WGCNWarning)  # they come when the file is read
             rows = shard.rows()

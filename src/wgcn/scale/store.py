@@ -25,7 +25,7 @@ from wgcn.files import open_whole, sync_folder, writing
 
 __all__ = ["Outputs", "WorkFolder", "end_work", "is_ended", "key_of", "open_work", "remove_work"]
 
-_BUILD, _DONE, _FILES, _LOCK = "build.json", "done", "files", "lock"
+_BUILD, _DONE, _FILES, _LOCK = "build.json", "done", "files", "wgcn-build.lock"  # which no other folder has
 _FORMAT = "wgcn-build-1"
 _RESULT = "result"  # the last task
 _BLOCK = 1 << 24
@@ -141,21 +141,34 @@ def open_work(
                 (path / name).mkdir(exist_ok=True)
             if not restart:
                 _check_same(path, asked)
-            if restart or not (path / _BUILD).exists():
+            is_known = (path / _BUILD).exists() or (WorkFolder(path).result(_RESULT) or {}).get("build") == key_of(
+                asked
+            )
+            if restart or not is_known:
                 _clear(path)
                 with open_whole(path / _BUILD) as file:
                     file.write((json.dumps(asked, indent=1) + "\n").encode())
             for folder in (path, path / _DONE, path / _FILES):
                 for entry in folder.glob(".wgcn-*"):  # of writers that were killed
                     entry.unlink(missing_ok=True)
-        yield WorkFolder(path)
+        work = WorkFolder(path)
+        try:
+            yield work
+        except BaseException:
+            with suppress(OSError):
+                if not any((path / _DONE).iterdir()):  # nothing to go on from
+                    remove_work(work)
+            raise
     finally:
         os.close(lock)
 
 
 def end_work(work: WorkFolder, digest: str) -> None:
-    """Write down that the result, which has this digest, is saved: from here on, nothing else is needed."""
-    Outputs(work, _RESULT).finish(digest=digest)
+    """Write down that the result, which has this digest, is saved: from here on, nothing else is needed.
+
+    The record says which build it is of: it is the last that is removed.
+    """
+    Outputs(work, _RESULT).finish(digest=digest, build=key_of(json.loads((work.path / _BUILD).read_bytes())))
 
 
 def is_ended(work: WorkFolder, result: Path) -> bool:
@@ -171,9 +184,9 @@ def remove_work(work: WorkFolder) -> None:
     """Remove a work folder after its build. What else was put there stays."""
     record = work.path / _DONE / f"{_RESULT}.json"
     for entry in (*(work.path / _FILES).iterdir(), *(work.path / _DONE).iterdir()):
-        if entry != record:
+        if entry != record and not entry.is_dir():  # a fit that was killed has left folders
             entry.unlink()
-    _clear(work.path)  # what says that the build has ended goes last
+    _clear(work.path)  # what says that the build has ended goes last, at once
     for name in (_DONE, _FILES):
         (work.path / name).rmdir()
     (work.path / _LOCK).unlink(missing_ok=True)
@@ -194,26 +207,27 @@ def _check_same(path: Path, asked: Mapping[str, Any]) -> None:
         before = json.loads(file.read_bytes())
         changed = [key for key in asked if before[key] != asked[key]]
         inputs = {each["path"]: each for each in before["inputs"]}
-    except (ValueError, KeyError, TypeError) as error:
+        settings = [key for key, value in asked["settings"].items() if before["settings"].get(key) != value]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{file} is damaged ({error!r}). Start again with --restart.") from error
     if not changed:
         return
     if changed == ["inputs"]:
-        what = [each["path"] for each in asked["inputs"] if inputs.get(each["path"]) != each] or ["their order"]
+        what = [each["path"] for each in asked["inputs"] if inputs.pop(each["path"], None) != each]
+        what = [*what, *inputs] or ["their order"]  # those that are left are no longer given
         raise InputError(
             f"The files are not those that the build in {path} began with: {', '.join(what[:3])} "
-            "changed. Start again with --restart, or choose another place: --work DIR."
+            "changed. Start again with --restart, or remove that folder."
         )
-    settings = [key for key, value in asked["settings"].items() if before["settings"].get(key) != value]
     raise InputError(
         f"The build in {path} began with other settings ({', '.join(settings) or 'format'}). Repeat it "
-        "as it was, start again with --restart, or choose another place: --work DIR."
+        "as it was, start again with --restart, or remove that folder."
     )
 
 
 def _clear(path: Path) -> None:
-    (path / _BUILD).unlink(missing_ok=True)  # first: without it, nothing here counts
-    for folder in (_DONE, _FILES):
+    (path / _BUILD).unlink(missing_ok=True)  # first: without it, nothing here counts but that a build has ended
+    for folder in (_FILES, _DONE):
         for entry in (path / folder).iterdir():
             if entry.is_dir():
                 shutil.rmtree(entry)

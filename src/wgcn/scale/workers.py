@@ -22,6 +22,7 @@ __all__ = ["DaskWorkers", "LocalWorkers", "Workers", "connect"]
 Work = Callable[..., Any]  # function(item, *shared)
 
 _TIMEOUT = "30s"  # to find a scheduler
+_REPLACED = 120  # seconds for a new worker, if all are gone
 _ATTEMPTS = 5  # for work whose shared arguments were lost with a worker
 
 
@@ -134,7 +135,12 @@ class DaskWorkers:
         return None if total is None else total.result()
 
     def _send(self, shared: tuple[Any, ...]) -> Any:
-        return self.client.scatter([shared], broadcast=True, hash=False)[0]
+        try:
+            return self.client.scatter([shared], broadcast=True, hash=False, timeout=_REPLACED)[0]
+        except TimeoutError as error:
+            raise InputError(
+                "The Dask cluster has lost all its workers. Start some and repeat the command: it goes on where it was."
+            ) from error
 
     def _submit(self, function: Work, *arguments: Any, priority: int = 0) -> Any:
         return self.client.submit(function, *arguments, pure=False, priority=priority)
