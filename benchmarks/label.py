@@ -43,7 +43,7 @@ class Page:
         found = next((m for line in self.process.stderr if (m := re.search(r"(http\S+)/\?token=(\S+)", line))), None)
         if found is None:
             sys.exit("The page did not start.")
-        self.seconds = time.perf_counter() - begin
+        self.seconds, self.address = time.perf_counter() - begin, f"{found[1]}/?token={found[2]}"
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
         self.given: dict[str, Any] = {
             "base_url": found[1],

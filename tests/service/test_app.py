@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -375,3 +377,26 @@ def test_labels_may_be_numbers(tmp_path: Path) -> None:
     assert "was fitted by wgcn 0.2 or earlier" in refused(
         client.post("/v1/predict", json={"text": "a", "abstain": 0.5})
     )
+
+
+def test_a_pipe_in_a_folder_does_not_end_the_looks_at_others(fitted: Path, tmp_path: Path) -> None:
+    shutil.copytree(fitted, tmp_path / "a")
+    models = Models.load({"a": tmp_path / "a"})
+    (tmp_path / "a" / "config.json").unlink()
+    os.mkfifo(tmp_path / "a" / "config.json")
+    (tmp_path / "a" / "README.md").touch()
+    look = threading.Thread(target=models.reload, kwargs={"force": True}, daemon=True)
+    look.start()
+    look.join(30)
+    assert not look.is_alive()
+    assert "error" in models.health()["a"]
+
+
+def test_the_token_of_a_file_may_end_with_a_line(fitted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = list[Any]()
+    monkeypatch.setattr("wgcn.service.app.run", lambda app, *_, **__: found.append(app))
+    monkeypatch.setenv("WGCN_TOKEN", "a-token\n")
+    serve([str(fitted)])
+    client = TestClient(found[0], base_url="http://127.0.0.1:8000")
+    assert client.get("/v1/models").status_code == 401
+    assert client.get("/v1/models", headers={"Authorization": "Bearer a-token"}).status_code == 200

@@ -117,8 +117,8 @@ def test_from_zero_to_a_model_through_a_kill(
     texts, truth = few_docs
     page = open_page(texts)
     tab.goto(page.url)
-    assert "token" not in tab.url
     expect(tab, "#start").to_be_visible()
+    assert "token" not in tab.url
     picture(tab, "start")
     add_classes(tab, CLASSES)
     expect(tab, "#status").to_contain_text("Ready")
@@ -231,6 +231,65 @@ def test_two_tabs_the_list_and_the_classes(open_page: Start, tab: Any) -> None:
     card.locator("input").nth(1).fill("submarine")
     card.get_by_role("button", name="Keep").click()
     expect(tab, "#alert").to_contain_text("in no text")
+    assert not tab.wrong
+
+
+def test_a_link_on_another_site_opens_the_page(open_page: Start, tab: Any) -> None:
+    """Terminals in a browser, such as that of Jupyter, show the address as a link."""
+    page = open_page(["red wine", "fast car"])
+    tab.context.route("http://terminal.test/", lambda route: route.fulfill(body=f"<a href='{page.url}'>link</a>"))
+    tab.goto("http://terminal.test/")
+    tab.click("a")
+    expect(tab, "#start").to_be_visible()
+    assert "token" not in tab.url
+
+
+def test_nothing_can_be_used_before_the_script_runs(open_page: Start, tab: Any) -> None:
+    """The browser would send the form by itself."""
+    page = open_page(["red wine", "fast car"])
+    tab.context.route("**/label.js", lambda route: route.abort())
+    tab.goto(page.url)
+    expect(tab, "#add").to_be_hidden()
+    expect(tab, "header").to_be_visible()
+    expect(tab, "main").to_be_hidden()
+    tab.context.unroute("**/label.js")
+    tab.reload()
+    expect(tab, "#add").to_be_visible()
+
+
+def test_keys_that_follow_fast_label_a_row_once(open_page: Start, tab: Any) -> None:
+    page = open_page(["red wine", "white wine", "fast car", "slow car"])
+    tab.goto(page.url)
+    add_classes(tab, ["drink", "drive"])
+    see(tab, "list")
+    tab.locator("#rows .open").first.focus()
+    press = "(key) => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))"
+    tab.evaluate(f"[...'12'].forEach({press})")
+    expect(tab, "#progress").to_contain_text("1 of")
+    expect(tab, "#rows li:first-child .tag").to_have_text("drink")
+    expect(tab, "#rows li:nth-child(2) .open").to_be_focused()
+
+
+def test_odd_texts_are_shown_as_they_are(open_page: Start, tab: Any) -> None:
+    """An empty one is said to be so, a long word is wrapped, and scripts have their direction."""
+    texts = ["", "wine " + "x" * 3_000, "\u05e9\u05dc\u05d5\u05dd wine", "red wine", "fast car"]
+    page = open_page(texts)
+    tab.goto(page.url)
+    add_classes(tab, ["drink", "drive"])
+    for text, number in ((3, 1), (4, 2), (1, 1), (2, 2)):
+        assert page.decide("label", text=text, label=number).status_code == 200
+    knows(tab, 4)
+    for text in range(3):
+        see(tab, "list")
+        tab.locator(f"#rows [data-text='{text}']").click()
+        expect(tab, "#text-title").to_have_text(f"Text {text + 1}")
+        expect(tab, "#guess").to_contain_text("Guess")
+        expect(tab, "#why").to_contain_text("For " if text else "")
+        tab.wait_for_timeout(300)
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        expect(tab, "#text").to_contain_text(texts[text][:50] or "This text is empty")
+    box, word = (tab.locator(place).first.bounding_box() for place in ("#text", "#text span"))
+    assert word["x"] + word["width"] > box["x"] + box["width"] - 20  # it begins on the right
     assert not tab.wrong
 
 

@@ -112,8 +112,30 @@ def test_what_does_not_fit_is_refused() -> None:
         (Decision("merge", label=1, value="1"), "another"),
         (Decision("seeds", label=1, value="[1]"), "list of words"),
         (Decision("seeds", label=1, value='["-a"]'), "at least one"),
+        (Decision("seeds", label=1, value="[" * 30_000), "list of words"),
+        (Decision("merge", label=1, value="9" * 5_000), "another"),
         (Decision("drop"), "no decision"),
         (Decision("undo"), "no decision"),
     ]:
         with pytest.raises(InputError, match=words):
             state.checked(decision)
+
+
+def test_seed_words_stay_with_names_that_the_command_line_can_give() -> None:
+    """`wgcn fit --seed CLASS=WORDS` ends a name at the first "="."""
+    decisions = [
+        Decision("add", None, 1, "a"),
+        Decision("add", None, 2, "b=c"),
+        Decision("add", None, 3, "d"),
+        Decision("seeds", None, 1, '["wine"]'),
+    ]
+    state = fold([Entry(seq, 0.0, "me", decision) for seq, decision in enumerate(decisions, 1)], N_TEXTS)
+    for decision in (
+        Decision("rename", label=1, value="a=b"),
+        Decision("merge", label=1, value="2"),
+        Decision("seeds", label=2, value='["car"]'),
+    ):
+        with pytest.raises(InputError, match="'=' in its name"):
+            state.checked(decision)
+    assert state.checked(Decision("rename", label=3, value="d=e")).value == "d=e"
+    assert state.checked(Decision("merge", label=3, value="2")).value == "2"

@@ -19,7 +19,7 @@ import pytest
 from wgcn import TextModel
 from wgcn.cli import main
 from wgcn.errors import InputError
-from wgcn.service.export import as_page, as_table, write_package
+from wgcn.service.export import as_page, as_table, export_model, write_package
 
 HERE = Path(__file__).parent
 VECTORS = json.loads((HERE / "vectors.json").read_text())
@@ -222,3 +222,8 @@ def test_the_command_writes_both(
     with pytest.raises(SystemExit, match="2"):
         main()
     assert "Give --html FILE" in capsys.readouterr().err
+
+
+def test_a_title_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no text"):
+        list(export_model(tmp_path, tmp_path / "page.html", None, "half \udcff"))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from wgcn.errors import StoreError
 from wgcn.labelling.labelled import read_labelled
 from wgcn.service.decisions import Decision
 from wgcn.service.label import LabelPage, fit_command, write_labels
@@ -129,6 +130,31 @@ def test_the_estimates_are_kept_with_their_intervals(page: LabelPage, client: Te
     assert len(page.project.estimates()) == 1
 
 
+def test_an_estimate_that_cannot_be_kept_stops_nothing(page: LabelPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: object) -> None:
+        raise StoreError("The disk is full.")
+
+    monkeypatch.setattr(page.project, "keep_estimate", full)
+    fitted(page, accuracy=0.5, n_held_out=8)
+    assert page.status == "ready"
+
+
+def test_two_projects_with_a_dot_in_their_names_are_exported_apart(page: LabelPage) -> None:
+    path = page.project.path.with_name("reviews.en")
+    create_project(path, [("a", None)])
+    with Project(path) as project:
+        assert [target.name for target in LabelPage(project, with_model=False)._targets()] == [
+            "reviews.en-labelled.csv",
+            "reviews.en-model",
+        ]
+
+
+@pytest.mark.parametrize("path", ["/api/text/{}", "/api/why/{}", "/api/texts?label={}", "/api/why/0?label={}"])
+def test_numbers_of_any_length_are_understood_or_refused(client: TestClient, path: str) -> None:
+    for number in ("9" * 5_000, "-1", "x"):
+        assert client.get(path.format(number)).status_code < 500
+
+
 def test_what_went_wrong_is_told(page: LabelPage, client: TestClient) -> None:
     page._on_event({"event": "failed", "message": "The seed 'x' is in no text."})
     found = client.get("/api/state").json()
@@ -181,7 +207,7 @@ def test_nobody_without_the_token_gets_an_answer(client: TestClient) -> None:
     assert {client.get(path).status_code for path in paths} == {401}
     assert decide(client, "add", value="x").status_code == 401
     entered = client.get(f"/?token={TOKEN}")
-    assert (entered.status_code, entered.headers["location"]) == (303, "/")
+    assert (entered.status_code, entered.headers["refresh"]) == (200, "0; url=/")
     assert "HttpOnly" in entered.headers["set-cookie"]
     assert "SameSite=Strict" in entered.headers["set-cookie"]
     assert client.get("/").status_code == 200  # the cookie is enough now

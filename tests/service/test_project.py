@@ -43,6 +43,8 @@ def test_a_project_is_whole_or_not_there(tmp_path: Path) -> None:
         create_project(tmp_path / "p.sqlite", [])
     with pytest.raises(InputError, match="list of labels"):
         create_project(tmp_path / "p.sqlite", [("a", ["x", "y"])])
+    with pytest.raises(InputError, match="201 different labels"):
+        create_project(tmp_path / "p.sqlite", [("a", f"class {i}") for i in range(201)])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -83,6 +85,20 @@ def test_undoing_a_merge_gives_the_labels_back(path: Path) -> None:
         project.decide("me", Decision("undo"))
         project.decide("me", Decision("undo"))
         assert project.state.labels == {0: one}
+
+
+def test_the_number_of_a_class_is_never_that_of_another(path: Path) -> None:
+    """A page that has not seen an undo yet must not label with a class that it does not show."""
+    with Project(path) as project:
+        one, two = (project.decide("me", Decision("add", value=name)).decision.label for name in "ab")
+        project.decide("me", Decision("undo"))
+        three = project.decide("me", Decision("add", value="c")).decision.label
+        assert len({one, two, three}) == 3
+        with pytest.raises(InputError, match="no class number"):
+            project.decide("you", Decision("label", 0, two))
+        four = project.decide("me", Decision("add", label=one, value="d")).decision.label
+        assert four not in (one, two, three)
+        assert [each.name for each in project.state.live.values()] == ["a", "c", "d"]
 
 
 def test_two_writers_leave_one_whole_log(path: Path) -> None:
@@ -142,6 +158,11 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         Project(tmp_path / "nothing.sqlite")
 
 
-def test_a_name_without_ending_gets_one() -> None:
+def test_a_name_without_ending_gets_one(path: Path) -> None:
     assert project_path("a/my-project") == Path("a/my-project.sqlite")
-    assert project_path("a/my.wgcn") == Path("a/my.wgcn")
+    assert project_path("a/my.db") == Path("a/my.db")
+    assert project_path("reviews.en") == Path("reviews.en.sqlite")
+    assert project_path(path.rename(path.with_suffix(".pets"))) == path.with_suffix(".pets")
+    for name in (".", "", "/", "a/.."):
+        with pytest.raises(InputError, match="cannot be the name"):
+            project_path(name)

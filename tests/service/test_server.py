@@ -172,6 +172,15 @@ def test_clients_that_are_slow_or_many_are_sent_away() -> None:
         process.stdout.close()
 
 
+def test_what_is_no_http_is_answered_with_json(start: Start, fitted: Path) -> None:
+    server = start(fitted)
+    for request in (b"\x16\x03\x01", b"GET /health HTTP/1.1", b"GET / HTTP/1.1\r\nContent-Length: -1"):
+        connection = socket.create_connection(("127.0.0.1", server.port), 60)
+        connection.sendall(request + b"\r\n\r\n")
+        status, body = answer(connection)
+        assert (status, json.loads(body)["error"]["status"]) == (400, 400)
+
+
 def test_a_model_that_changes_loses_no_request(start: Start, fitted: Path, other: Path, tmp_path: Path) -> None:
     path = tmp_path / "topics"
     shutil.copytree(fitted, path)
@@ -217,6 +226,7 @@ def test_a_server_that_cannot_start_says_why(fitted: Path, tmp_path: Path) -> No
         port = taken.getsockname()[1]
         for arguments, message in (
             ([fitted, "--port", port], f"No server can listen on 127.0.0.1, port {port}: "),
+            ([fitted, "--host", ""], "--host is empty. Give an address"),
             ([tmp_path / "nothing"], "There is no model folder"),
             ([fitted, fitted], "Two models are named 'topics'"),
         ):

@@ -17,8 +17,8 @@ import pytest
 
 from wgcn import TextModel
 from wgcn.errors import InputError
-from wgcn.service.project import Project
-from wgcn.service.start import ready_project
+from wgcn.service.project import Project, create_project
+from wgcn.service.start import ready_project, serve_page
 
 TEXTS = [
     *("red wine and cheese", "white wine with fish", "a glass of wine", "wine from the hills", "cheese and bread"),
@@ -104,6 +104,32 @@ def test_a_second_start_says_where_the_first_is(open_page: Start) -> None:
     second = open_page(None)
     assert second.process.wait(60) == 2
     assert f"is open already at {first.address}" in second.said
+
+
+def test_texts_without_words_are_said_to_be_so(open_page: Start) -> None:
+    page = open_page(["", "...", "!"])
+    wait_for(page, lambda state: state["status"] == "failed")
+    for answer in (page.client.get("/api/why/0"), page.client.post("/api/export", json={})):
+        assert "There is no word" in answer.json()["error"]["message"]
+
+
+def test_a_browser_in_the_terminal_does_not_hold_up_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed, answered = threading.Event(), list[str]()
+
+    def run(*_: object, ready: Callable[[str], None], **__: object) -> None:
+        ready("http://127.0.0.1:1")
+        answered.append("" if closed.is_set() else "while the browser is open")
+
+    def open_browser(_: str) -> None:
+        closed.wait(5)
+        closed.set()
+
+    monkeypatch.setattr("webbrowser.open", open_browser)
+    monkeypatch.setattr("wgcn.service.server.run", run)
+    create_project(tmp_path / "p.sqlite", [("a text", None)])
+    serve_page(tmp_path / "p.sqlite", say=lambda _: None)
+    closed.set()
+    assert answered == ["while the browser is open"]
 
 
 def test_slow_clients_do_not_hold_up_others(open_page: Start) -> None:

@@ -19,7 +19,7 @@ from starlette.routing import Route, Router
 
 from wgcn import __version__
 from wgcn.cores import available_cores
-from wgcn.errors import WGCNWarning
+from wgcn.errors import InputError, WGCNWarning
 from wgcn.inference.terms import load_compiled
 from wgcn.service.answers import ExplainOptions, Limits, PredictOptions, read_texts
 from wgcn.service.metrics import Metrics, family
@@ -186,7 +186,9 @@ def serve(
 
     `token` is by default that of the environment, WGCN_TOKEN. The limits are those of `Limits`.
     """
-    token = token or os.environ.get("WGCN_TOKEN") or None
+    token = (token or os.environ.get("WGCN_TOKEN") or "").strip() or None  # a token out of a file ends with a line
+    if not host:  # which sockets take for all addresses
+        raise InputError("--host is empty. Give an address, such as 127.0.0.1, or 0.0.0.0 for all.")
     if token is None and not is_loopback(host):
         message = f"Anyone who reaches {host} may call this server. Set WGCN_TOKEN, or leave out --host."
         warnings.warn(message, WGCNWarning, stacklevel=2)

@@ -12,19 +12,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from wgcn.errors import InputError
 from wgcn.labelling.labelled import label_text
 
-__all__ = ["KINDS", "Decision", "Entry", "LabelClass", "State", "class_name", "fold"]
+__all__ = ["KINDS", "MOST_CLASSES", "Decision", "Entry", "LabelClass", "State", "class_name", "fold"]
 
 KINDS = ("label", "unlabel", "skip", "add", "rename", "merge", "seeds", "undo")
 _OF_TEXTS = ("label", "unlabel", "skip")
 _LONGEST_NAME = 100
-_MOST_CLASSES, _MOST_SEEDS = 200, 100
+MOST_CLASSES, _MOST_SEEDS = 200, 100
 
 
 class Decision(NamedTuple):
@@ -103,8 +103,8 @@ class State:
         if kind in _OF_TEXTS and (text is None or not 0 <= text < self.n_texts):
             raise InputError(f"There is no text {text!r:.40}. Texts are counted from 0 to {self.n_texts - 1:,}.")
         if kind == "add":
-            if len(self.live) >= _MOST_CLASSES:
-                raise InputError(f"There are {_MOST_CLASSES} classes already. Merge some.")
+            if len(self.live) >= MOST_CLASSES:
+                raise InputError(f"There are {MOST_CLASSES} classes already. Merge some.")
             label = max(self.classes, default=0) + 1 if label is None else label
         elif kind not in ("unlabel", "skip") and label not in self.classes:
             raise InputError(f"There is no class number {label!r:.40}. Load the page again.")
@@ -114,8 +114,10 @@ class State:
             value = class_name(value)
             if any(each.name == value for number, each in self.live.items() if number != label):
                 raise InputError(f"There is a class {value!r} already. To join two classes, merge them.")
-        if kind == "merge" and not (value.isdecimal() and int(value) in self.live and int(value) != label):
+        if kind == "merge" and value not in {str(number) for number in self.live if number != label}:
             raise InputError("A class is merged into another one that is there. Load the page again.")
+        if kind in ("rename", "merge") and label is not None:
+            _check_seeded(value if kind == "rename" else self.live[int(value)].name, self.live[label].seeds)
         if kind == "seeds":
             assert label is not None
             value = json.dumps(_seed_words(value, self.classes[label].name), ensure_ascii=False)
@@ -173,7 +175,7 @@ def class_name(given: str) -> str:
 def _seed_words(value: str, name: str) -> list[str]:
     try:
         words = json.loads(value)
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError):
         words = None
     if not isinstance(words, list) or not all(isinstance(word, str) and word.strip(" -") for word in words):
         raise InputError("Seed words are a list of words.")
@@ -181,6 +183,11 @@ def _seed_words(value: str, name: str) -> list[str]:
         raise InputError(f"A class has at most {_MOST_SEEDS} seed words of {_LONGEST_NAME} characters without commas.")
     if words and all(word.strip().startswith("-") for word in words):
         raise InputError(f"The class {name!r} has only words that must not count. Give at least one that counts.")
-    if words and "=" in name:
-        raise InputError(f"The class {name!r} has a '=' in its name. Rename it to give it seed words.")
+    _check_seeded(name, words)
     return list(dict.fromkeys(" ".join(word.split()) for word in words))
+
+
+def _check_seeded(name: str, seeds: Sequence[str]) -> None:
+    """Raise an InputError if `wgcn fit --seed CLASS=WORDS` could not name a class with its seed words."""
+    if seeds and "=" in name:
+        raise InputError(f"A class with seed words cannot have a '=' in its name, got {name!r}. Choose another name.")

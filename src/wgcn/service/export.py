@@ -163,6 +163,8 @@ def export_model(folder: Path, page: Path | None, package: Path | None, title: s
         raise InputError("Nothing to write. Give --html FILE for a page, or --js DIR for a package of JavaScript.")
     if page is not None:
         check_target(page)
+        if re.search("[\ud800-\udfff]", title):
+            raise InputError(f"The title {title!r} has bytes that are no text. Write it in the terminal's encoding.")
     if package is not None:
         check_package(package)
     model = TextModel.load(folder)

@@ -13,7 +13,7 @@ import json
 import shlex
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, Router
 
-from wgcn.errors import InputError
+from wgcn.errors import InputError, StoreError
 from wgcn.files import open_whole
 from wgcn.labelling.interval import accuracy_interval
 from wgcn.service.decisions import Decision
@@ -72,8 +72,8 @@ class LabelPage:
             Route("/api/state", self._state),
             Route("/api/next", self._next),
             Route("/api/texts", self._texts),
-            Route("/api/text/{text:int}", self._text),
-            Route("/api/why/{text:int}", self._why),
+            Route("/api/text/{text}", self._text),
+            Route("/api/why/{text}", self._why),
             Route("/api/word", self._word),
             Route("/api/decide", self._decide, methods=["POST"]),
             Route("/api/export", self._export, methods=["POST"]),
@@ -113,7 +113,8 @@ class LabelPage:
         n_texts = fit["n_held_out"]
         estimate = Estimate(fit["seq"], fit["n_labels"], fit["accuracy"] * n_texts, n_texts)
         self._estimates = [*(each for each in self._estimates if each.seq < fit["seq"]), estimate]
-        self.project.keep_estimate(estimate)
+        with suppress(StoreError):  # a disk may be full: the next decision says so
+            self.project.keep_estimate(estimate)
 
     # What is asked
 
@@ -212,10 +213,8 @@ class LabelPage:
         return row
 
     async def _why(self, request: Request) -> Response:
-        text, label = self._place(request), request.query_params.get("label", "")
-        return json_response(
-            await self.model.ask("explain", text=text, label=int(label) if label.isdecimal() else None)
-        )
+        label = _whole(request.query_params.get("label"), -1)
+        return json_response(await self.model.ask("explain", text=self._place(request), label=label))
 
     async def _word(self, request: Request) -> Response:
         word = request.query_params.get("word", "")[:_LONGEST_QUERY]
@@ -228,15 +227,15 @@ class LabelPage:
         """Return some rows of the list that filters describe."""
         labels, n = self._labels_now(), self.project.n_texts
         kept = _mask(_numbers(given["ids"]) & set(range(n)), n) if "ids" in given else np.ones(n, bool)
-        show, label = given.get("show", "all"), given.get("label", "")
+        show, label = given.get("show", "all"), _whole(given.get("label"), -1)
         if show in ("labelled", "unlabelled"):
             kept &= (labels >= 0) == (show == "labelled")
         elif show in ("skipped", "disagree"):
             chosen = self.project.state.skipped if show == "skipped" else self.fit.get("disagree", ())
             kept &= _mask(chosen, n)
-        if label.isdecimal():  # given, or guessed where no label is
+        if label >= 0:  # given, or guessed where no label is
             now = labels if self._guess is None else np.where(labels >= 0, labels, self._guess)
-            kept &= now == int(label)
+            kept &= now == label
         if self._confidence is not None:
             low, high = _share(given.get("from"), 0.0), _share(given.get("to"), 1.0)
             if low > 0 or high < 1:
@@ -290,8 +289,8 @@ class LabelPage:
         return json_response({"csv": _near(table), "model": _near(folder), "command": self.command(), **made})
 
     def _targets(self) -> tuple[Path, Path]:
-        place = self.project.path.absolute()
-        return place.with_name(f"{place.stem}-labelled.csv"), place.with_name(f"{place.stem}-model")
+        place, name = self.project.path.absolute(), self.project.name
+        return place.with_name(f"{name}-labelled.csv"), place.with_name(f"{name}-model")
 
     def command(self) -> str:
         """Return the command that makes the exported model of the exported labels."""
@@ -304,9 +303,9 @@ class LabelPage:
         return StreamingResponse(lines, headers=disposition, media_type="text/csv; charset=utf-8")
 
     def _place(self, request: Request) -> int:
-        text = int(request.path_params["text"])
-        if text >= self.project.n_texts:
-            raise RefusedError(404, f"There is no text {text:,}. There are {self.project.n_texts:,}.")
+        given, n = request.path_params["text"], self.project.n_texts
+        if (text := _whole(given, n)) >= n:
+            raise RefusedError(404, f"There is no text {given!r:.40}. There are {n:,}.")
         return text
 
 

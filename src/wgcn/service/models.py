@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wgcn.errors import InputError, StoreError, WGCNError
+from wgcn.files import read_whole
 from wgcn.inference.folder import CONFIG
 from wgcn.inference.model import TextModel
 from wgcn.labelling.card import model_rows
@@ -161,7 +162,7 @@ def _digest(path: Path) -> str:
     """Return the digest that a folder names, of the pending version if there is one (`wgcn.inference.folder`)."""
     for file in (path / ".wgcn-pending" / CONFIG, path / CONFIG):
         try:
-            return str(json.loads(file.read_bytes())["digest"])
+            return str(json.loads(read_whole(file))["digest"])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
     return ""  # loading it says what is wrong

@@ -21,10 +21,11 @@ from typing import Any, NamedTuple
 
 from wgcn.errors import InputError, StoreError
 from wgcn.files import writing
-from wgcn.service.decisions import Decision, Entry, State, class_name, fold
+from wgcn.service.decisions import MOST_CLASSES, Decision, Entry, State, class_name, fold
 
 __all__ = ["Estimate", "Project", "create_project", "file_digest", "project_path"]
 
+ENDINGS = (".sqlite", ".sqlite3", ".db")
 _VERSION = 1
 _KIND = 0x7767636E  # "wgcn", the application id in the head of the file
 _SCHEMA = """
@@ -41,6 +42,7 @@ CREATE TRIGGER no_{verb} BEFORE {verb} ON log BEGIN SELECT RAISE(ABORT, 'the log
 """
 _INSERT = "INSERT INTO log (time, who, kind, text, label, value) VALUES (?, ?, ?, ?, ?, ?)"
 _ENTRIES = "SELECT seq, time, who, kind, text, label, value FROM log WHERE seq > ? ORDER BY seq"
+_LAST_NUMBER = "SELECT coalesce(max(label), 0) FROM log WHERE kind = 'add'"
 _WAIT = 30.0  # seconds for another writer to finish
 _MATCHES = 32  # searches whose results are kept
 _FROM_FILE = "file"  # who decided on labels that came with the texts
@@ -56,9 +58,11 @@ class Estimate(NamedTuple):
 
 
 def project_path(name: str | Path) -> Path:
-    """Return the file of a project; a name without an ending gets .sqlite."""
+    """Return the file of a project: a name gets the ending .sqlite, unless it has one like it or is a file already."""
     path = Path(name)
-    return path if path.suffix else path.with_name(f"{path.name}.sqlite")
+    if path.name in ("", ".."):
+        raise InputError(f"{str(name)!r} cannot be the name of a project. Give one, such as --project my-project")
+    return path if path.suffix in ENDINGS or path.is_file() else path.with_name(f"{path.name}.sqlite")
 
 
 def file_digest(path: Path) -> str:
@@ -127,6 +131,11 @@ def _write_texts(database: sqlite3.Connection, rows: Iterable[tuple[str, str | l
 def _write_labels(database: sqlite3.Connection, labels: dict[int, str]) -> None:
     """Write labels that came with the texts as decisions."""
     now, number_of = time.time(), {name: number for number, name in enumerate(sorted(set(labels.values())), 1)}
+    if len(number_of) > MOST_CLASSES:
+        raise InputError(
+            f"The texts have {len(number_of):,} different labels. The page is for at most {MOST_CLASSES} classes: name "
+            "another column (--label-column), or leave the column of labels out of the file."
+        )
     if labels:
         add = ((now, _FROM_FILE, "add", None, number, name) for name, number in number_of.items())
         database.executemany(_INSERT, add)
@@ -176,7 +185,7 @@ class Project:
     @property
     def name(self) -> str:
         """The name of the file without its ending."""
-        return self.path.stem
+        return self.path.stem if self.path.suffix in ENDINGS else self.path.name
 
     @property
     def state(self) -> State:
@@ -206,6 +215,9 @@ class Project:
                 decision = Decision("undo", value=str(self._to_undo(who, decision.value)))
                 state = fold(self.entries(), self.n_texts, without=int(decision.value))
             else:
+                if decision.kind == "add":  # numbers of classes whose adding was undone are not given again
+                    (last,) = self._database.execute(_LAST_NUMBER).fetchone()
+                    decision = decision._replace(label=last + 1)
                 decision, state = self._state.checked(decision), _copied(self._state)
             now = time.time()
             cursor = self._database.execute(_INSERT, (now, who, *decision))

@@ -47,6 +47,7 @@ class _Worker:
         self._project, self._out = Project(path), out
         self._changed, self._writing = threading.Event(), threading.Lock()
         self._engine: Any = None
+        self._not_ready = "The texts are still being prepared."
 
     def send(self, **message: Any) -> None:
         line = json.dumps(message, default=_plain).encode("ascii") + b"\n"
@@ -73,7 +74,8 @@ class _Worker:
             self._engine = Engine(texts, self._project.facts["source"].get("tokenizer", "words"))
             self.send(event="prepared", suggested=self._engine.suggested)
         except Exception as error:
-            self.send(event="failed", message=_told(error))
+            self._not_ready = _told(error)
+            self.send(event="failed", message=self._not_ready)
             return
         last, n_quick, patience = None, 0, _PATIENCE
         while True:
@@ -99,7 +101,7 @@ class _Worker:
     def _answer(self, request: dict[str, Any]) -> None:
         try:
             if self._engine is None:
-                raise InputError("The texts are still being prepared.")
+                raise InputError(self._not_ready)
             answer = getattr(self, f"_{request['do']}")(**request["given"])
             self.send(id=request["id"], answer=answer)
         except Exception as error:

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import uvicorn
 
 from wgcn.errors import InputError
-from wgcn.service.web import CROWDED, Guard, JsonLines, log
+from wgcn.service.web import CROWDED, Guard, JsonLines, error_response, log
 
 __all__ = ["run"]
 
@@ -135,6 +135,14 @@ def _improved(protocol: type[asyncio.Protocol], max_connections: int) -> type[as
             if len(self.connections) > max_connections:
                 own: Any = self
                 own.app_state = {**own.app_state, CROWDED: True}
+
+        def send_400_response(self, message: str) -> None:
+            own: Any = self
+            if own.cycle is None or own.cycle.response_complete or not own.cycle.response_started:
+                body = error_response(400, f"This is not valid HTTP: {message}").body
+                head = f"content-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+                own.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head.encode("ascii") + bytes(body))
+            own.transport.close()
 
     return Improved
 

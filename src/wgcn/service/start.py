@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import threading
 import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -119,11 +120,12 @@ def serve_page(path: Path, *, port: int = 0, browser: bool = True, say: Callable
         def ready(address: str) -> None:
             tell(address)
             url = f"{address}/?token={token}"
-            counts = f"{project.n_texts:,} texts, {len(project.state.given):,} of them labelled"
+            n_texts = f"{project.n_texts:,} text{'s' * (project.n_texts != 1)}"
+            counts = f"{n_texts}, {len(project.state.given):,} of them labelled"
             say(f"{counts}. The page is at\n\n    {url}\n")
             say(f"All work is kept in {path}. Stop with Ctrl-C.")
-            if browser:
-                webbrowser.open(url)
+            if browser:  # in a thread: one that runs in the terminal returns only when it is closed
+                threading.Thread(target=webbrowser.open, args=[url], daemon=True).start()
 
         logger = logging.getLogger("wgcn.service")
         logger.addFilter(_is_trouble)

@@ -22,11 +22,11 @@ import traceback
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wgcn.errors import MissingDependencyError, WGCNError
@@ -188,7 +188,14 @@ async def _drain(request: Request) -> None:
 
 async def read_json(request: Request, limit: int, seconds: float = BODY_SECONDS) -> dict[str, Any]:
     """Return the JSON object that is the body of a request; anything else is refused."""
-    return parse_json(await read_body(request, limit, seconds))
+    body = await read_body(request, limit, seconds)
+    try:
+        return parse_json(body)
+    except RefusedError:
+        if (encoding := request.headers.get("content-encoding", "identity").lower()) == "identity":
+            raise
+        message = f"Bodies with the Content-Encoding {encoding!r:.40} are not read. Send it as it is."
+        raise RefusedError(415, message) from None
 
 
 def parse_json(body: bytes) -> dict[str, Any]:
@@ -239,8 +246,8 @@ class Guard:
     token : what callers must know, or None
     open_paths : paths that need no token
     policy : the Content-Security-Policy of all answers that have none
-    cookie : for pages, the name of a cookie. ?token=TOKEN sets it, with a redirect to the address without the token;
-        then the browser sends it with every request.
+    cookie : for pages, the name of a cookie. ?token=TOKEN sets it, and leads to the address without the token; then the
+        browser sends it with every request.
     observe : called after each request with its scope, its status and its seconds
     """
 
@@ -336,9 +343,11 @@ class Guard:
         if given is not None and hmac.compare_digest(given.encode(errors="replace"), self._token):
             rest = urlencode([pair for pair in pairs if pair[0] != "token"])
             # A path of two slashes would lead to another machine.
-            location = "/" + scope["path"].lstrip("/\\") + (f"?{rest}" if rest else "")
+            location = "/" + quote(scope["path"].lstrip("/\\")) + (f"?{rest}" if rest else "")
             cookie = f"{self.cookie}={self._token.decode()}; Path=/; HttpOnly; SameSite=Strict"
-            return RedirectResponse(location, 303, {"Set-Cookie": cookie})
+            # Not a redirect: after a link on a page of another site, such as a terminal in the browser, the browser
+            # would follow it without the cookie.
+            return Response("", 200, {"Set-Cookie": cookie, "Refresh": f"0; url={location}"}, "text/html")
         for part in cookies.split(b";"):
             name, _, value = part.strip().partition(b"=")
             if name.decode("latin-1") == self.cookie and hmac.compare_digest(value, self._token):

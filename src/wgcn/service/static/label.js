@@ -5,7 +5,8 @@ const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 const VIEWS = ["label", "list", "classes", "review", "words", "export"];
 const PAGE = 50;
-const POLL_BUSY = 250, POLL_IDLE = 1200, POLL_HIDDEN = 5000; // milliseconds
+const EMPTY = "(This text is empty.)";
+const POLL_BUSY = 250, POLL_IDLE = 1200, POLL_HIDDEN = 5000, NOTE = 3000; // milliseconds
 
 const who = sessionStorage.getItem("who") || crypto.getRandomValues(new Uint32Array(2)).join("-");
 sessionStorage.setItem("who", who);
@@ -17,8 +18,9 @@ let begin = 0; // of the page of the list
 let listed = new Map(); // by text, the rows of the list
 let kept = new Set(); // doubts that were looked at
 let why = null;
-let deciding = false; // on the text that is shown: a second key must not be taken for it too
-let request = 0; // of the text, so that a late answer changes nothing
+let deciding = false; // on the text that is shown, or a row: a second key must not be taken for it too
+let request = 0, lists = 0; // of the text and of the list, so that a late answer changes nothing
+let note = "", noted = 0; // what to say instead of the status, and until when
 
 // Small helpers
 
@@ -146,15 +148,16 @@ function show() {
 function showStatus() {
   const busy = state.status === "fitting" || state.status === "preparing";
   const known = state.fitted?.quick_seconds;
-  const text = {
+  let text = {
     preparing: "Reading the texts …",
     fitting: "The model is learning …",
     failed: state.trouble,
     ready: known ? `The model knows ${count(state.fitted.n_labels)} labels (${known.toFixed(1)} s).`
       : "Ready. The model needs labels or seed words of two classes.",
   }[state.status];
+  if (Date.now() < noted) text = note;
   if ($("status").textContent !== text) $("status").textContent = text;
-  $("status").className = busy ? "busy" : "";
+  $("status").className = busy ? "busy" : state.status === "failed" ? "failed" : "";
 }
 
 function showChoices() {
@@ -258,7 +261,7 @@ function showCard() {
   const guess = current.guess == null ? "" : `Guess: ${named(current.guess)} (${percent(current.confidence)})`;
   const given = current.label == null ? (current.skipped ? "Skipped. " : "") : `Label: ${named(current.label)}. `;
   $("guess").textContent = given + guess;
-  if (!why) { $("text").textContent = current.whole || "(This text is empty.)"; $("why").replaceChildren(); }
+  if (!why) { $("text").textContent = current.whole.trim() ? current.whole : EMPTY; $("why").replaceChildren(); }
   $("text-left").hidden = !current.left;
   $("text-left").textContent = current.left ? `${count(current.left)} more characters are not shown.` : "";
 }
@@ -271,7 +274,7 @@ async function explain() {
   why = found;
   if (why.likely?.length) [current.guess, current.confidence] = why.likely[0]; // of a fit that may be newer
   showCard();
-  $("text").replaceChildren(...why.pieces.map(([piece, level]) => {
+  if (current.whole.trim()) $("text").replaceChildren(...why.pieces.map(([piece, level]) => {
     if (!level) return document.createTextNode(piece);
     return make("span", { class: level > 0 ? `l${Math.min(level, 4)}` : `m${Math.min(-level, 4)}` }, piece);
   }));
@@ -300,7 +303,8 @@ const label = (number) => decideAndGoOn("label", { label: number });
 async function undo() {
   const answer = await decide("undo");
   const what = answer.undone;
-  $("status").textContent = `Undone: ${what.kind}.`;
+  [note, noted] = [`Undone: ${what.kind}.`, Date.now() + NOTE];
+  showStatus();
   if (what.text != null && view() === "label") await open(what.text);
   if (view() === "list") await list();
 }
@@ -333,7 +337,8 @@ async function list() {
     query: $("query").value, show: $("show").value, label: $("class-filter").value, from, to, sort: $("sort").value,
     begin, limit: PAGE,
   });
-  const answer = await ask(`/api/texts?${asked}`);
+  const wanted = ++lists, answer = await ask(`/api/texts?${asked}`);
+  if (wanted !== lists) return;
   if (begin >= answer.total && begin > 0) { begin = 0; await list(); return; }
   listed = new Map(answer.rows.map((row) => [row.text, row]));
   const last = Math.min(begin + PAGE, answer.total);
@@ -358,9 +363,15 @@ function listRow(row) {
 }
 
 async function labelRow(text, number) {
+  if (deciding) return;
+  deciding = true;
   const following = document.activeElement?.closest("li")?.nextElementSibling?.querySelector(".open");
-  await decide("label", { text, label: number });
-  await list();
+  try {
+    await decide("label", { text, label: number });
+    await list();
+  } finally {
+    deciding = false;
+  }
   const target = following && $("rows").querySelector(`[data-text="${following.dataset.text}"]`);
   (target || $("rows").querySelector(".open"))?.focus();
 }
@@ -565,6 +576,7 @@ function listen() {
   $("page-on").addEventListener("click", doing(async () => { begin += PAGE; await list(); }));
   $("word-form").addEventListener("submit", (event) => { event.preventDefault(); doing(graph)(); });
   $("export-button").addEventListener("click", doing(exportAll));
+  $("columns").hidden = false; // not before: a form that nobody listens to would be sent by the browser itself
 }
 
 listen();
