@@ -33,7 +33,7 @@ from torch.nn import functional as F  # noqa: N812
 from wgcn.errors import InputError
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
-from wgcn.text.weighting import TermWeighting, document_terms
+from wgcn.text.weighting import TermWeighting, document_terms, smooth_idf
 from wgcn_paper.methods.network import TRAINING, NetworkBaseline
 from wgcn_paper.methods.preparation import Kept, make_corpus
 from wgcn_paper.vectors.word_vectors import word_vectors
@@ -114,7 +114,7 @@ class GraphCNNMethod(NetworkBaseline):
         corpus = make_corpus(texts, settings, settings["max_words"] or None)
         vocabulary = corpus.vocabulary
         if settings["weighting"] == "tfidf":
-            weighting = TermWeighting.from_counts(vocabulary.document_counts, len(corpus), sublinear=False)
+            weighting = TermWeighting(smooth_idf(vocabulary.document_counts, len(corpus)), sublinear=False)
         else:
             weighting = TermWeighting(np.ones(len(vocabulary), np.float32), sublinear=False, norm="l1")
         vectors, known = word_vectors(vocabulary.words, settings["word_vectors"])

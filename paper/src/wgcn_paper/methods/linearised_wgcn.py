@@ -27,7 +27,7 @@ from wgcn.graph import WordGraph
 from wgcn.network.module import SparseMatrix, sparse_matrix
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
-from wgcn.text.weighting import TermWeighting, document_terms
+from wgcn.text.weighting import TermWeighting, document_terms, smooth_idf
 from wgcn_paper.methods.document_word_graph import GRAPH
 from wgcn_paper.methods.network import TRAINING, NetworkBaseline
 from wgcn_paper.methods.preparation import Kept, make_corpus
@@ -66,8 +66,8 @@ class LinearisedBaseline(NetworkBaseline):
         if task.texts is not None:
             self._corpus = make_corpus(task.texts, self.settings)
             words = self._corpus.vocabulary
-            self._weighting = TermWeighting.from_counts(
-                words.document_counts, len(self._corpus), norm=self.settings["norm"], sublinear=False
+            self._weighting = TermWeighting(
+                smooth_idf(words.document_counts, len(self._corpus)), norm=self.settings["norm"], sublinear=False
             )
             self._rows = self._weighted(self._corpus)
         else:

@@ -23,7 +23,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from wgcn.text.corpus import Corpus
-from wgcn.text.weighting import TermWeighting, document_terms
+from wgcn.text.weighting import TermWeighting, document_terms, smooth_idf
 from wgcn_paper.methods.network import TRAINING, NetworkBaseline
 from wgcn_paper.methods.preparation import make_corpus
 
@@ -104,8 +104,8 @@ class WideMLPMethod(NetworkBaseline):
         assert task.texts is not None
         corpus = make_corpus(task.texts, self.settings)
         self._vocabulary = corpus.vocabulary
-        self._weighting = TermWeighting.from_counts(
-            self._vocabulary.document_counts, len(corpus), sublinear=self.settings["sublinear"]
+        self._weighting = TermWeighting(
+            smooth_idf(self._vocabulary.document_counts, len(corpus)), sublinear=self.settings["sublinear"]
         )
         self._documents = self._terms(corpus)
 
