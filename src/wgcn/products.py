@@ -19,30 +19,35 @@ from wgcn.cores import available_cores, compiled
 
 Floats = npt.NDArray[Any]  # single or double precision
 
+NOWHERE = np.empty(0, np.int64)  # no places: rows are written in their order
+
 _SMALL = 200_000  # multiplications that one thread has done before others have begun
 
 
 @compiled
-def multiply_rows(indptr, columns, values, dense, product, factor, first, last):  # type: ignore[no-untyped-def]
-    """Write some rows of sparse @ dense, or with a factor those of dense + factor * sparse @ dense."""
+def multiply_rows(indptr, columns, values, dense, product, places, factor, first, last):  # type: ignore[no-untyped-def]
+    """Write some rows of sparse @ dense, or with places add them, times a factor, to the rows at these."""
     width = dense.shape[1]
+    total = np.empty(width, dense.dtype)
     for row in range(first, last):
-        for j in range(width):
-            product[row, j] = 0
+        total[:] = 0
         begin, end = indptr[row], indptr[row + 1]
         fours = end - (end - begin) % 4
         for k in range(begin, fours, 4):
             a, b, c, d = columns[k], columns[k + 1], columns[k + 2], columns[k + 3]
             u, v, w, x = values[k], values[k + 1], values[k + 2], values[k + 3]
             for j in range(width):
-                total = product[row, j] + u * dense[a, j] + v * dense[b, j]
-                product[row, j] = total + w * dense[c, j] + x * dense[d, j]
+                some = total[j] + u * dense[a, j] + v * dense[b, j]
+                total[j] = some + w * dense[c, j] + x * dense[d, j]
         for k in range(fours, end):
             for j in range(width):
-                product[row, j] += values[k] * dense[columns[k], j]
-        if factor != 0:
+                total[j] += values[k] * dense[columns[k], j]
+        if len(places):
             for j in range(width):
-                product[row, j] = dense[row, j] + factor * product[row, j]
+                product[places[row], j] += factor * total[j]
+        else:
+            for j in range(width):
+                product[row, j] = total[j]
 
 
 def multiply(
@@ -50,15 +55,18 @@ def multiply(
     dense: Floats,
     pool: ThreadPoolExecutor | None = None,
     out: Floats | None = None,
-    factor: float = 0.0,
+    *,
+    places: npt.NDArray[np.int64] = NOWHERE,
+    factor: float = 1.0,
 ) -> Floats:
-    """Return sparse @ dense, (m, n) x (n, k), or with a factor dense + factor * sparse @ dense.
+    """Return sparse @ dense, (m, n) x (n, k), in `out` if it is given.
 
-    `dense` is C-contiguous. `out`, if given, saves the allocation, and is not `dense`.
+    With places, add the rows, times a factor, to those of `out` at different places. `dense` is C-contiguous, and not
+    `out`.
     """
     product = np.empty((sparse.shape[0], dense.shape[1]), dense.dtype) if out is None else out
     matrix = sparse.indptr, sparse.indices, sparse.data
-    rows = partial(multiply_rows, *matrix, dense, product, dense.dtype.type(factor))
+    rows = partial(multiply_rows, *matrix, dense, product, places, dense.dtype.type(factor))
     if pool is None or sparse.nnz * dense.shape[1] < _SMALL:
         rows(0, sparse.shape[0])
         return product

@@ -184,13 +184,18 @@ def test_entries_are_added_one_after_the_other_however_many_a_row_has(width: int
 
 
 @DTYPES
-def test_a_product_is_added_to_rows_with_entries_and_to_rows_without(dtype: type) -> None:
+def test_a_product_is_added_to_the_rows_at_some_places(dtype: type) -> None:
     rng = np.random.default_rng(0)
     a = csr_array(np.where(rng.random((50, 50)) < 0.04, rng.random((50, 50)), 0).astype(dtype))
     assert 0 < (np.diff(a.indptr) == 0).sum() < 50
-    dense = rng.random((50, 7)).astype(dtype)
-    room = np.full_like(dense, np.nan)
-    total = multiply(a, dense, POOL, room, 0.3)
+    dense, places, before = (
+        rng.random((50, 7)).astype(dtype),
+        rng.permutation(60)[:50],
+        rng.random((60, 7)).astype(dtype),
+    )
+    total = multiply(a, dense, POOL, room := before.copy(), places=places, factor=0.3)
     assert total is room
-    np.testing.assert_allclose(total, dense + 0.3 * (a @ dense), rtol=1e-5)
-    assert np.array_equal(multiply(a, dense, factor=0.3), total)
+    expected = before.copy()
+    expected[places] += dtype(0.3) * multiply(a, dense)
+    assert np.array_equal(total, expected)
+    assert np.array_equal(multiply(a, dense, None, before, places=places, factor=0.3), total)

@@ -165,9 +165,8 @@ def symmetric(
 
 def strongest_edges(adjacency: csr_array, k: int) -> csr_array:
     """Return a symmetric graph with the edges that are among the k strongest of one of their words."""
-    keep = np.flatnonzero(kernels.strongest(adjacency.indptr, adjacency.indices, adjacency.data, k))
-    indptr = np.searchsorted(keep, adjacency.indptr).astype(adjacency.indptr.dtype)
-    return csr_array((adjacency.data[keep], adjacency.indices[keep], indptr), shape=adjacency.shape)
+    indptr, columns, weights = kernels.strongest(adjacency.indptr, adjacency.indices, adjacency.data, k)
+    return csr_array((weights, columns, indptr), shape=adjacency.shape)
 
 
 def normalize(adjacency: csr_array) -> tuple[csr_array, npt.NDArray[np.float64]]:

@@ -136,7 +136,7 @@ def mirror(indptr, columns, weights, diagonal):  # type: ignore[no-untyped-def]
 
 @compiled
 def strongest(indptr, columns, weights, k):  # type: ignore[no-untyped-def]
-    """Mark the diagonal, and each entry among the k largest others of its row or column; equal ones by column."""
+    """Keep the diagonal, and each entry among the k largest others of its row or column; equal ones by column."""
     in_row = np.ones(len(weights), np.bool_)
     for row in range(len(indptr) - 1):
         begin, end = indptr[row], indptr[row + 1]
@@ -149,13 +149,18 @@ def strongest(indptr, columns, weights, k):  # type: ignore[no-untyped-def]
             if columns[i] != row and weights[i] <= bound:
                 in_row[i] = weights[i] == bound and left > 0
                 left -= in_row[i]
-    marks = in_row.copy()
     mirrored = indptr[:-1].copy()  # the next entry of each row to be met as a column: rows are sorted, A is symmetric
+    kept_indptr, kept_columns, kept_weights = np.zeros_like(indptr), np.empty_like(columns), np.empty_like(weights)
+    n = 0
     for row in range(len(indptr) - 1):
         for i in range(indptr[row], indptr[row + 1]):
-            marks[i] |= in_row[mirrored[columns[i]]]
+            if in_row[i] or in_row[mirrored[columns[i]]]:
+                kept_columns[n] = columns[i]
+                kept_weights[n] = weights[i]
+                n += 1
             mirrored[columns[i]] += 1
-    return marks
+        kept_indptr[row + 1] = n
+    return kept_indptr, kept_columns[:n].copy(), kept_weights[:n].copy()
 
 
 @compiled

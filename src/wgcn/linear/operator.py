@@ -62,14 +62,15 @@ class GraphBlock:
     def apply(self, rows: Floats) -> None:
         """Replace rows of words by M times these rows. M is symmetric, so this is also its adjoint."""
         if self._adjacency is not None:
-            shape = len(self.words), rows.shape[1]
-            own = np.take(rows, self.words, axis=0, out=self._memory.array("edges", *shape), mode="clip")
-            rows[self.words] = self.spread(own, self._memory.array("spread", *shape))
+            own = self._memory.array("edges", len(self.words), rows.shape[1])
+            np.take(rows, self.words, axis=0, out=own, mode="clip")
+            multiply(self._adjacency, own, self._pool, rows, places=self.words, factor=self._factor)
 
-    def spread(self, rows: Floats, out: Floats | None = None) -> Floats:
+    def spread(self, rows: Floats) -> Floats:
         """Return M times rows of the words that have edges."""
         assert self._adjacency is not None
-        return multiply(self._adjacency, rows, self._pool, out, self._factor)
+        everywhere = np.arange(len(rows))
+        return multiply(self._adjacency, rows, self._pool, rows.copy(), places=everywhere, factor=self._factor)
 
 
 class SubwordBlock:
@@ -105,8 +106,7 @@ class SubwordBlock:
     def add(self, learnt: Floats, rows: Floats) -> None:
         """Add S V to the rows of words."""
         assert self.matrix is not None
-        shape = len(self.words), rows.shape[1]
-        rows[self.words] += multiply(self.matrix, learnt, self._pool, self._memory.array("spelt", *shape))
+        multiply(self.matrix, learnt, self._pool, rows, places=self.words)
 
 
 def row_slice(matrix: csr_array, begin: int, end: int) -> csr_array:
@@ -141,7 +141,7 @@ class WordOperator:
         """Return R^2 and b^2 R_s^2 for some columns."""
         squares = self._squares, None if self._subwords.matrix is None else self._subwords.squares
         first, second = (
-            each if each is None or each.shape[1] in (1, len(columns)) else np.ascontiguousarray(each[:, columns])
+            each if each is None or each.shape[1] in (1, len(columns)) else np.take(each, columns, axis=1)
             for each in squares
         )
         return first, second

@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 
 from wgcn.cores import compiled
 from wgcn.inference.sums import Floats, Ints
-from wgcn.products import multiply_rows
+from wgcn.products import NOWHERE, multiply_rows
 from wgcn.scale.documents import Rows, StoredRows
 
 __all__ = ["Part", "Place", "bias_slopes", "class_counts", "curved", "edges", "gradient", "line_slopes"]
@@ -105,7 +105,7 @@ def _products(rows: Rows, table: Floats) -> Floats:
     """Return X table, (columns, documents)."""
     n = len(rows.offsets) - 1
     products = np.empty((n, table.shape[1]), table.dtype)
-    multiply_rows(rows.offsets, rows.words, rows.values, table, products, table.dtype.type(0), 0, n)
+    multiply_rows(rows.offsets, rows.words, rows.values, table, products, NOWHERE, table.dtype.type(1), 0, n)
     return np.ascontiguousarray(products.T)
 
 
