@@ -8,9 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wgcn.text import kernels
-from wgcn.text.corpus import count_words
 from wgcn.text.encode import WordBytes, lay_out
-from wgcn.text.kernels import SECRET, LookUpTable, encode_new, number_keys
+from wgcn.text.kernels import SECRET, LookUpTable, count_words, encode_new, number_keys
 from wgcn.text.ngrams import NgramTable
 from wgcn.text.tokenize import characters, text_gcn, words
 

@@ -21,7 +21,8 @@ import numpy.typing as npt
 from wgcn.scale.store import Outputs, WorkFolder, key_of
 from wgcn.scale.tokens import Piece
 from wgcn.scale.workers import Workers
-from wgcn.text.corpus import count_words, filtered, ngram_keys
+from wgcn.text.corpus import filtered, ngram_keys
+from wgcn.text.kernels import count_words
 from wgcn.text.ngrams import Ids, Offsets
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
 
@@ -152,7 +153,8 @@ def _merge_words(pieces: Sequence[Piece], work: WorkFolder) -> tuple[list[str], 
 
 
 def _count_entries(piece: Piece, work: WorkFolder, coding: Coding, n: int) -> tuple[Offsets, Offsets]:
-    return count_words(*coding.encode(work, piece), n)
+    counts, document_counts = count_words(*coding.encode(work, piece), n)
+    return counts, document_counts
 
 
 def _ngram_table(

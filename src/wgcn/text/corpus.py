@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from wgcn.errors import InputError
 from wgcn.text.encode import checked_texts
-from wgcn.text.kernels import SECRET, count_terms, number_keys
+from wgcn.text.kernels import SECRET, count_words, number_keys
 from wgcn.text.ngrams import Ids, Offsets, check_ngram_range
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.tokens import Tokens
@@ -195,12 +195,6 @@ def ngram_keys(level: Ids, ids: Ids, offsets: Offsets, n: int, n_words: int) -> 
     keys += following
     keys[(level < 0) | (following < 0)] = -1
     return keys
-
-
-def count_words(ids: Ids, offsets: Offsets, n_words: int) -> tuple[Offsets, Offsets]:
-    """Return how often each word occurs, and in how many documents; negative ids are no words."""
-    counts, words, _ = count_terms(ids, offsets, n_words, 0)
-    return np.bincount(words, counts, n_words).astype(np.int64), np.bincount(words, minlength=n_words)
 
 
 def filtered(ids: Ids, offsets: Offsets, keep: npt.NDArray[np.bool_]) -> tuple[Ids, Offsets]:

@@ -287,6 +287,24 @@ def sort_words(touched, n_touched, bitmap, summary):  # type: ignore[no-untyped-
 
 
 @compiled
+def count_words(ids, offsets, n_words):  # type: ignore[no-untyped-def]
+    """Return how often each word occurs, and in how many documents; negative ids are no words."""
+    counts, document_counts, last = (
+        np.zeros(n_words, np.int64),
+        np.zeros(n_words, np.int64),
+        np.zeros(n_words, np.int32),
+    )
+    for document in range(1, len(offsets)):
+        for i in range(offsets[document - 1], offsets[document]):
+            word = ids[i]
+            if word >= 0:
+                counts[word] += 1
+                document_counts[word] += last[word] != document
+                last[word] = document
+    return counts, document_counts
+
+
+@compiled
 def count_terms(ids, offsets, n_words, n_new):  # type: ignore[no-untyped-def]
     """Do what `wgcn.text.weighting.count_terms` does."""
     words, counts = np.empty(len(ids), np.int32), np.empty(len(ids), np.int32)
