@@ -257,13 +257,33 @@ def test_the_description_is_true(fitted: Path, client: TestClient) -> None:
             value = response.text if kind == "text/plain" else response.json()
             assert fits(value, expected["schema"], description), (path, value)
         for status, given in (("400", {}), ("404", None), ("413", {"text": "a" * 8_000_001})):
-            if status in operation["responses"] and (status != "404" or "{name}" in path):
+            applies = "{name}" in path if status == "404" else method == "post"
+            if status in operation["responses"] and applies:
                 answer = client.request(method, path.replace("{name}", "x") if given is None else address, json=given)
                 schema = operation["responses"][status]["content"]["application/json"]["schema"]
                 assert (str(answer.status_code), fits(answer.json(), schema, description)) == (status, True)
     assert "security" not in description
     with TestClient(app_of(fitted, token="t")) as closed:
-        assert closed.get("/openapi.json", headers={"Authorization": "Bearer t"}).json()["security"] == [{"token": []}]
+        description = closed.get("/openapi.json", headers={"Authorization": "Bearer t"}).json()
+        assert description["security"] == [{"token": []}]
+        for path, method in described:
+            responses = description["paths"][path][method]["responses"]
+            for headers in ({"Host": "evil.example"}, {}):
+                answer = closed.request(method, path, headers=headers)
+                assert answer.status_code == 200 or str(answer.status_code) in responses
+
+
+def test_options_may_be_null_and_whole_numbers_have_a_point_as_the_description_says(client: TestClient) -> None:
+    description = client.get("/openapi.json").json()["paths"]
+    for path, option in (("/v1/predict", "top"), ("/v1/explain", "n")):
+        schema = description[path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        options = _options(schema)
+        assert all("null" in schema["properties"][name]["type"] for name in options)
+        plain = client.post(path, json={"text": "red wine"}).json()
+        assert client.post(path, json={"text": "red wine", **dict.fromkeys(options)}).json() == plain
+        with_point = client.post(path, json={"text": "red wine", option: 2.0})
+        assert with_point.json() == client.post(path, json={"text": "red wine", option: 2}).json()
+        assert "whole number" in refused(client.post(path, json={"text": "red wine", option: 2.5}))
 
 
 def _routes(folder: Path) -> list[Any]:

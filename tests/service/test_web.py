@@ -86,6 +86,30 @@ def test_without_the_token_nothing_is_answered(given: dict[str, str]) -> None:
     assert client(token=TOKEN, open_paths={"/wrong"}).get("/wrong", headers=given).status_code == 400
 
 
+def test_a_token_is_sent_once() -> None:
+    headers = [("Authorization", "Bearer wrong"), ("Authorization", "Bearer secret")]
+    assert client(token="secret").get("/nothing", headers=headers).status_code == 401
+    assert client(token="secret").get("/nothing", headers=headers[::-1]).status_code == 401
+
+
+def test_a_token_may_have_any_bytes() -> None:
+    token = b"\xff\xfe".decode(errors="surrogateescape")  # as the environment has it
+    assert Guard(Router(ROUTES), hosts=(), token=token)._token == b"\xff\xfe"
+
+
+def test_a_request_with_two_lengths_is_refused() -> None:
+    headers = {"Content-Length": "2", "Transfer-Encoding": "chunked"}
+    response = client().post("/echo", content=b"{}", headers=headers)
+    assert (response.status_code, response.headers["connection"]) == (400, "close")
+    assert "Content-Length and Transfer-Encoding" in message(response)
+
+
+@pytest.mark.parametrize("name", ["https://a.example", "a.example:8000", "a.example/", "", "::1", "a b"])
+def test_a_name_to_allow_is_no_address(name: str) -> None:
+    with pytest.raises(InputError, match="--allow-host takes a name alone"):
+        allowed_hosts("127.0.0.1", [name])
+
+
 def test_the_token_opens() -> None:
     assert client(token=TOKEN).post("/echo", json={"a": 1}, headers=BEARER).json() == {"a": 1}
 
@@ -147,6 +171,10 @@ def test_a_body_that_is_no_json_object_is_refused(body: bytes) -> None:
     response = client().post("/echo", content=body)
     assert response.status_code == 400
     assert message(response).startswith("The body ")
+
+
+def test_a_mark_of_the_byte_order_is_no_part_of_the_body() -> None:
+    assert client().post("/echo", content=b'\xef\xbb\xbf{"a": 1}').json() == {"a": 1}
 
 
 def test_a_deep_body_is_refused() -> None:
