@@ -20,6 +20,7 @@ from starlette.testclient import TestClient
 from wgcn import TextModel, WGCNTextClassifier
 from wgcn.errors import InputError, StoreError, WGCNWarning
 from wgcn.service import app as service_app
+from wgcn.service import models as service_models
 from wgcn.service.answers import Limits
 from wgcn.service.app import create_app, serve
 from wgcn.service.models import Models, named_folders
@@ -193,7 +194,13 @@ def test_metrics_count_what_happened(fitted: Path) -> None:
         client.get("/nothing")
         response = client.get("/metrics")
     assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert response.text.endswith("\n")
     lines = response.text.splitlines()
+    name, value = "[a-z_]+", r"-?[0-9.]+(e-?[0-9]+)?"
+    label = rf'{name}="([^"\\\n]|\\[\\"n])*"'
+    for line in lines:  # the grammar of the format
+        kinds = rf"# HELP {name} .+|# TYPE {name} (counter|gauge|histogram)|{name}({{{label}(,{label})*}})? {value}"
+        assert re.fullmatch(kinds, line), line
     samples = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
     assert samples['wgcn_requests_total{endpoint="predict",status="200"}'] == "1"
     assert samples['wgcn_requests_total{endpoint="predict",status="400"}'] == "1"
@@ -322,7 +329,8 @@ def test_the_gate_lets_in_so_many_requests_and_bytes() -> None:
     for _ in range(8):
         gate.enter(None)
     with pytest.raises(RefusedError):
-        gate.enter(1)
+        gate.enter(2)
+    gate.enter(1)  # a small one does not wait for large ones
 
 
 def test_a_request_that_fails_leaves_the_gate(client: TestClient) -> None:
@@ -369,6 +377,9 @@ def test_names_of_models_are_parts_of_addresses(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'my model' cannot be the name"):
         named_folders(["x/my model"])
     assert named_folders(["a/b=c"]) if (tmp_path / "b=c").exists() else True
+    (tmp_path / "v1").mkdir()
+    (tmp_path / "topics").symlink_to("v1")
+    assert named_folders([str(tmp_path / "topics")]).keys() == {"topics"}  # the link may lead to v2 tomorrow
     with pytest.raises(StoreError, match="There is no model folder"):
         Models.load(named_folders([str(tmp_path / "nothing")]))
 
@@ -397,6 +408,23 @@ def test_labels_may_be_numbers(tmp_path: Path) -> None:
     assert "was fitted by wgcn 0.2 or earlier" in refused(
         client.post("/v1/predict", json={"text": "a", "abstain": 0.5})
     )
+
+
+def test_an_error_that_nobody_expected_does_not_end_the_looks_at_others(
+    fitted: Path, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = Models.load({"a": fitted, "b": other})
+    load = service_models._load
+
+    def broken(name: str, path: Path) -> Any:
+        if name == "a":
+            raise MemoryError("no room")
+        return load(name, path)
+
+    monkeypatch.setattr(service_models, "_load", broken)
+    models.reload(force=True)
+    assert models.health()["a"]["error"] == "MemoryError('no room')"
+    assert (models.places["a"].n_failures, models.places["b"].n_loads) == (1, 2)
 
 
 def test_a_pipe_in_a_folder_does_not_end_the_looks_at_others(fitted: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Who is answered, what is refused, and what an error tells."""
 
+import asyncio
 import gzip
 import json
 import logging
@@ -13,7 +14,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from wgcn.errors import InputError
-from wgcn.service.web import Guard, JsonLines, allowed_hosts, json_response, read_json
+from wgcn.service.web import Endpoint, Guard, JsonLines, allowed_hosts, json_response, read_json
 
 TOKEN = "a-token"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -198,6 +199,31 @@ def test_a_body_that_is_too_large_is_refused_whether_announced_or_not() -> None:
         assert response.status_code == 413
         assert "100 bytes" in message(response)
         assert response.headers["connection"] == "close"
+
+
+def test_a_request_that_is_cut_off_by_a_stop_is_answered() -> None:
+    async def stop() -> list[Any]:
+        begun, sent = asyncio.Event(), list[Any]()
+
+        async def wait(request: Request) -> Response:
+            begun.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "query_string": b"", "root_path": ""}
+        guard = Guard(Router([Route("/", Endpoint(wait))]), hosts={"*"})
+        task = asyncio.create_task(guard(scope, None, send))  # type: ignore[arg-type]
+        await begun.wait()
+        task.cancel()
+        await task
+        return sent
+
+    head, body = asyncio.run(stop())
+    assert (head["status"], dict(head["headers"])[b"connection"]) == (503, b"close")
+    assert "The server stops" in json.loads(body["body"])["error"]["message"]
 
 
 def test_websockets_are_refused() -> None:

@@ -306,6 +306,12 @@ class Guard:
             await (response or self.app)(scope, receive, send_checked)
         except ClientDisconnect:
             status = 499  # as nginx has it; nobody is there to read an answer
+        except asyncio.CancelledError:  # the time to finish is over, or somebody presses Ctrl-C again
+            if status:
+                raise
+            headers = {"Retry-After": "1", "Connection": "close"}
+            response = error_response(503, "The server stops before the answer is ready. Try again later.", headers)
+            await response(scope, receive, send_checked)
         except Exception as error:
             if status:  # the answer has begun
                 _answer_to(error, scope)
