@@ -177,15 +177,24 @@ def test_clients_that_are_slow_or_many_are_sent_away() -> None:
 
 def test_a_client_that_reads_slowly_gets_its_answer_and_one_that_does_not_read_is_dropped() -> None:
     server = _Server(uvicorn.Config(SLOW_APP), slow_seconds=10)
-    cycle = Mock(response_complete=True)
-    reader, sleeper = Mock(cycle=cycle), Mock(cycle=cycle)
-    server.server_state.connections.update({reader, sleeper})
+    cycle, worked_on = Mock(response_complete=True), Mock(response_complete=False, more_body=False, body=b"")
+    reader, sleeper, waiting, sending = (
+        Mock(cycle=cycle),
+        Mock(cycle=cycle),
+        Mock(cycle=worked_on),
+        Mock(cycle=worked_on),
+    )
+    server.server_state.connections.update({reader, sleeper, waiting, sending})
     sleeper.transport.get_write_buffer_size.return_value = 10 * READ_BYTES
+    sending.transport.get_write_buffer_size.return_value = 1  # of the answer before, which the client does not read
+    waiting.transport.get_write_buffer_size.return_value = 0
     for seconds in range(0, 50, 5):
         reader.transport.get_write_buffer_size.return_value = (10 - seconds // 5) * READ_BYTES
         server._drop_slow(seconds)
     sleeper.transport.abort.assert_called()
+    sending.transport.abort.assert_called()
     reader.transport.abort.assert_not_called()
+    waiting.transport.abort.assert_not_called()
 
 
 def test_idle_connections_do_not_take_all_files(tmp_path: Path) -> None:

@@ -92,13 +92,14 @@ class _Server(uvicorn.Server):
     def _drop_slow(self, now: float) -> None:
         for connection in list(self.server_state.connections):
             cycle: Any = getattr(connection, "cycle", None)  # the latest request
+            n_unread = connection.transport.get_write_buffer_size()
             n_received = -1  # while nothing of the next request is there
             if cycle is not None and not cycle.response_complete:
-                if not cycle.more_body:  # it is worked on
+                if not cycle.more_body and not n_unread:  # it is worked on
                     self._idle.pop(connection, None)
                     continue
                 n_received = len(cycle.body)
-            state = cycle, n_received, connection.transport.get_write_buffer_size() // READ_BYTES
+            state = cycle, n_received, n_unread // READ_BYTES
             since, before = self._idle.setdefault(connection, (now, state))
             if before != state:
                 self._idle[connection] = (now, state)
