@@ -168,6 +168,10 @@ def test_what_a_browser_cannot_do_is_an_error(models: dict[str, TextModel]) -> N
                     models["tags"].scorer, models["tags"].classes)  # fmt: skip
     with pytest.raises(InputError, match="tokenizer of your own cannot be exported"):
         as_table(own)
+    damaged = MAKE["made"]("tags")
+    damaged.scorer.word_embeddings[0, 0] = np.nan
+    with pytest.raises(InputError, match="weights that are no finite numbers"):
+        as_table(damaged)
 
 
 def test_labels_that_javascript_cannot_count_become_text() -> None:

@@ -20,13 +20,14 @@ from unittest.mock import Mock
 import httpx
 import pytest
 import uvicorn
+from starlette.routing import Router
 
 from wgcn import TextModel
 from wgcn.errors import InputError
 from wgcn.service.app import create_app
 from wgcn.service.models import Models
 from wgcn.service.server import READ_BYTES, _bind, _Server, run
-from wgcn.service.web import allowed_hosts
+from wgcn.service.web import Guard, allowed_hosts
 
 Start = Callable[..., Any]
 
@@ -289,6 +290,17 @@ def test_a_server_that_cannot_start_says_why(fitted: Path, tmp_path: Path) -> No
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
             assert (done.returncode, done.stdout) == (2, "")
             assert done.stderr.startswith(f"Error: {message}")
+
+
+def test_http_is_read_by_what_the_tests_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where httptools is installed, uvicorn would take it; it has no limit for headers."""
+
+    def check(self: _Server, sockets: list[socket.socket]) -> None:
+        assert self.config.http == "h11"
+        sockets[0].close()
+
+    monkeypatch.setattr(_Server, "run", check)
+    run(Guard(Router([]), hosts=()), "127.0.0.1", 0)
 
 
 def test_a_host_that_is_no_text_is_an_error() -> None:

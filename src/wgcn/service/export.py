@@ -81,6 +81,8 @@ def _check(model: TextModel) -> None:
         raise InputError(
             f"The model has weights in {model.scorer.word_embeddings.dtype}; float32 can be exported. Save it first."
         )
+    if not np.isfinite(model.scorer.word_embeddings).all():
+        raise InputError("The model has weights that are no finite numbers, and cannot be exported. Fit it again.")
 
 
 def _settings(model: TextModel) -> dict[str, Any]:
