@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -438,6 +439,29 @@ def test_a_pipe_in_a_folder_does_not_end_the_looks_at_others(fitted: Path, tmp_p
     look.join(30)
     assert not look.is_alive()
     assert "error" in models.health()["a"]
+
+
+@pytest.mark.parametrize("token", ["", " \n"])
+def test_a_token_that_is_empty_does_not_open_the_server(
+    fitted: Path, monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    monkeypatch.setattr("wgcn.service.app.run", lambda *_, **__: None)
+    with pytest.raises(InputError, match="The token is empty"):
+        serve([str(fitted)], token=token)
+    monkeypatch.setenv("WGCN_TOKEN", token)
+    with pytest.raises(InputError, match="The token is empty"):
+        serve([str(fitted)])
+
+
+def test_other_permissions_of_a_file_are_a_change(fitted: Path, tmp_path: Path) -> None:
+    shutil.copytree(fitted, tmp_path / "a")
+    before = service_models._stamp(tmp_path / "a")
+    for _ in range(1000):  # clocks of file systems tick slowly
+        (tmp_path / "a" / "config.json").chmod(0o600)
+        if service_models._stamp(tmp_path / "a") != before:
+            return
+        time.sleep(0.01)
+    raise AssertionError("The stamp is still the same.")
 
 
 def test_the_token_of_a_file_may_end_with_a_line(fitted: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -179,5 +179,6 @@ def _stamp(path: Path) -> object:
         except OSError as error:
             found.append((str(error.errno),))
             continue
-        found += [(name, stat.st_mtime_ns, stat.st_size, stat.st_ino) for name, stat in sorted(stats)]
+        for name, stat in sorted(stats):  # st_ctime: a file that cannot be read may get other permissions
+            found.append((name, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino))
     return found
