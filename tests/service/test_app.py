@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from starlette.testclient import TestClient
 from wgcn import TextModel, WGCNTextClassifier
 from wgcn.errors import InputError, StoreError, WGCNWarning
 from wgcn.service import app as service_app
+from wgcn.service import models as service_models
 from wgcn.service.answers import Limits
 from wgcn.service.app import create_app, serve
 from wgcn.service.models import Models, named_folders
@@ -193,7 +195,13 @@ def test_metrics_count_what_happened(fitted: Path) -> None:
         client.get("/nothing")
         response = client.get("/metrics")
     assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert response.text.endswith("\n")
     lines = response.text.splitlines()
+    name, value = "[a-z_]+", r"-?[0-9.]+(e-?[0-9]+)?"
+    label = rf'{name}="([^"\\\n]|\\[\\"n])*"'
+    for line in lines:  # the grammar of the format
+        kinds = rf"# HELP {name} .+|# TYPE {name} (counter|gauge|histogram)|{name}({{{label}(,{label})*}})? {value}"
+        assert re.fullmatch(kinds, line), line
     samples = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
     assert samples['wgcn_requests_total{endpoint="predict",status="200"}'] == "1"
     assert samples['wgcn_requests_total{endpoint="predict",status="400"}'] == "1"
@@ -257,13 +265,33 @@ def test_the_description_is_true(fitted: Path, client: TestClient) -> None:
             value = response.text if kind == "text/plain" else response.json()
             assert fits(value, expected["schema"], description), (path, value)
         for status, given in (("400", {}), ("404", None), ("413", {"text": "a" * 8_000_001})):
-            if status in operation["responses"] and (status != "404" or "{name}" in path):
+            applies = "{name}" in path if status == "404" else method == "post"
+            if status in operation["responses"] and applies:
                 answer = client.request(method, path.replace("{name}", "x") if given is None else address, json=given)
                 schema = operation["responses"][status]["content"]["application/json"]["schema"]
                 assert (str(answer.status_code), fits(answer.json(), schema, description)) == (status, True)
     assert "security" not in description
     with TestClient(app_of(fitted, token="t")) as closed:
-        assert closed.get("/openapi.json", headers={"Authorization": "Bearer t"}).json()["security"] == [{"token": []}]
+        description = closed.get("/openapi.json", headers={"Authorization": "Bearer t"}).json()
+        assert description["security"] == [{"token": []}]
+        for path, method in described:
+            responses = description["paths"][path][method]["responses"]
+            for headers in ({"Host": "evil.example"}, {}):
+                answer = closed.request(method, path, headers=headers)
+                assert answer.status_code == 200 or str(answer.status_code) in responses
+
+
+def test_options_may_be_null_and_whole_numbers_have_a_point_as_the_description_says(client: TestClient) -> None:
+    description = client.get("/openapi.json").json()["paths"]
+    for path, option in (("/v1/predict", "top"), ("/v1/explain", "n")):
+        schema = description[path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        options = _options(schema)
+        assert all("null" in schema["properties"][name]["type"] for name in options)
+        plain = client.post(path, json={"text": "red wine"}).json()
+        assert client.post(path, json={"text": "red wine", **dict.fromkeys(options)}).json() == plain
+        with_point = client.post(path, json={"text": "red wine", option: 2.0})
+        assert with_point.json() == client.post(path, json={"text": "red wine", option: 2}).json()
+        assert "whole number" in refused(client.post(path, json={"text": "red wine", option: 2.5}))
 
 
 def _routes(folder: Path) -> list[Any]:
@@ -302,7 +330,8 @@ def test_the_gate_lets_in_so_many_requests_and_bytes() -> None:
     for _ in range(8):
         gate.enter(None)
     with pytest.raises(RefusedError):
-        gate.enter(1)
+        gate.enter(2)
+    gate.enter(1)  # a small one does not wait for large ones
 
 
 def test_a_request_that_fails_leaves_the_gate(client: TestClient) -> None:
@@ -349,6 +378,9 @@ def test_names_of_models_are_parts_of_addresses(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'my model' cannot be the name"):
         named_folders(["x/my model"])
     assert named_folders(["a/b=c"]) if (tmp_path / "b=c").exists() else True
+    (tmp_path / "v1").mkdir()
+    (tmp_path / "topics").symlink_to("v1")
+    assert named_folders([str(tmp_path / "topics")]).keys() == {"topics"}  # the link may lead to v2 tomorrow
     with pytest.raises(StoreError, match="There is no model folder"):
         Models.load(named_folders([str(tmp_path / "nothing")]))
 
@@ -379,6 +411,23 @@ def test_labels_may_be_numbers(tmp_path: Path) -> None:
     )
 
 
+def test_an_error_that_nobody_expected_does_not_end_the_looks_at_others(
+    fitted: Path, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = Models.load({"a": fitted, "b": other})
+    load = service_models._load
+
+    def broken(name: str, path: Path) -> Any:
+        if name == "a":
+            raise MemoryError("no room")
+        return load(name, path)
+
+    monkeypatch.setattr(service_models, "_load", broken)
+    models.reload(force=True)
+    assert models.health()["a"]["error"] == "MemoryError('no room')"
+    assert (models.places["a"].n_failures, models.places["b"].n_loads) == (1, 2)
+
+
 def test_a_pipe_in_a_folder_does_not_end_the_looks_at_others(fitted: Path, tmp_path: Path) -> None:
     shutil.copytree(fitted, tmp_path / "a")
     models = Models.load({"a": tmp_path / "a"})
@@ -390,6 +439,29 @@ def test_a_pipe_in_a_folder_does_not_end_the_looks_at_others(fitted: Path, tmp_p
     look.join(30)
     assert not look.is_alive()
     assert "error" in models.health()["a"]
+
+
+@pytest.mark.parametrize("token", ["", " \n"])
+def test_a_token_that_is_empty_does_not_open_the_server(
+    fitted: Path, monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    monkeypatch.setattr("wgcn.service.app.run", lambda *_, **__: None)
+    with pytest.raises(InputError, match="The token is empty"):
+        serve([str(fitted)], token=token)
+    monkeypatch.setenv("WGCN_TOKEN", token)
+    with pytest.raises(InputError, match="The token is empty"):
+        serve([str(fitted)])
+
+
+def test_other_permissions_of_a_file_are_a_change(fitted: Path, tmp_path: Path) -> None:
+    shutil.copytree(fitted, tmp_path / "a")
+    before = service_models._stamp(tmp_path / "a")
+    for _ in range(1000):  # clocks of file systems tick slowly
+        (tmp_path / "a" / "config.json").chmod(0o600)
+        if service_models._stamp(tmp_path / "a") != before:
+            return
+        time.sleep(0.01)
+    raise AssertionError("The stamp is still the same.")
 
 
 def test_the_token_of_a_file_may_end_with_a_line(fitted: Path, monkeypatch: pytest.MonkeyPatch) -> None:

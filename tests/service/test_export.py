@@ -22,6 +22,7 @@ from wgcn.errors import InputError
 from wgcn.service.export import as_page, as_table, export_model, write_package
 
 HERE = Path(__file__).parent
+DAMAGED = "The model is damaged or incomplete. Copy the file or export the model again."
 VECTORS = json.loads((HERE / "vectors.json").read_text())
 MAKE = runpy.run_path(str(HERE / "make_vectors.py"))
 NODE = shutil.which("node")
@@ -100,7 +101,21 @@ def test_scores_of_random_texts_have_the_same_bits(
     ("expression", "message"),
     [
         ("TextModel.fromBuffer(new ArrayBuffer(4))", "This is not a model that `wgcn export` wrote."),
-        ("TextModel.fromBuffer(newer)", "This script reads models of format 1, not 9. Export again."),
+        ("TextModel.fromBuffer(newer)", "This script reads models of format 2, not 9. Export again."),
+        ("TextModel.fromBuffer(bytes.subarray(0, 5000))", DAMAGED),
+        ("TextModel.fromBuffer(bytes.subarray(0, -8))", DAMAGED),
+        ("bytes[20] ^= 1; TextModel.fromBuffer(bytes)", DAMAGED),
+        ("bytes.fill(255, -2000, -1000); TextModel.fromBuffer(bytes)", DAMAGED),
+        ("bytes.copyWithin(4000, 4004, 5000); TextModel.fromBuffer(bytes.buffer)", DAMAGED),
+        (
+            "TextModel.fromBuffer('model.bin')",
+            "A model is read from an ArrayBuffer or from bytes, such as the content of model.bin.",
+        ),
+        (
+            "const odd = new Uint8Array(bytes.length + 1); odd.set(bytes, 1); "
+            "throw new Error(TextModel.fromBuffer(odd.subarray(1)).classes.join())",
+            "drink,drive,<i>other</i>",
+        ),
         ("words.predict(7)", "A text must be a string, got number."),
         ("words.explain(undefined)", "A text must be a string, got undefined."),
         ("words.predict('a', { abstain: 2 })", "abstain must be above 0 and below 1, got 2."),
@@ -119,10 +134,13 @@ def test_errors_say_what_is_wrong(packages: Path, expression: str, message: str)
         const [folder, expression] = process.argv.slice(1);
         const { load, TextModel } = await import(`${folder}/words/index.js`);
         const words = await load(), tags = await load(`file://${folder}/tags/model.bin`);
+        const { readFile } = await import("node:fs/promises");
+        const bytes = new Uint8Array(await readFile(`${folder}/words/model.bin`));
         const newer = new ArrayBuffer(16);
         new Uint8Array(newer).set([87, 71, 67, 78, 9]);
         try {
-            new Function("TextModel", "words", "tags", "newer", expression)(TextModel, words, tags, newer);
+            const given = { TextModel, words, tags, newer, bytes };
+            new Function(...Object.keys(given), expression)(...Object.values(given));
         } catch (error) {
             process.stdout.write(error.message);
         }
@@ -137,7 +155,7 @@ def test_the_table_is_the_same_bytes_each_time_and_aligned(models: dict[str, Tex
     assert content == as_table(MAKE["made"]("words"))
     version, size = np.frombuffer(content[4:12], "<u4").tolist()
     header = json.loads(content[12 : 12 + size])
-    assert (content[:4], version, (12 + size) % 8) == (b"WGCN", 1, 0)
+    assert (content[:4], version, (12 + size) % 8) == (b"WGCN", 2, 0)
     assert all(offset % 8 == 0 for _, _, offset in header["arrays"].values())
     kind, shape, offset = header["arrays"]["table"]
     table = np.frombuffer(content[12 + size + offset :], "<f4", shape[0] * shape[1]).reshape(shape)
@@ -150,6 +168,10 @@ def test_what_a_browser_cannot_do_is_an_error(models: dict[str, TextModel]) -> N
                     models["tags"].scorer, models["tags"].classes)  # fmt: skip
     with pytest.raises(InputError, match="tokenizer of your own cannot be exported"):
         as_table(own)
+    damaged = MAKE["made"]("tags")
+    damaged.scorer.word_embeddings[0, 0] = np.nan
+    with pytest.raises(InputError, match="weights that are no finite numbers"):
+        as_table(damaged)
 
 
 def test_labels_that_javascript_cannot_count_become_text() -> None:
@@ -157,6 +179,13 @@ def test_labels_that_javascript_cannot_count_become_text() -> None:
     model.classes[0] = 2**60
     content = as_table(model)
     assert json.loads(content[12 : 12 + int.from_bytes(content[8:12], "little")])["classes"] == [str(2**60), "-3"]
+
+
+def test_bundlers_for_browsers_meet_no_module_of_node(packages: Path) -> None:
+    """webpack and esbuild end with an error at `import("node:...")`; webpack warns of a URL made of a variable."""
+    script = (packages / "words" / "index.js").read_text()
+    assert not re.search(r"""(import|from)\s*\(?\s*["']node:""", script)
+    assert re.findall(r"new URL\((.*), import\.meta\.url\)", script) == ['"./model.bin"']
 
 
 def test_the_package_is_what_npm_publishes(packages: Path) -> None:

@@ -15,15 +15,19 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import httpx
 import pytest
+import uvicorn
+from starlette.routing import Router
 
 from wgcn import TextModel
+from wgcn.errors import InputError
 from wgcn.service.app import create_app
 from wgcn.service.models import Models
-from wgcn.service.server import run
-from wgcn.service.web import allowed_hosts
+from wgcn.service.server import READ_BYTES, _bind, _Server, run
+from wgcn.service.web import Guard, allowed_hosts
 
 Start = Callable[..., Any]
 
@@ -172,6 +176,56 @@ def test_clients_that_are_slow_or_many_are_sent_away() -> None:
         process.stdout.close()
 
 
+def test_a_client_that_reads_slowly_gets_its_answer_and_one_that_does_not_read_is_dropped() -> None:
+    server = _Server(uvicorn.Config(SLOW_APP), slow_seconds=10)
+    cycle, worked_on = Mock(response_complete=True), Mock(response_complete=False, more_body=False, body=b"")
+    reader, sleeper, waiting, sending = (
+        Mock(cycle=cycle),
+        Mock(cycle=cycle),
+        Mock(cycle=worked_on),
+        Mock(cycle=worked_on),
+    )
+    server.server_state.connections.update({reader, sleeper, waiting, sending})
+    sleeper.transport.get_write_buffer_size.return_value = 10 * READ_BYTES
+    sending.transport.get_write_buffer_size.return_value = 1  # of the answer before, which the client does not read
+    waiting.transport.get_write_buffer_size.return_value = 0
+    for seconds in range(0, 50, 5):
+        reader.transport.get_write_buffer_size.return_value = (10 - seconds // 5) * READ_BYTES
+        server._drop_slow(seconds)
+    sleeper.transport.abort.assert_called()
+    sending.transport.abort.assert_called()
+    reader.transport.abort.assert_not_called()
+    waiting.transport.abort.assert_not_called()
+
+
+def test_idle_connections_do_not_take_all_files(tmp_path: Path) -> None:
+    pytest.importorskip("resource")
+    few = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))\n"
+    command = [sys.executable, "-c", few + SLOW_APP]
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
+    assert process.stdout is not None
+    try:
+        url = process.stdout.readline().decode().strip()
+        port = int(url.rpartition(":")[2])
+        with contextlib.ExitStack() as stack:
+            for _ in range(400):
+                stack.enter_context(socket.create_connection(("127.0.0.1", port), 60))
+
+        def is_answered() -> bool:
+            with contextlib.suppress(httpx.TransportError):
+                return httpx.post(url, json={"a": 1}, trust_env=False).status_code == 200
+            return False
+
+        wait_until(is_answered)
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0
+        process.stdout.close()
+    events = {json.loads(line)["event"] for line in (tmp_path / "log").read_text().splitlines()}
+    assert events <= {"start", "request", "stop"}
+
+
 def test_what_is_no_http_is_answered_with_json(start: Start, fitted: Path) -> None:
     server = start(fitted)
     for request in (b"\x16\x03\x01", b"GET /health HTTP/1.1", b"GET / HTTP/1.1\r\nContent-Length: -1"):
@@ -229,6 +283,7 @@ def test_a_server_that_cannot_start_says_why(fitted: Path, tmp_path: Path) -> No
         for arguments, message in (
             ([fitted, "--port", port], f"No server can listen on 127.0.0.1, port {port}: "),
             ([fitted, "--host", ""], "--host is empty. Give an address"),
+            ([fitted, "--allow-host", "a.example:80"], "--allow-host takes a name alone"),
             ([tmp_path / "nothing"], "There is no model folder"),
             ([fitted, fitted], "Two models are named 'topics'"),
         ):
@@ -237,6 +292,22 @@ def test_a_server_that_cannot_start_says_why(fitted: Path, tmp_path: Path) -> No
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
             assert (done.returncode, done.stdout) == (2, "")
             assert done.stderr.startswith(f"Error: {message}")
+
+
+def test_http_is_read_by_what_the_tests_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where httptools is installed, uvicorn would take it; it has no limit for headers."""
+
+    def check(self: _Server, sockets: list[socket.socket]) -> None:
+        assert self.config.http == "h11"
+        sockets[0].close()
+
+    monkeypatch.setattr(_Server, "run", check)
+    run(Guard(Router([]), hosts=()), "127.0.0.1", 0)
+
+
+def test_a_host_that_is_no_text_is_an_error() -> None:
+    with pytest.raises(InputError, match="No server can listen on"):
+        _bind("\udcff", 0)
 
 
 def test_a_server_returns_after_a_signal(fitted: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """Who is answered, what is refused, and what an error tells."""
 
+import asyncio
 import gzip
 import json
 import logging
@@ -13,7 +14,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from wgcn.errors import InputError
-from wgcn.service.web import Guard, JsonLines, allowed_hosts, json_response, read_json
+from wgcn.service.web import Endpoint, Guard, JsonLines, allowed_hosts, json_response, read_json
 
 TOKEN = "a-token"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -86,6 +87,30 @@ def test_without_the_token_nothing_is_answered(given: dict[str, str]) -> None:
     assert client(token=TOKEN, open_paths={"/wrong"}).get("/wrong", headers=given).status_code == 400
 
 
+def test_a_token_is_sent_once() -> None:
+    headers = [("Authorization", "Bearer wrong"), ("Authorization", "Bearer secret")]
+    assert client(token="secret").get("/nothing", headers=headers).status_code == 401
+    assert client(token="secret").get("/nothing", headers=headers[::-1]).status_code == 401
+
+
+def test_a_token_may_have_any_bytes() -> None:
+    token = b"\xff\xfe".decode(errors="surrogateescape")  # as the environment has it
+    assert Guard(Router(ROUTES), hosts=(), token=token)._token == b"\xff\xfe"
+
+
+def test_a_request_with_two_lengths_is_refused() -> None:
+    headers = {"Content-Length": "2", "Transfer-Encoding": "chunked"}
+    response = client().post("/echo", content=b"{}", headers=headers)
+    assert (response.status_code, response.headers["connection"]) == (400, "close")
+    assert "Content-Length and Transfer-Encoding" in message(response)
+
+
+@pytest.mark.parametrize("name", ["https://a.example", "a.example:8000", "a.example/", "", "::1", "a b"])
+def test_a_name_to_allow_is_no_address(name: str) -> None:
+    with pytest.raises(InputError, match="--allow-host takes a name alone"):
+        allowed_hosts("127.0.0.1", [name])
+
+
 def test_the_token_opens() -> None:
     assert client(token=TOKEN).post("/echo", json={"a": 1}, headers=BEARER).json() == {"a": 1}
 
@@ -149,6 +174,10 @@ def test_a_body_that_is_no_json_object_is_refused(body: bytes) -> None:
     assert message(response).startswith("The body ")
 
 
+def test_a_mark_of_the_byte_order_is_no_part_of_the_body() -> None:
+    assert client().post("/echo", content=b'\xef\xbb\xbf{"a": 1}').json() == {"a": 1}
+
+
 def test_a_deep_body_is_refused() -> None:
     async def deep(request: Request) -> Response:
         return json_response(await read_json(request, limit=10**6))
@@ -170,6 +199,31 @@ def test_a_body_that_is_too_large_is_refused_whether_announced_or_not() -> None:
         assert response.status_code == 413
         assert "100 bytes" in message(response)
         assert response.headers["connection"] == "close"
+
+
+def test_a_request_that_is_cut_off_by_a_stop_is_answered() -> None:
+    async def stop() -> list[Any]:
+        begun, sent = asyncio.Event(), list[Any]()
+
+        async def wait(request: Request) -> Response:
+            begun.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "query_string": b"", "root_path": ""}
+        guard = Guard(Router([Route("/", Endpoint(wait))]), hosts={"*"})
+        task = asyncio.create_task(guard(scope, None, send))  # type: ignore[arg-type]
+        await begun.wait()
+        task.cancel()
+        await task
+        return sent
+
+    head, body = asyncio.run(stop())
+    assert (head["status"], dict(head["headers"])[b"connection"]) == (503, b"close")
+    assert "The server stops" in json.loads(body["body"])["error"]["message"]
 
 
 def test_websockets_are_refused() -> None:

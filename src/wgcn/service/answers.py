@@ -96,6 +96,8 @@ def read_texts(content: dict[str, Any], options: Any, limits: Limits) -> tuple[l
         if name not in options._fields:
             raise InputError(f"There is no option {name!r:.80}. There are: text, texts, {', '.join(options._fields)}.")
         check, expected = _CHECKS[name]
+        if check is _is_count and isinstance(value, float) and value.is_integer():
+            given[name] = value = int(value)  # 3.0 is a whole number in JSON
         if not check(value):
             raise InputError(f"{name!r} must be {expected}, got {value!r:.80}.")
     return texts, single, options._replace(**given)

@@ -186,7 +186,10 @@ def serve(
 
     `token` is by default that of the environment, WGCN_TOKEN. The limits are those of `Limits`.
     """
-    token = (token or os.environ.get("WGCN_TOKEN") or "").strip() or None  # a token out of a file ends with a line
+    token = os.environ.get("WGCN_TOKEN") if token is None else token
+    token = None if token is None else token.strip()  # a token out of a file ends with a line
+    if token == "":  # out of a file that is missing, say
+        raise InputError("The token is empty, so anyone could call. Give --token or WGCN_TOKEN a value, or neither.")
     if not host:  # which sockets take for all addresses
         raise InputError("--host is empty. Give an address, such as 127.0.0.1, or 0.0.0.0 for all.")
     if token is None and not is_loopback(host):

@@ -6,6 +6,7 @@
     bytes 8-11   the number of bytes of the header, padded so that it ends at a multiple of 8
     header       JSON: settings, classes, and for each array its type, its shape and where it begins after the header
     arrays       each at a multiple of 8
+    last 8       the sum of all 32-bit words before, and the sum of the sums up to each word, both modulo 2**32
 
 The vocabulary is the tree of `wgcn.text.ngrams.NgramTable`: words as text, and an n-gram as two numbers.
 """
@@ -37,7 +38,7 @@ from wgcn.text.tokenize import TOKENIZERS
 
 __all__ = ["as_page", "as_table", "check_package", "export_model", "write_package"]
 
-_MAGIC, _VERSION = b"WGCN", 1
+_MAGIC, _VERSION = b"WGCN", 2
 _TABLE, _PACKAGE = "model.bin", "package.json"
 _SCRIPTS = ("index.js", "index.d.ts", "wgcn.js", "wgcn.d.ts")
 _LARGEST = 2**53 - 1  # integers up to here are numbers in JavaScript
@@ -58,7 +59,14 @@ def as_table(model: TextModel) -> bytes:
     for array in arrays.values():
         content = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
         parts += [content, bytes(-len(content) % 8)]
-    return b"".join(parts)
+    return b"".join([*parts, _sums(b"".join(parts))])
+
+
+def _sums(content: bytes) -> bytes:
+    """Return two sums that show damage: a word that changed, words that changed places, an end that is missing."""
+    words = np.frombuffer(content, "<u4")
+    times = np.arange(len(words), 0, -1, dtype=np.uint32)  # so often a word is in the sums up to it and to later ones
+    return np.array([words.sum(dtype=np.uint32), (words * times).sum(dtype=np.uint32)], "<u4").tobytes()
 
 
 def _check(model: TextModel) -> None:
@@ -73,6 +81,8 @@ def _check(model: TextModel) -> None:
         raise InputError(
             f"The model has weights in {model.scorer.word_embeddings.dtype}; float32 can be exported. Save it first."
         )
+    if not np.isfinite(model.scorer.word_embeddings).all():
+        raise InputError("The model has weights that are no finite numbers, and cannot be exported. Fit it again.")
 
 
 def _settings(model: TextModel) -> dict[str, Any]:

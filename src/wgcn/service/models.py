@@ -85,9 +85,10 @@ class Models:
             begin = time.perf_counter()
             try:
                 served = _load(name, place.path)
-            except WGCNError as error:
-                place.error, place.n_failures = str(error), place.n_failures + 1
-                log("model not loaded", logging.ERROR, model=name, kept=place.served.digest, reason=str(error))
+            except Exception as error:  # whatever it is, the others are looked at too
+                reason = str(error) if isinstance(error, WGCNError) else repr(error)
+                place.error, place.n_failures = reason, place.n_failures + 1
+                log("model not loaded", logging.ERROR, model=name, kept=place.served.digest, reason=reason)
                 continue
             place.error, place.n_loads = None, place.n_loads + 1
             if served.digest != place.served.digest:
@@ -121,7 +122,7 @@ def named_folders(given: Iterable[str]) -> dict[str, Path]:
     for argument in given:
         name, sign, folder = argument.partition("=")
         if not sign or not _NAME.fullmatch(name):
-            name, folder = Path(argument).resolve().name, argument
+            name, folder = Path(argument).absolute().name, argument  # of a link its own, which leads elsewhere later
         if not _NAME.fullmatch(name):
             raise InputError(f"{name!r:.100} cannot be the name of a model in an address. Give one: NAME={folder}")
         if name in folders:
@@ -178,5 +179,6 @@ def _stamp(path: Path) -> object:
         except OSError as error:
             found.append((str(error.errno),))
             continue
-        found += [(name, stat.st_mtime_ns, stat.st_size, stat.st_ino) for name, stat in sorted(stats)]
+        for name, stat in sorted(stats):  # st_ctime: a file that cannot be read may get other permissions
+            found.append((name, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino))
     return found

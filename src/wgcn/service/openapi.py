@@ -14,6 +14,7 @@ Schema = dict[str, Any]
 _STRING: Schema = {"type": "string"}
 _NUMBER: Schema = {"type": "number"}
 _BOOLEAN: Schema = {"type": "boolean"}
+_FLAG: Schema = {"type": ["boolean", "null"], "default": False}
 _INTEGER: Schema = {"type": "integer"}
 _OBJECT: Schema = {"type": "object"}
 _LABEL: Schema = {
@@ -21,8 +22,8 @@ _LABEL: Schema = {
     "description": "The label; null if the model abstains; a list if a text may have several.",
 }
 _CONFIDENCE: Schema = {"oneOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}
-_SHARE: Schema = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
-_COUNT: Schema = {"type": "integer", "minimum": 1, "maximum": 1000}
+_SHARE: Schema = {"type": ["number", "null"], "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+_COUNT: Schema = {"type": ["integer", "null"], "minimum": 1, "maximum": 1000}
 
 
 def describe(limits: Limits, *, has_token: bool) -> Schema:
@@ -42,6 +43,9 @@ def describe(limits: Limits, *, has_token: bool) -> Schema:
         "/metrics": {"get": _get("Metrics in the text format of Prometheus.", _STRING, kind="text/plain")},
         "/openapi.json": {"get": _get("This description.", _OBJECT)},
     }
+    for path, operations in paths.items():
+        for operation in (operations[method] for method in ("get", "post") if method in operations):
+            operation["responses"] = {**_refusals(has_token=has_token and path != "/health"), **operation["responses"]}
     described: Schema = {
         "openapi": "3.1.0",
         "info": {"title": "wgcn serve", "version": __version__, "description": "Text classification with wgcn models."},
@@ -57,10 +61,10 @@ def describe(limits: Limits, *, has_token: bool) -> Schema:
 def _predict_operation(limits: Limits) -> Schema:
     options = {
         "top": {**_COUNT, "default": 1, "description": "Also give the likeliest labels, so many of them."},
-        "probabilities": {**_BOOLEAN, "default": False, "description": "Also give the probability of every class."},
+        "probabilities": {**_FLAG, "description": "Also give the probability of every class."},
         "abstain": {**_SHARE, "description": "Give no label where it is less likely, or the text out of scope."},
         "coverage": {**_SHARE, "description": "Also give a set of labels that holds the right one this often."},
-        "scope": {**_BOOLEAN, "default": False, "description": "Also give how strange a text is."},
+        "scope": {**_FLAG, "description": "Also give how strange a text is."},
     }
     body = _texts(options, limits.texts, limits.characters)
     example = {"text": "A text to label."}
@@ -69,7 +73,10 @@ def _predict_operation(limits: Limits) -> Schema:
 
 def _explain_operation(limits: Limits) -> Schema:
     options = {
-        "label": {**_STRING, "description": "The class to explain. Default: the one with the highest score."},
+        "label": {
+            "type": ["string", "integer", "null"],
+            "description": "The class to explain. Default: the one with the highest score.",
+        },
         "n": {**_COUNT, "default": 10, "description": "Words for the class and against it, so many of each."},
     }
     most = min(limits.texts, limits.explained), min(limits.characters, limits.explained_characters)
@@ -116,6 +123,19 @@ def _content(description: str, schema: Schema, kind: str = "application/json") -
 
 def _refusal(description: str) -> Schema:
     return _content(description, _ref("Error"))
+
+
+def _refusals(*, has_token: bool) -> Schema:
+    """Return the refusals that every operation may answer with."""
+    found = {
+        "400": "The request is not valid HTTP.",
+        "403": "The host name is not allowed, or the request comes from a page of another site.",
+        "500": "Something went wrong; the log has the details under the id.",
+        "503": "There are too many connections: try again after the seconds of Retry-After.",
+    }
+    if has_token:
+        found["401"] = "The token is missing or wrong."
+    return {status: _refusal(text) for status, text in found.items()}
 
 
 def _ref(name: str) -> Schema:

@@ -22,6 +22,10 @@ __all__ = ["run"]
 
 SLOW_SECONDS = 10.0  # that a client has for sending the headers of a request, for beginning its body, for reading
 MAX_CONNECTIONS = 2000  # at a time; requests of others are refused. The limit of open files may be lower
+SPARE_FILES = 128  # for models, and for connections that are about to be closed
+CROWD = 16  # connections beyond the limit that are told so; further ones are closed at once
+ACCEPTED_AT_ONCE, BACKLOG = 16, 2048  # in one turn of the event loop; that wait in the system
+READ_BYTES = 1 << 20  # of an answer that a client must read within SLOW_SECONDS
 GRACE_SECONDS = 30  # that accepted requests have after a signal to stop
 
 
@@ -42,7 +46,9 @@ def run(
     bound = _bind(host, port)
     config = uvicorn.Config(
         guard,
+        http="h11",  # also where httptools is installed, which has no limit for headers and takes two Host headers
         lifespan="on",
+        backlog=ACCEPTED_AT_ONCE,
         ws="none",
         log_config=None,
         access_log=False,
@@ -51,7 +57,8 @@ def run(
         timeout_graceful_shutdown=grace_seconds,
     )
     config.load()
-    config.http_protocol_class = _improved(config.http_protocol_class, min(max_connections, _open_files() - 64))
+    max_connections = min(max_connections, max(_open_files() - SPARE_FILES, _open_files() // 2))
+    config.http_protocol_class = _improved(config.http_protocol_class, max_connections)
     server = _Server(config, slow_seconds)
     address, shown = bound.getsockname(), f"[{host}]" if ":" in host else host
     server.on_start = None if ready is None else lambda: ready(f"http://{shown}:{address[1]}")
@@ -72,6 +79,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for bound in sockets or ():  # asyncio accepts as many at once as may wait, until no file can be opened
+            bound.listen(BACKLOG)
         if self.started and self.on_start is not None:
             self.on_start()
 
@@ -83,13 +92,14 @@ class _Server(uvicorn.Server):
     def _drop_slow(self, now: float) -> None:
         for connection in list(self.server_state.connections):
             cycle: Any = getattr(connection, "cycle", None)  # the latest request
+            n_unread = connection.transport.get_write_buffer_size()
             n_received = -1  # while nothing of the next request is there
             if cycle is not None and not cycle.response_complete:
-                if not cycle.more_body:  # it is worked on
+                if not cycle.more_body and not n_unread:  # it is worked on
                     self._idle.pop(connection, None)
                     continue
                 n_received = len(cycle.body)
-            state = cycle, n_received
+            state = cycle, n_received, n_unread // READ_BYTES
             since, before = self._idle.setdefault(connection, (now, state))
             if before != state:
                 self._idle[connection] = (now, state)
@@ -135,6 +145,8 @@ def _improved(protocol: type[asyncio.Protocol], max_connections: int) -> type[as
             if len(self.connections) > max_connections:
                 own: Any = self
                 own.app_state = {**own.app_state, CROWDED: True}
+            if len(self.connections) > max_connections + CROWD:
+                transport.abort()
 
         def send_400_response(self, message: str) -> None:
             own: Any = self
@@ -164,7 +176,7 @@ def _bind(host: str, port: int) -> socket.socket:
         if sys.platform != "win32":
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host, port))
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, TypeError, ValueError) as error:
         bound.close()
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"No server can listen on {host}, port {port}: {reason}. Choose another one.") from error
@@ -190,7 +202,7 @@ def _json_logs() -> Iterator[None]:
     """Write what the server and uvicorn have to say to standard error, one JSON object per line."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
-    levels = {"wgcn.service": logging.INFO, "uvicorn.error": logging.WARNING}
+    levels = {"wgcn.service": logging.INFO, "uvicorn.error": logging.WARNING, "asyncio": logging.ERROR}
     loggers = {logging.getLogger(name): level for name, level in levels.items()}
     before = {logger: (logger.level, logger.propagate) for logger in loggers}
     for logger, level in loggers.items():

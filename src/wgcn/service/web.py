@@ -12,10 +12,12 @@ any other WGCNError, for a request that it cannot answer. No traceback leaves th
 from __future__ import annotations
 
 import asyncio
+import codecs
 import hmac
 import ipaddress
 import json
 import logging
+import re
 import secrets
 import time
 import traceback
@@ -29,7 +31,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from wgcn.errors import MissingDependencyError, WGCNError
+from wgcn.errors import InputError, MissingDependencyError, WGCNError
 
 __all__ = [
     "Endpoint",
@@ -59,9 +61,10 @@ def _no_constant(name: str) -> None:
 # Made once: the functions of json make one for every call.
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
+_HOST = re.compile(r"\*|\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+")
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOGGER = logging.getLogger("wgcn.service")
-_UNKNOWN_CALLER = "This server asks for a token. Send the header 'Authorization: Bearer TOKEN'"
+_UNKNOWN_CALLER = "This server asks for a token. Send the header 'Authorization: Bearer TOKEN' once"
 
 
 class RefusedError(WGCNError):
@@ -201,7 +204,7 @@ async def read_json(request: Request, limit: int, seconds: float = BODY_SECONDS)
 def parse_json(body: bytes) -> dict[str, Any]:
     """Return a JSON object; anything else is refused."""
     try:
-        content = _DECODER.decode(body.decode())
+        content = _DECODER.decode(body.removeprefix(codecs.BOM_UTF8).decode())
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else f"{error!s:.200}"
         raise RefusedError(400, f"The body is not valid JSON: {reason}.") from None
@@ -226,6 +229,13 @@ def allowed_hosts(host: str, more: Iterable[str] = ()) -> frozenset[str]:
 
     `more` are names of the machine; "*" allows all of them.
     """
+    more = tuple(more)
+    for name in more:
+        if not _HOST.fullmatch(name):
+            raise InputError(
+                f"--allow-host takes a name alone, such as my-machine.example, got {name!r:.200}. Leave out https://, "
+                "the port and the path; write an IPv6 address as [::1]."
+            )
     own = {"localhost", "127.0.0.1", "[::1]"} if is_loopback(host) or host in ("0.0.0.0", "::") else set()  # noqa: S104
     own.add(f"[{host}]" if ":" in host else host)
     return frozenset(name.lower() for name in (*own, *more))
@@ -265,7 +275,7 @@ class Guard:
         self.app, self.hosts, self.cookie = app, frozenset(hosts), cookie
         self.open_paths, self.observe = frozenset(open_paths), observe
         self._log = _RequestLog()
-        self._token = None if token is None else token.encode()
+        self._token = None if token is None else token.encode(errors="surrogateescape")
         self._headers = [
             (b"content-security-policy", policy.encode("ascii")),
             (b"x-content-type-options", b"nosniff"),
@@ -296,6 +306,12 @@ class Guard:
             await (response or self.app)(scope, receive, send_checked)
         except ClientDisconnect:
             status = 499  # as nginx has it; nobody is there to read an answer
+        except asyncio.CancelledError:  # the time to finish is over, or somebody presses Ctrl-C again
+            if status:
+                raise
+            headers = {"Retry-After": "1", "Connection": "close"}
+            response = error_response(503, "The server stops before the answer is ready. Try again later.", headers)
+            await response(scope, receive, send_checked)
         except Exception as error:
             if status:  # the answer has begun
                 _answer_to(error, scope)
@@ -318,6 +334,10 @@ class Guard:
             message = "There are too many connections. Try again in a second."
             raise RefusedError(503, message, {"Retry-After": "1", "Connection": "close"})
         found = dict(scope["headers"])
+        if b"transfer-encoding" in found and b"content-length" in found:
+            # A proxy may take another part of what follows for the body than this server does.
+            message = "The request has both Content-Length and Transfer-Encoding. Send one of them."
+            raise RefusedError(400, message, {"Connection": "close"})
         host = found.get(b"host", b"").decode("latin-1")
         if "*" not in self.hosts and _host_name(host) not in self.hosts:
             raise RefusedError(403, f"This server does not answer as {host!r:.200}. Allow the name with --allow-host.")
@@ -328,7 +348,8 @@ class Guard:
                 raise RefusedError(403, f"Requests from pages of {address!r:.200} are not answered.")
         if self._token is None or scope["path"] in self.open_paths:
             return None
-        kind, _, given = found.get(b"authorization", b"").partition(b" ")
+        given = b",".join(value for name, value in scope["headers"] if name == b"authorization")
+        kind, _, given = given.partition(b" ")
         if kind.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._token):
             return None
         if self.cookie is not None:

@@ -20,6 +20,7 @@ __all__ = ["Gate", "Slot", "Work"]
 
 INLINE_CHARACTERS = 1 << 15  # that are worked on without another thread: about a millisecond
 SHORT_CHARACTERS = 1 << 12  # of a text that is answered together with others
+SMALL_SHARE = 100  # a request of one part in so many of the largest size is small
 TOGETHER = 32  # texts; more would hardly take less time per text
 
 Answers = list[dict[str, Any]]
@@ -34,7 +35,10 @@ class Gate:
     def enter(self, length: int | None) -> Slot:
         """Let a request in; `length` is that of its body, if the client says it."""
         size = self.limits.body if length is None else min(length, self.limits.body)
-        if self.n_requests >= self.limits.requests or self.n_bytes + size > self.limits.bytes_waiting:
+        # Small requests do not wait for bytes: else eight clients that announce large bodies could keep out all others.
+        is_large = size > self.limits.body // SMALL_SHARE
+        has_bytes = not is_large or self.n_bytes + size <= self.limits.bytes_waiting
+        if self.n_requests >= self.limits.requests or not has_bytes:
             self.n_refused += 1
             message = f"There are {self.n_requests:,} requests already. Try again in a second."
             raise RefusedError(503, message, {"Retry-After": "1"})

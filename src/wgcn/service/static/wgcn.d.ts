@@ -57,8 +57,8 @@ export declare class Explanation {
 
 /** A trained text classifier. */
 export declare class TextModel {
-  /** Read the table that `wgcn export` wrote. */
-  static fromBuffer(buffer: ArrayBuffer): TextModel;
+  /** Read the table that `wgcn export` wrote: an ArrayBuffer, or bytes such as a Buffer of Node. */
+  static fromBuffer(given: ArrayBuffer | ArrayBufferView): TextModel;
   readonly classes: Label[];
   readonly multilabel: boolean;
   /** Whether `abstain` and `outOfScope` are possible. */

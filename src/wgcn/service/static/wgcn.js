@@ -3,7 +3,7 @@
 // Texts become tokens, tokens n-grams, n-grams weights, and scores are sums of table rows: what is single precision in
 // Python is rounded by Math.fround here, in the same order, so that scores have the same bits.
 
-const VERSION = 1;
+const VERSION = 2;
 // Classes of characters: see wgcn/service/characters.py.
 const START = 1, INSIDE = 2, APOSTROPHE = 3, PART_IN_WORDS = 3, EMOJI = 4, FLAG = 8, SUFFIX = 16, UNSPACED = 32;
 const CASED = 64, IGNORABLE = 128;
@@ -470,10 +470,29 @@ function argmax(values) {
   return best;
 }
 
+/** Whether a table has the sums that it ends with: see wgcn/service/export.py. */
+function isWhole(buffer) {
+  if (buffer.byteLength % 8) return false;
+  const words = new Uint32Array(buffer), end = words.length - 2;
+  let sum = 0, ofSums = 0;
+  for (let i = 0; i < end; i++) {
+    sum = (sum + words[i]) >>> 0;
+    ofSums = (ofSums + sum) >>> 0;
+  }
+  return sum === words[end] && ofSums === words[end + 1];
+}
+
 /** A trained text classifier. */
 export class TextModel {
-  /** Read the table that `wgcn export` wrote, an ArrayBuffer; arrays stay where they are in it. */
-  static fromBuffer(buffer) {
+  /** Read the table that `wgcn export` wrote, bytes or an ArrayBuffer; arrays stay where they are in a buffer. */
+  static fromBuffer(given) {
+    let buffer = given;
+    if (ArrayBuffer.isView(given)) { // a copy, which begins where numbers may
+      buffer = new Uint8Array(given.buffer, given.byteOffset, given.byteLength).slice().buffer;
+    }
+    if (Object.prototype.toString.call(buffer) !== "[object ArrayBuffer]") {
+      throw new TypeError("A model is read from an ArrayBuffer or from bytes, such as the content of model.bin.");
+    }
     const bytes = new Uint8Array(buffer), view = new DataView(buffer);
     if (bytes.length < 12 || String.fromCharCode(...bytes.subarray(0, 4)) !== "WGCN") {
       throw new Error("This is not a model that `wgcn export` wrote.");
@@ -482,6 +501,7 @@ export class TextModel {
       throw new Error(`This script reads models of format ${VERSION}, not ${view.getUint32(4, true)}. Export again.`);
     }
     if (!LITTLE_ENDIAN) throw new Error("This machine stores numbers in an order that models do not have.");
+    if (!isWhole(buffer)) throw new Error("The model is damaged or incomplete. Copy the file or export the model again.");
     const start = 12 + view.getUint32(8, true);
     const header = JSON.parse(new TextDecoder().decode(bytes.subarray(12, start)));
     const arrays = {};
