@@ -270,6 +270,92 @@ def test_keys_that_follow_fast_label_a_row_once(open_page: Start, tab: Any) -> N
     expect(tab, "#rows li:nth-child(2) .open").to_be_focused()
 
 
+def test_any_of_200_classes_is_found_by_its_name(open_page: Start, tab: Any) -> None:
+    """With the keyboard alone, for the text that is shown and for a row of the list."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
+    page = open_page([f"text {n} of wine" for n in range(6)])
+    for n in range(198):
+        assert page.decide("add", value=f"class {n}").status_code == 200
+    for name in ("\u00dcber uns", "zebra"):
+        assert page.decide("add", value=name).status_code == 200
+    tab.goto(page.url)
+    expect(tab, "#card").to_be_visible()
+    expect(tab, "#find-button").to_be_visible()
+    text = shown(tab)
+    tab.keyboard.press("f")
+    expect(tab, "#find-name").to_be_focused()
+    expect(tab, "#find-list li").to_have_count(200)
+    for width in (360, 1200):
+        tab.set_viewport_size({"width": width, "height": 740})
+        found = axe.run(tab).response["violations"]
+        assert not [each["id"] for each in found if each["impact"] in ("serious", "critical")]
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    tab.keyboard.type("CLASS 17")
+    expect(tab, "#find-list li").to_have_count(11)  # 17 and 170 to 179
+    tab.keyboard.press("ArrowUp")
+    chosen = tab.locator("#find-list [aria-selected=true]")
+    playwright.expect(chosen).to_have_text("class 179")
+    expect(tab, "#find-name").to_have_attribute("aria-activedescendant", chosen.get_attribute("id"))
+    tab.keyboard.press("Enter")
+    expect(tab, "#find").to_be_hidden()
+    expect(tab, "#progress").to_contain_text("1 of 6")
+    tab.keyboard.press("f")
+    tab.keyboard.type("nothing like it")
+    tab.keyboard.press("Enter")
+    expect(tab, "#find-note").to_have_text("No class is named so.")
+    tab.keyboard.press("Escape")
+    expect(tab, "#find").to_be_hidden()
+
+    tab.keyboard.press("l")
+    expect(tab, "#rows li").to_have_count(6)
+    tab.evaluate("document.activeElement.blur()")
+    tab.keyboard.press("f")
+    expect(tab, "#alert").to_contain_text("Move to a row")
+    row = (text + 1) % 5
+    tab.locator(f"#rows [data-text='{row}']").focus()
+    tab.keyboard.press("f")
+    tab.keyboard.type("uber")
+    expect(tab, "#find-list li").to_have_count(1)
+    tab.keyboard.press("Enter")
+    expect(tab, f"#rows li:nth-child({row + 1}) .tag").to_have_text("\u00dcber uns")
+    expect(tab, f"#rows [data-text='{row + 1}']").to_be_focused()
+    expect(tab, f"#rows li:nth-child({text + 1}) .tag").to_have_text("class 179")
+    tab.keyboard.press("?")
+    expect(tab, "#help").to_contain_text("find a class")
+    assert not tab.wrong
+
+
+def test_a_label_that_is_kept_stays_so_for_everybody(open_page: Start, tab: Any) -> None:
+    texts = ["red wine", "white wine", "old wine", "sweet wine", "fast car", "slow car", "blue car", "new car"] * 3
+    page = open_page(texts)
+    tab.goto(page.url)
+    add_classes(tab, ["drink", "drive"])
+    for text in range(16):
+        assert page.decide("label", text=text, label=1 + (text % 8 > 3)).status_code == 200
+    assert page.decide("label", text=0, label=2).status_code == 200
+    knows(tab, 16)
+    expect(tab, "#n-doubts").to_be_visible()
+    other = tab.context.new_page()
+    for each in (tab, other):
+        each.goto(f"{page.address}/#review")
+        expect(each, "#doubts .number >> text=/^1$/").to_have_count(1)
+    n = tab.locator("#doubts li").count()
+    keep = tab.locator("#doubts li", has=tab.locator(".number >> text=/^1$/")).get_by_role("button", name="Keep")
+    keep.focus()
+    tab.keyboard.press("Enter")
+    for each in (tab, other):
+        expect(each, "#doubts .number >> text=/^1$/").to_have_count(0)
+    if n == 1:
+        expect(tab, "#main").to_be_focused()
+    tab.reload()
+    expect(tab, "#doubts li").not_to_have_count(0)
+    expect(tab, "#doubts .number >> text=/^1$/").to_have_count(0)
+    tab.keyboard.press("u")
+    for each in (tab, other):
+        expect(each, "#doubts .number >> text=/^1$/").to_have_count(1)
+    assert not tab.wrong
+
+
 def test_odd_texts_are_shown_as_they_are(open_page: Start, tab: Any) -> None:
     """An empty one is said to be so, a long word is wrapped, and scripts have their direction."""
     texts = ["", "wine " + "x" * 3_000, "\u05e9\u05dc\u05d5\u05dd wine", "red wine", "fast car"]

@@ -130,6 +130,26 @@ def test_the_estimates_are_kept_with_their_intervals(page: LabelPage, client: Te
     assert len(page.project.estimates()) == 1
 
 
+def test_a_label_that_is_kept_does_not_look_wrong_any_more(page: LabelPage, client: TestClient) -> None:
+    for name in "ab":
+        decide(client, "add", value=name)
+    for text in range(2):
+        decide(client, "label", text=text, label=1)
+    fitted(page, doubts=[(0, 2, 0.9), (1, 2, 0.8)])
+
+    def doubted() -> list[int]:
+        return [doubt["text"] for doubt in client.get("/api/state").json()["doubts"]]
+
+    assert doubted() == [0, 1]
+    assert [each["text"] for each in decide(client, "keep", text=0, label=1).json()["doubts"]] == [1]
+    with Project(page.project.path) as project:  # after a reload, and for others
+        assert [each["text"] for each in LabelPage(project, with_model=False).summary()["doubts"]] == []
+        assert project.state.is_kept(0)
+    assert decide(client, "undo").json()["undone"]["kind"] == "keep"
+    assert doubted() == [0, 1]
+    assert decide(client, "keep", text=0, label=2).status_code == 400
+
+
 def test_an_estimate_that_cannot_be_kept_stops_nothing(page: LabelPage, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: object) -> None:
         raise StoreError("The disk is full.")

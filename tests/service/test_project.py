@@ -120,6 +120,55 @@ def test_two_writers_leave_one_whole_log(path: Path) -> None:
         assert project.state.labels == dict.fromkeys(range(6), label)
 
 
+def test_a_label_is_kept_until_it_is_changed(path: Path) -> None:
+    with Project(path) as project, Project(path) as other:
+        one, two = (project.decide("me", Decision("add", value=name)).decision.label for name in "ab")
+        with pytest.raises(InputError, match="does not have this label"):
+            project.decide("me", Decision("keep", 0, one))
+        project.decide("me", Decision("label", 0, one))
+        project.decide("me", Decision("keep", 0, one))
+        assert other.refresh().is_kept(0)
+        project.decide("me", Decision("undo"))
+        assert not other.refresh().is_kept(0)
+        project.decide("me", Decision("keep", 0, one))
+        other.decide("you", Decision("label", 0, two))
+        with pytest.raises(InputError, match="does not have this label"):
+            project.decide("me", Decision("keep", 0, one))  # from a page that has not yet seen the other label
+        other.decide("you", Decision("label", 0, one))
+        assert not project.refresh().is_kept(0)
+
+
+def test_a_label_that_somebody_else_kept_can_be_undone(path: Path) -> None:
+    with Project(path) as project:
+        label = project.decide("me", Decision("add", value="a")).decision.label
+        project.decide("me", Decision("label", 0, label))
+        project.decide("you", Decision("keep", 0, label))
+        project.decide("me", Decision("undo"))
+        assert not project.state.labels
+    with Project(path) as project:
+        assert not project.state.is_kept(0)
+
+
+def test_a_project_needs_a_newer_version_only_once_something_newer_is_in_it(path: Path) -> None:
+    def version() -> str:
+        with sqlite3.connect(path) as database:
+            (found,) = database.execute("SELECT value FROM facts WHERE name = 'version'").fetchone()
+        database.close()
+        return str(found)
+
+    with Project(path) as project:
+        label = project.decide("me", Decision("add", value="a")).decision.label
+        project.decide("me", Decision("label", 0, label))
+        assert version() == "1"
+        project.decide("me", Decision("keep", 0, label))
+        assert version() == "2"
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE facts SET value = '3' WHERE name = 'version'")
+    database.close()
+    with pytest.raises(StoreError, match="newer version"):
+        Project(path)
+
+
 def test_the_log_is_only_added_to(path: Path) -> None:
     with Project(path) as project:
         project.decide("me", Decision("add", value="x"))

@@ -151,7 +151,7 @@ class LabelPage:
         doubts = [
             {"text": text, "label": label, "suggestion": state.current(suggestion), "score": score}
             for text, suggestion, score in fit.get("doubts", [])
-            if (label := state.label_of(text)) is not None and suggestion in state.classes
+            if (label := state.label_of(text)) is not None and suggestion in state.classes and not state.is_kept(text)
         ]
         return {
             "project": self.project.name,

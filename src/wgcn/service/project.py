@@ -26,7 +26,8 @@ from wgcn.service.decisions import MOST_CLASSES, Decision, Entry, State, class_n
 __all__ = ["Estimate", "Project", "create_project", "file_digest", "project_path"]
 
 ENDINGS = (".sqlite", ".sqlite3", ".db")
-_VERSION = 1
+_VERSION = 2  # of what can be read; a project has the first version that knows all that is in it
+_FIRST_VERSION, _NEWER_KINDS = 1, {"keep": 2}
 _KIND = 0x7767636E  # "wgcn", the application id in the head of the file
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -42,6 +43,7 @@ CREATE TRIGGER no_{verb} BEFORE {verb} ON log BEGIN SELECT RAISE(ABORT, 'the log
 """
 _INSERT = "INSERT INTO log (time, who, kind, text, label, value) VALUES (?, ?, ?, ?, ?, ?)"
 _ENTRIES = "SELECT seq, time, who, kind, text, label, value FROM log WHERE seq > ? ORDER BY seq"
+_RAISE_VERSION = "UPDATE facts SET value = ?1 WHERE name = 'version' AND CAST(value AS INTEGER) < ?1"
 _LAST_NUMBER = "SELECT coalesce(max(label), 0) FROM log WHERE kind = 'add'"
 _WAIT = 30.0  # seconds for another writer to finish
 _MATCHES = 32  # searches whose results are kept
@@ -93,7 +95,7 @@ def create_project(
             (n_texts,) = database.execute("SELECT count(*) FROM texts").fetchone()
             if not n_texts:
                 raise InputError("There is no text to label. Give a file with at least one.")
-            facts = {"version": _VERSION, "n_texts": n_texts, "made": time.time(), "source": source or {}}
+            facts = {"version": _FIRST_VERSION, "n_texts": n_texts, "made": time.time(), "source": source or {}}
             pairs = ((name, json.dumps(value)) for name, value in facts.items())
             database.executemany("INSERT INTO facts VALUES (?, ?)", pairs)
             database.execute("COMMIT")
@@ -219,6 +221,9 @@ class Project:
                     (last,) = self._database.execute(_LAST_NUMBER).fetchone()
                     decision = decision._replace(label=last + 1)
                 decision, state = self._state.checked(decision), _copied(self._state)
+                self._check_kept(decision)
+            if decision.kind in _NEWER_KINDS:  # earlier versions say that they are too old, instead of what is unknown
+                self._database.execute(_RAISE_VERSION, (_NEWER_KINDS[decision.kind],))
             now = time.time()
             cursor = self._database.execute(_INSERT, (now, who, *decision))
             entry = Entry(int(cursor.lastrowid or 0), now, who, decision)
@@ -228,6 +233,14 @@ class Project:
             state.seq = entry.seq
             self._state = state
         return entry
+
+    def _check_kept(self, decision: Decision) -> None:
+        """Raise an InputError for a label that is to be kept but was changed since it was shown."""
+        kind, text, label, _ = decision
+        if kind == "keep" and text is not None and label is not None:
+            state = self._state
+            if state.label_of(text) != state.current(label):
+                raise InputError(f"Text {text + 1:,} does not have this label any more. Look at it again.")
 
     def _to_undo(self, who: str, given: str) -> int:
         """Return the entry to undo, or raise an InputError if there is none or later ones build on it."""
@@ -309,7 +322,7 @@ class Project:
 
 
 def _copied(state: State) -> State:
-    return State(state.n_texts, state.seq, dict(state.classes), dict(state.given), set(state.skipped))
+    return State(state.n_texts, state.seq, dict(state.classes), dict(state.given), set(state.skipped), dict(state.kept))
 
 
 def _has(text: str, words: tuple[str, ...]) -> bool:

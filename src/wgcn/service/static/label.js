@@ -16,10 +16,10 @@ let current = null; // the text that is shown
 let seen = []; // texts that were shown before it
 let begin = 0; // of the page of the list
 let listed = new Map(); // by text, the rows of the list
-let kept = new Set(); // doubts that were looked at
+let finding = null; // while a class is sought: for which text, in which view, and the class that is picked
 let why = null;
 let deciding = false; // on the text that is shown, or a row: a second key must not be taken for it too
-let request = 0, lists = 0; // of the text and of the list, so that a late answer changes nothing
+let request = 0, lists = 0, reviews = 0; // of the text and of the lists, so that a late answer changes nothing
 let note = "", noted = 0; // what to say instead of the status, and until when
 
 // Small helpers
@@ -49,6 +49,7 @@ const place = (number) => state.classes.findIndex((each) => each.id === number);
 const named = (number) => state.classes[place(number)]?.name ?? "?";
 const colour = (number) => (place(number) < 0 ? "" : `k${place(number) % 10}`);
 const keyOf = (i) => (i < 9 ? String(i + 1) : i === 9 ? "0" : "");
+const keyless = () => state.classes.length > 10; // whether some classes have no key of their own
 const words = (text) => text.split(",").map((word) => word.trim()).filter(Boolean);
 
 function alertOf(message) {
@@ -106,6 +107,7 @@ async function poll() {
     if ($("status").dataset.lost) { delete $("status").dataset.lost; alertOf(""); }
     const before = take(answer);
     if (answer.fits !== before.fits) await afterFit();
+    else if (answer.seq !== before.seq && view() === "review") await review();
     if (answer.status === "fitting" || answer.status === "preparing") wait = POLL_BUSY;
   } catch (error) {
     $("status").dataset.lost = "yes";
@@ -137,12 +139,12 @@ function show() {
   showShares();
   showChart();
   showFilter();
-  const doubts = state.doubts.filter((doubt) => !kept.has(doubt.text)).length;
-  $("n-doubts").hidden = !doubts;
-  $("n-doubts").textContent = doubts;
+  $("n-doubts").hidden = !state.doubts.length;
+  $("n-doubts").textContent = state.doubts.length;
   $("command").textContent = state.command;
   showStatus();
   if (view() === "classes") classCards();
+  if ($("find").open) showFound();
 }
 
 function showStatus() {
@@ -172,6 +174,7 @@ function showChoices() {
     }, keyOf(i) ? make("kbd", { "aria-hidden": "true" }, keyOf(i)) : null, make("span", {}, each.name));
   }));
   if (focused) $("choices").querySelector(`[data-id="${focused}"]`)?.focus();
+  $("find-button").hidden = !keyless();
 }
 
 function wordButtons(list) {
@@ -307,6 +310,7 @@ async function undo() {
   showStatus();
   if (what.text != null && view() === "label") await open(what.text);
   if (view() === "list") await list();
+  if (view() === "review") await review();
 }
 
 const ACTIONS = {
@@ -316,7 +320,68 @@ const ACTIONS = {
   x: async () => { if (current) { await decide("unlabel", { text: current.text }); await open(current.text, true); } },
   p: async () => { if (seen.length) await open(seen.pop(), true); },
   n: next,
+  f: find,
 };
+
+// A class by the beginning of its name, for the text that is shown or the row that has the focus
+
+const plain = (name) => name.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+
+function find() {
+  const row = document.activeElement?.dataset?.text, where = view();
+  const text = where === "list" ? row && Number(row) : current?.text;
+  if (text == null) throw new Error("A class is given to a text, and none is chosen. Move to a row of the list first.");
+  if (!state.classes.length) throw new Error("There is no class yet. Add one first.");
+  finding = { text, where, picked: null };
+  $("find-for").textContent = `for text ${count(text + 1)}`;
+  $("find-name").value = "";
+  showFound();
+  $("find").showModal();
+}
+
+// The classes of which a word begins with what was typed, those first of which the name does, and then those that have it inside.
+function found() {
+  const typed = plain($("find-name").value.trim());
+  const rank = (name) => (name.startsWith(typed) ? 0 : name.split(/[^\p{L}\p{N}]+/u).some((word) => word.startsWith(typed)) ? 1
+    : name.includes(typed) ? 2 : 3);
+  return state.classes.map((each) => [rank(plain(each.name)), each]).filter(([rank]) => rank < 3)
+    .sort((one, other) => one[0] - other[0]).map(([, each]) => each);
+}
+
+function showFound() {
+  const classes = found();
+  if (!classes.some((each) => each.id === finding.picked)) finding.picked = classes[0]?.id ?? null;
+  $("find-list").replaceChildren(...classes.map((each) => make("li", {
+    role: "option", id: `find-${each.id}`, class: `tag ${colour(each.id)}`, "aria-selected": String(each.id === finding.picked),
+    onclick: () => choose(each.id),
+  }, each.name)));
+  $("find-list").hidden = !classes.length;
+  $("find-name").setAttribute("aria-expanded", String(classes.length > 0));
+  if (classes.length) $("find-name").setAttribute("aria-activedescendant", `find-${finding.picked}`);
+  else $("find-name").removeAttribute("aria-activedescendant");
+  $("find-list").querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+  const told = classes.length ? `${count(classes.length)} of ${count(state.classes.length)} classes` : "No class is named so.";
+  if ($("find-note").textContent !== told) $("find-note").textContent = told;
+}
+
+function onFindKey(event) {
+  const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }, classes = found();
+  if (event.isComposing || !(event.key === "Enter" || event.key in steps)) return;
+  event.preventDefault();
+  if (!classes.length) return;
+  const at = classes.findIndex((each) => each.id === finding.picked), to = at + (steps[event.key] ?? 0);
+  if (event.key === "Enter") { choose(classes[at].id); return; }
+  const last = classes.length - 1, around = Math.abs(to - at) === 1;
+  finding.picked = classes[around ? (to + classes.length) % classes.length : Math.min(Math.max(to, 0), last)].id;
+  showFound();
+}
+
+const choose = doing((number) => {
+  const { text, where } = finding;
+  $("find").close();
+  if (where === "list") return labelRow(text, number);
+  return current?.text === text ? label(number) : undefined;
+});
 
 async function addClass(event) {
   event.preventDefault();
@@ -365,7 +430,8 @@ function listRow(row) {
 async function labelRow(text, number) {
   if (deciding) return;
   deciding = true;
-  const following = document.activeElement?.closest("li")?.nextElementSibling?.querySelector(".open");
+  const row = $("rows").querySelector(`[data-text="${text}"]`);
+  const following = row?.closest("li").nextElementSibling?.querySelector(".open");
   try {
     await decide("label", { text, label: number });
     await list();
@@ -412,26 +478,25 @@ function classCards() {
 // Review
 
 async function review() {
-  const doubts = state.doubts.filter((doubt) => !kept.has(doubt.text)).slice(0, 20);
+  const doubts = state.doubts.slice(0, 20), wanted = ++reviews;
   const answer = doubts.length ? await ask(`/api/texts?ids=${doubts.map((doubt) => doubt.text).join(",")}`) : { rows: [] };
-  const begins = new Map(answer.rows.map((row) => [row.text, row.begins]));
-  const again = () => { show(); return review(); };
+  if (wanted !== reviews) return;
+  const begins = new Map(answer.rows.map((row) => [row.text, row.begins])), active = document.activeElement;
+  const [focused, at] = [active?.dataset.doubt, [...$("doubts").children].indexOf(active?.closest("#doubts li"))];
+  const deciding = (kind, doubt, number) => ({
+    type: "button", "data-doubt": kind,
+    onclick: doing(async () => { await decide(kind, { text: doubt.text, label: number }); await review(); }),
+  });
   $("doubts").replaceChildren(...doubts.map((doubt) => make("li", {},
     make("button", {
-      type: "button", class: "open", onclick: doing(() => { go("label"); return open(doubt.text); }),
+      type: "button", class: "open", "data-doubt": "open", onclick: doing(() => { go("label"); return open(doubt.text); }),
     }, make("span", { class: "number" }, count(doubt.text + 1)), begins.get(doubt.text) ?? ""),
     make("div", { class: "row" },
       make("span", { class: `tag ${colour(doubt.label)}` }, `Label: ${named(doubt.label)}`),
       make("span", { class: "quiet" }, `${percent(doubt.score)} doubt`),
-      make("button", {
-        type: "button",
-        onclick: doing(async () => {
-          await decide("label", { text: doubt.text, label: doubt.suggestion });
-          kept.add(doubt.text);
-          await again();
-        }),
-      }, `Change to ${named(doubt.suggestion)}`),
-      make("button", { type: "button", onclick: doing(() => { kept.add(doubt.text); return again(); }) }, "Keep the label")))));
+      make("button", deciding("label", doubt, doubt.suggestion), `Change to ${named(doubt.suggestion)}`),
+      make("button", deciding("keep", doubt, doubt.label), "Keep the label")))));
+  if (focused) ($("doubts").children[Math.min(at, doubts.length - 1)]?.querySelector(`[data-doubt="${focused}"]`) ?? $("main")).focus();
   if (!doubts.length) {
     $("doubts").append(make("li", {}, state.estimates.length ? "No label looks wrong."
       : "Nothing to review yet: it needs a few labels of each class."));
@@ -528,6 +593,7 @@ function uncover() {
 }
 
 const turned = doing(async () => {
+  $("find").close();
   uncover();
   if (view() === "list") await list();
   if (view() === "classes") classCards();
@@ -538,8 +604,8 @@ const turned = doing(async () => {
 const MOVES = { c: "classes", r: "review", w: "words", e: "export" };
 
 function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || !$("keys-on").checked || $("help").open) return;
-  if (event.target.closest("input, select, textarea")) {
+  if (event.ctrlKey || event.metaKey || event.altKey || !$("keys-on").checked || $("help").open || $("find").open) return;
+  if (event.target.closest("input, select, textarea") && !event.target.closest("dialog:not([open])")) {
     if (event.key === "Escape") event.target.blur();
     return;
   }
@@ -550,7 +616,7 @@ function onKey(event) {
   if (digit && view() === "list" && row != null) action = () => labelRow(Number(row), digit.id);
   else if (digit && view() === "label") action = () => label(digit.id);
   else if (key === "u") action = undo;
-  else if (ACTIONS[key] && view() === "label") action = ACTIONS[key];
+  else if (ACTIONS[key] && (view() === "label" || (key === "f" && view() === "list"))) action = ACTIONS[key];
   else if (key === "a") action = () => { go("label"); $("add-name").focus(); };
   else if (key === "/") action = () => { go("list"); $("query").focus(); };
   else if (key === "l") action = () => go(view() === "label" ? "list" : "label");
@@ -569,6 +635,8 @@ function listen() {
   for (const button of $("actions").children) button.addEventListener("click", doing(ACTIONS[button.dataset.key]));
   const fresh = doing(async () => { begin = 0; await list(); });
   for (const id of ["show", "class-filter", "confidence", "sort"]) $(id).addEventListener("change", fresh);
+  $("find-name").addEventListener("input", () => { finding.picked = null; showFound(); });
+  $("find-name").addEventListener("keydown", onFindKey);
   let timer = 0;
   $("query").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(fresh, 250); });
   $("filters").addEventListener("submit", (event) => { event.preventDefault(); fresh(); });
