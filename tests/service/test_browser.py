@@ -178,7 +178,7 @@ def test_from_zero_to_a_model_through_a_kill(
     picture(tab, "export")
     with tab.expect_download() as download:
         tab.click("text=Download the labels")
-    assert Path(download.value.path()).read_text().startswith('"row","text","label"')
+    assert Path(download.value.path()).read_text().startswith('"text","label"\n')
     model = TextModel.load(tmp_path / "work-model")
     assert sorted(model.classes.tolist()) == sorted(set(CLASSES))
     right = sum(guess == label for guess, label in zip(model.predict(texts), truth, strict=True))

@@ -23,7 +23,7 @@ from wgcn.errors import InputError, StoreError
 from wgcn.files import writing
 from wgcn.service.decisions import MOST_CLASSES, Decision, Entry, State, class_name, fold
 
-__all__ = ["Estimate", "Project", "create_project", "file_digest", "project_path"]
+__all__ = ["Estimate", "Project", "TooLargeError", "create_project", "file_digest", "project_path"]
 
 ENDINGS = (".sqlite", ".sqlite3", ".db")
 _VERSION = 2  # of what can be read; a project has the first version that knows all that is in it
@@ -32,6 +32,7 @@ _KIND = 0x7767636E  # "wgcn", the application id in the head of the file
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE others (id INTEGER PRIMARY KEY, cells TEXT NOT NULL);
 CREATE TABLE log (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, who TEXT NOT NULL, kind TEXT NOT NULL,
     text INTEGER, label INTEGER, value TEXT NOT NULL
@@ -47,7 +48,15 @@ _RAISE_VERSION = "UPDATE facts SET value = ?1 WHERE name = 'version' AND CAST(va
 _LAST_NUMBER = "SELECT coalesce(max(label), 0) FROM log WHERE kind = 'add'"
 _WAIT = 30.0  # seconds for another writer to finish
 _MATCHES = 32  # searches whose results are kept
+_MOST_CELLS = 1 << 28  # characters of the other columns in all
 _FROM_FILE = "file"  # who decided on labels that came with the texts
+
+
+Row = tuple[str, str | list[str] | None] | tuple[str, str | list[str] | None, list[str]]
+
+
+class TooLargeError(InputError):
+    """The columns beside texts and labels are too large to be kept."""
 
 
 class Estimate(NamedTuple):
@@ -77,9 +86,13 @@ def file_digest(path: Path) -> str:
 
 
 def create_project(
-    path: Path, rows: Iterable[tuple[str, str | list[str] | None]], source: dict[str, Any] | None = None
+    path: Path, rows: Iterable[Row], source: dict[str, Any] | None = None, columns: dict[str, Any] | None = None
 ) -> None:
-    """Make a project of texts, each with its label or None; `source` says where they are from."""
+    """Make a project of texts, each with its label or None; `source` says where they are from.
+
+    Rows may have the values of other columns too. Then `columns` has the `names` of all columns, and the places of the
+    columns `text` and `label` among them.
+    """
     partial = path.with_name(f"{path.name}.partial")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -96,6 +109,8 @@ def create_project(
             if not n_texts:
                 raise InputError("There is no text to label. Give a file with at least one.")
             facts = {"version": _FIRST_VERSION, "n_texts": n_texts, "made": time.time(), "source": source or {}}
+            if columns is not None:
+                facts["columns"] = columns | {"names": [_writable(name) for name in columns["names"]]}
             pairs = ((name, json.dumps(value)) for name, value in facts.items())
             database.executemany("INSERT INTO facts VALUES (?, ?)", pairs)
             database.execute("COMMIT")
@@ -111,12 +126,20 @@ def create_project(
                 partial.with_name(partial.name + ending).unlink(missing_ok=True)
 
 
-def _write_texts(database: sqlite3.Connection, rows: Iterable[tuple[str, str | list[str] | None]]) -> dict[int, str]:
-    """Write the texts, and return the labels that some have."""
-    labels: dict[int, str] = {}
+def _write_texts(database: sqlite3.Connection, rows: Iterable[Row]) -> dict[int, str]:
+    """Write the texts and what is beside them, and return the labels that some have."""
+    labels, writer, n_cells = dict[int, str](), database.cursor(), 0
 
     def numbered() -> Iterator[tuple[int, str]]:
-        for place, (text, label) in enumerate(rows):
+        nonlocal n_cells
+        for place, row in enumerate(rows):
+            text, label = row[:2]
+            if len(row) == 3 and row[2]:
+                cells = _writable(json.dumps(row[2], ensure_ascii=False))
+                n_cells += len(cells)
+                if n_cells > _MOST_CELLS:
+                    raise TooLargeError(f"The other columns have more than {_MOST_CELLS:,} characters.")
+                writer.execute("INSERT INTO others VALUES (?, ?)", (place, cells))
             if isinstance(label, list):
                 raise InputError(
                     f"Row {place + 1:,} has a list of labels. The page is for one label per text: leave the column "
@@ -124,10 +147,15 @@ def _write_texts(database: sqlite3.Connection, rows: Iterable[tuple[str, str | l
                 )
             if label is not None:
                 labels[place] = class_name(label)
-            yield place, text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot be written
+            yield place, _writable(text)
 
     database.executemany("INSERT INTO texts VALUES (?, ?)", numbered())
     return labels
+
+
+def _writable(text: str) -> str:
+    """Return a text as it can be written: half a surrogate pair cannot, and a csv file with NUL is not read again."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
 def _write_labels(database: sqlite3.Connection, labels: dict[int, str]) -> None:
@@ -288,6 +316,15 @@ class Project:
         """Yield all texts."""
         with self._reading() as database:
             yield from (text for (text,) in database.execute("SELECT text FROM texts ORDER BY id"))
+
+    def all_rows(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield all texts with what their file had in other columns; nothing, if that is not kept."""
+        if "columns" not in self.facts:
+            yield from ((text, []) for text in self.all_texts())
+            return
+        with self._reading() as database:
+            query = "SELECT text, cells FROM texts LEFT JOIN others USING (id) ORDER BY id"
+            yield from ((text, json.loads(cells or "[]")) for text, cells in database.execute(query))
 
     def search(self, query: str) -> frozenset[int]:
         """Return the texts that have all words of a query, in whatever case, also as parts of words."""
