@@ -379,6 +379,35 @@ def test_odd_texts_are_shown_as_they_are(open_page: Start, tab: Any) -> None:
     assert not tab.wrong
 
 
+def test_names_of_any_length_and_script_fit(open_page: Start, tab: Any) -> None:
+    """Long ones are wrapped, and do not turn what stands beside them round."""
+    hebrew = "\u05e9\u05dc\u05d5\u05dd"
+    page = open_page([f"{'wine' if n % 2 else 'car'} and {n}" for n in range(20)])
+    tab.goto(page.url)
+    add_classes(tab, ["W" * 100, hebrew, "a b " * 24 + "c"])
+    for text in range(10):
+        assert page.decide("label", text=text, label=1 + text % 3).status_code == 200
+    knows(tab, 10)
+    expect(tab, "#n-doubts").to_be_visible()
+    for width in (1200, 640, 360):
+        tab.set_viewport_size({"width": width, "height": 740})
+        for view in ("label", "list", "classes", "review", "words", "export"):
+            see(tab, view)
+            if view == "review":
+                expect(tab, "#doubts button").not_to_have_count(0)
+            if view == "label":
+                for row in range(3):  # each guess is of one of the names
+                    page.decide("label", text=row, label=1 + row)
+                    see(tab, "list")
+                    tab.locator(f"#rows [data-text='{row}']").click()
+                    expect(tab, "#text-title").to_have_text(f"Text {row + 1}")
+                    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), (row, width)
+            assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), (view, width)
+    see(tab, "label")
+    tab.locator("#guess bdi").first.wait_for()
+    assert not tab.wrong
+
+
 def test_hostile_texts_and_names_stay_text(open_page: Start, tab: Any) -> None:
     page = open_page(HOSTILE)
     tab.goto(page.url)

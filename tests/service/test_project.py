@@ -207,6 +207,38 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         Project(tmp_path / "nothing.sqlite")
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE facts SET value = 'x' WHERE name = 'version'",
+        "UPDATE facts SET value = '\"x\"' WHERE name = 'version'",
+        "DELETE FROM facts",
+        "DROP TABLE log",
+        "INSERT INTO log (time, who, kind, text, label, value) VALUES (1, 'x', 'label', 99, 1, '')",
+        "INSERT INTO log (time, who, kind, value) VALUES (1, 'x', 'undo', 'y')",
+    ],
+)
+def test_a_damaged_project_is_said_to_be_so(path: Path, damage: str) -> None:
+    with sqlite3.connect(path) as database:
+        database.execute(damage)
+    database.close()
+    with pytest.raises(StoreError, match="cannot be read as a project"):
+        Project(path)
+
+
+def test_a_full_disk_leaves_no_part_of_a_project(tmp_path: Path) -> None:
+    """As a limit of the size of files, in a process of its own."""
+    program = (
+        "import resource, signal, sys; from pathlib import Path; from wgcn.service.project import create_project\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))\n"
+        "create_project(Path(sys.argv[1]), (('some words here', None) for _ in range(20_000)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "p.sqlite")], capture_output=True, text=True)
+    assert "InputError" in done.stderr.splitlines()[-1]
+    assert "Is the disk full?" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_name_without_ending_gets_one(path: Path) -> None:
     assert project_path("a/my-project") == Path("a/my-project.sqlite")
     assert project_path("a/my.db") == Path("a/my.db")

@@ -98,7 +98,7 @@ def create_project(
         path.parent.mkdir(parents=True, exist_ok=True)
         partial.unlink(missing_ok=True)
     try:
-        with closing(_connect(partial)) as database:
+        with _whole(path), closing(_connect(partial)) as database:
             # Nothing is lost if this stops: the file does not yet have its name.
             database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA application_id = {_KIND}; {_SCHEMA}")
             database.execute("BEGIN")
@@ -124,6 +124,16 @@ def create_project(
         for ending in ("", "-wal", "-shm"):
             with suppress(OSError):
                 partial.with_name(partial.name + ending).unlink(missing_ok=True)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    """Turn what SQLite says while a project is made, above all of a full disk, into an InputError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        advice = "Is the disk full? Make room, or choose another place (--project)."
+        raise InputError(f"{path} cannot be written: {error}. {advice}") from error
 
 
 def _write_texts(database: sqlite3.Connection, rows: Iterable[Row]) -> dict[int, str]:
@@ -188,18 +198,20 @@ class Project:
         try:
             (kind,) = self._database.execute("PRAGMA application_id").fetchone()
             facts = dict(self._database.execute("SELECT name, value FROM facts")) if kind == _KIND else {}
-        except sqlite3.DatabaseError as error:
+            self.facts = {name: json.loads(value) for name, value in facts.items()}
+            if kind != _KIND or self.facts["version"] > _VERSION:
+                newer = "was made by a newer version of wgcn" if kind == _KIND else "is not a project of 'wgcn label'"
+                raise StoreError(f"{self.path} {newer}. Give another file.")
+            self.n_texts: int = self.facts["n_texts"]
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = FULL")
+            self._state = fold(self.entries(), self.n_texts)
+        except Exception as error:
             self._database.close()
-            raise StoreError(f"{self.path} cannot be read as a project: {error}.") from error
-        if kind != _KIND or json.loads(facts["version"]) > _VERSION:
-            self._database.close()
-            newer = "was made by a newer version of wgcn" if kind == _KIND else "is not a project of 'wgcn label'"
-            raise StoreError(f"{self.path} {newer}. Give another file.")
-        self.facts = {name: json.loads(value) for name, value in facts.items()}
-        self.n_texts: int = self.facts["n_texts"]
-        self._database.execute("PRAGMA journal_mode = WAL")
-        self._database.execute("PRAGMA synchronous = FULL")
-        self._state = fold(self.entries(), self.n_texts)
+            if isinstance(error, StoreError):
+                raise
+            advice = "It is no project, or damaged: give another file, or a copy of it."
+            raise StoreError(f"{self.path} cannot be read as a project: {error!s:.200}. {advice}") from error
 
     def __enter__(self) -> Project:
         return self

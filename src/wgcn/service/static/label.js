@@ -52,6 +52,8 @@ const keyOf = (i) => (i < 9 ? String(i + 1) : i === 9 ? "0" : "");
 const keyless = () => state.classes.length > 10; // whether some classes have no key of their own
 const words = (text) => text.split(",").map((word) => word.trim()).filter(Boolean);
 
+const name = (number) => make("bdi", {}, named(number)); // in a sentence, whatever direction its script has
+
 function alertOf(message) {
   $("alert").textContent = message;
 }
@@ -261,9 +263,9 @@ function showCard() {
   showChoices();
   if (!current) return;
   $("text-title").textContent = `Text ${count(current.text + 1)}`;
-  const guess = current.guess == null ? "" : `Guess: ${named(current.guess)} (${percent(current.confidence)})`;
-  const given = current.label == null ? (current.skipped ? "Skipped. " : "") : `Label: ${named(current.label)}. `;
-  $("guess").textContent = given + guess;
+  const guess = current.guess == null ? [] : ["Guess: ", name(current.guess), ` (${percent(current.confidence)})`];
+  const given = current.label == null ? (current.skipped ? ["Skipped. "] : []) : ["Label: ", name(current.label), ". "];
+  $("guess").replaceChildren(...given, ...guess);
   if (!why) { $("text").textContent = current.whole.trim() ? current.whole : EMPTY; $("why").replaceChildren(); }
   $("text-left").hidden = !current.left;
   $("text-left").textContent = current.left ? `${count(current.left)} more characters are not shown.` : "";
@@ -282,11 +284,11 @@ async function explain() {
     return make("span", { class: level > 0 ? `l${Math.min(level, 4)}` : `m${Math.min(-level, 4)}` }, piece);
   }));
   const line = (title, list) => (list?.length
-    ? make("p", {}, make("span", { class: "quiet" }, `${title} `), ...wordButtons(list.map(([term]) => term))) : null);
+    ? make("p", {}, make("span", { class: "quiet" }, ...title, " "), ...wordButtons(list.map(([term]) => term))) : null);
   $("why").replaceChildren(...[
-    line(`For ${named(why.label)}:`, why.for), line("Against:", why.against?.slice(0, 5)),
+    line(["For ", name(why.label), ":"], why.for), line(["Against:"], why.against?.slice(0, 5)),
     why.likely?.length > 2 ? make("p", { class: "quiet" },
-      why.likely.slice(0, 3).map(([number, chance]) => `${named(number)} ${percent(chance)}`).join(" · ")) : null,
+      ...why.likely.slice(0, 3).flatMap(([number, chance], i) => [i ? " · " : "", name(number), ` ${percent(chance)}`])) : null,
   ].filter(Boolean));
 }
 
@@ -418,13 +420,13 @@ async function list() {
 
 function listRow(row) {
   const label = row.label ?? row.guess;
-  const told = row.label != null ? named(row.label)
-    : row.guess != null ? `${named(row.guess)}? ${percent(row.confidence)}` : row.skipped ? "skipped" : "";
+  const told = row.label != null ? [named(row.label)]
+    : row.guess != null ? [name(row.guess), `? ${percent(row.confidence)}`] : row.skipped ? ["skipped"] : [];
   return make("li", {},
     make("button", {
       type: "button", class: "open", "data-text": row.text, onclick: doing(() => { go("label"); return open(row.text); }),
     }, make("span", { class: "number" }, count(row.text + 1)), row.begins || "(empty)"),
-    make("span", { class: `tag ${label == null ? "" : colour(label)}` }, told));
+    make("span", { class: `tag ${label == null ? "" : colour(label)}` }, ...told));
 }
 
 async function labelRow(text, number) {
@@ -492,9 +494,9 @@ async function review() {
       type: "button", class: "open", "data-doubt": "open", onclick: doing(() => { go("label"); return open(doubt.text); }),
     }, make("span", { class: "number" }, count(doubt.text + 1)), begins.get(doubt.text) ?? ""),
     make("div", { class: "row" },
-      make("span", { class: `tag ${colour(doubt.label)}` }, `Label: ${named(doubt.label)}`),
+      make("span", { class: `tag ${colour(doubt.label)}` }, "Label: ", name(doubt.label)),
       make("span", { class: "quiet" }, `${percent(doubt.score)} doubt`),
-      make("button", deciding("label", doubt, doubt.suggestion), `Change to ${named(doubt.suggestion)}`),
+      make("button", deciding("label", doubt, doubt.suggestion), "Change to ", name(doubt.suggestion)),
       make("button", deciding("keep", doubt, doubt.label), "Keep the label")))));
   if (focused) ($("doubts").children[Math.min(at, doubts.length - 1)]?.querySelector(`[data-doubt="${focused}"]`) ?? $("main")).focus();
   if (!doubts.length) {
