@@ -257,6 +257,20 @@ def test_nothing_can_be_used_before_the_script_runs(open_page: Start, tab: Any) 
     expect(tab, "#add").to_be_visible()
 
 
+def test_what_was_said_of_a_lost_server_goes_when_it_answers(open_page: Start, tab: Any) -> None:
+    page = open_page(["red wine", "white wine", "fast car", "slow car"])
+    tab.goto(page.url)
+    add_classes(tab, ["drink", "drive"])
+    tab.context.route("**/api/decide", lambda route: route.abort())
+    tab.keyboard.press("1")
+    expect(tab, "#alert").to_contain_text("does not answer")
+    expect(tab, "#alert").to_be_empty()
+    expect(tab, "#progress").to_contain_text("0 of")
+    tab.context.unroute("**/api/decide")
+    tab.keyboard.press("1")
+    expect(tab, "#progress").to_contain_text("1 of")
+
+
 def test_keys_that_follow_fast_label_a_row_once(open_page: Start, tab: Any) -> None:
     page = open_page(["red wine", "white wine", "fast car", "slow car"])
     tab.goto(page.url)

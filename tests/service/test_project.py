@@ -239,6 +239,45 @@ def test_a_full_disk_leaves_no_part_of_a_project(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_that_is_moved_while_it_is_open_takes_no_decision(path: Path) -> None:
+    """It would be written into a file that nobody finds, or an empty one would be made in its place."""
+    with Project(path) as project:
+        label = project.decide("me", Decision("add", value="a")).decision.label
+        away = path.rename(path.with_name("away"))
+        for _ in range(2):
+            with pytest.raises(StoreError, match=r"The decision is not kept\. Move it back"):
+                project.decide("me", Decision("label", 0, label))
+            with pytest.raises(StoreError, match="moved, removed or replaced"):
+                project.texts([0])
+            path.write_bytes(b"another")
+        away.replace(path)
+        project.decide("me", Decision("label", 0, label))
+        assert project.texts([0]) == TEXTS[:1]
+    with Project(path) as project:
+        assert project.state.labels == {0: label}
+
+
+def test_a_decision_on_a_full_disk_is_refused_and_the_next_one_is_not(path: Path) -> None:
+    """As a limit of the size of files, in a process of its own."""
+    program = (
+        "import resource, signal, sys; from wgcn.service.project import Project, Decision, StoreError\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); project, n = Project(sys.argv[1]), 0\n"
+        "project.decide('me', Decision('add', value='a'))\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, resource.RLIM_INFINITY))\n"
+        "try:\n"
+        "    while n < 1000: project.decide('me', Decision('label', n % 6, 1)); n += 1\n"
+        "except StoreError as error: print(error)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))\n"
+        "project.decide('me', Decision('skip', 0)); print(n)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+    said, n = done.stdout.splitlines()
+    assert "The decision is not kept" in said
+    with Project(path) as project:
+        kinds = [entry.decision.kind for entry in project.entries()]
+    assert kinds == ["add", *["label"] * int(n), "skip"]
+
+
 def test_a_name_without_ending_gets_one(path: Path) -> None:
     assert project_path("a/my-project") == Path("a/my-project.sqlite")
     assert project_path("a/my.db") == Path("a/my.db")

@@ -194,7 +194,7 @@ class Project:
         if not self.path.is_file():
             raise InputError(f"There is no project {self.path}. Give texts to make one: wgcn label TEXTS --project …")
         self._lock, self._matches = threading.RLock(), dict[str, frozenset[int]]()
-        self._database = _connect(self.path)
+        self._database, self._file = _connect(self.path), _identity(self.path)
         try:
             (kind,) = self._database.execute("PRAGMA application_id").fetchone()
             facts = dict(self._database.execute("SELECT name, value FROM facts")) if kind == _KIND else {}
@@ -309,6 +309,7 @@ class Project:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Have the file for writing; what is not committed inside is rolled back."""
+        self._check_there("The decision is not kept. ")
         try:
             self._database.execute("BEGIN IMMEDIATE")
             yield
@@ -317,6 +318,12 @@ class Project:
         finally:
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")
+
+    def _check_there(self, what: str = "") -> None:
+        """Raise a StoreError if the file was removed or replaced: SQLite would write into one without a name."""
+        if _identity(self.path) != self._file:
+            advice = f"{what}Move it back to where it was, or stop 'wgcn label'."
+            raise StoreError(f"{self.path} was moved, removed or replaced while the page is open. {advice}")
 
     def texts(self, places: Sequence[int]) -> list[str]:
         """Return some texts."""
@@ -355,6 +362,7 @@ class Project:
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         """Give a connection of its own, so that reading many texts does not hold up a decision."""
+        self._check_there()
         with closing(_connect(self.path)) as database:
             yield database
 
@@ -377,6 +385,15 @@ def _copied(state: State) -> State:
 def _has(text: str, words: tuple[str, ...]) -> bool:
     folded = text.casefold()
     return all(word in folded for word in words)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another one of the same name, None if there is none."""
+    try:
+        there = path.stat()
+    except OSError:
+        return None
+    return there.st_dev, there.st_ino
 
 
 def _connect(path: Path) -> sqlite3.Connection:

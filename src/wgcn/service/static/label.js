@@ -66,6 +66,7 @@ async function ask(path, body) {
   try {
     response = await fetch(path, given);
   } catch {
+    $("status").dataset.lost = "yes";
     throw new Error("The server does not answer. Is 'wgcn label' still running? Nothing that was labelled is lost.");
   }
   const answer = await response.json();
