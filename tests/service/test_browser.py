@@ -370,6 +370,48 @@ def test_a_label_that_is_kept_stays_so_for_everybody(open_page: Start, tab: Any)
     assert not tab.wrong
 
 
+def test_a_slow_click_counts_though_the_page_changes(open_page: Start, tab: Any) -> None:
+    page = open_page([f"text {n} of wine" for n in range(8)])
+    tab.goto(page.url)
+    add_classes(tab, ["drink", "drive"])
+    expect(tab, "#status").to_contain_text("Ready")
+    text = shown(tab)
+    box = tab.locator(".choice").first.bounding_box()
+    tab.mouse.move(box["x"] + 5, box["y"] + 5)
+    tab.mouse.down()
+    with tab.expect_response(lambda answer: "/api/state" in answer.url and "classes" in answer.json()):
+        assert page.decide("label", text=(text + 1) % 8, label=2).status_code == 200
+    tab.wait_for_timeout(100)
+    tab.mouse.up()
+    expect(tab, "#progress").to_contain_text("2 of 8")
+    assert page.client.get(f"/api/text/{text}").json()["label"] == 1
+    assert not tab.wrong
+
+
+def test_a_key_held_down_and_a_double_click_decide_once(open_page: Start, tab: Any) -> None:
+    page = open_page([f"text {n} of wine" for n in range(8)])
+    tab.goto(page.url)
+    add_classes(tab, ["drink", "drive"])
+    for _ in range(5):
+        tab.keyboard.down("1")
+        tab.wait_for_timeout(200)
+    tab.keyboard.up("1")
+    expect(tab, "#progress").to_contain_text("1 of 8")
+    tab.locator(".choice").first.click(click_count=2, delay=200)
+    tab.wait_for_timeout(300)
+    expect(tab, "#progress").to_contain_text("2 of 8")
+    tab.fill("#add-name", "other")
+    tab.evaluate("for (const _ of '12') document.getElementById('add').requestSubmit()")
+    expect(tab, ".choice").to_have_count(3)
+    tab.wait_for_timeout(300)
+    expect(tab, "#alert").to_be_empty()
+    tab.press("#add-name", "Escape")
+    tab.set_viewport_size({"width": 640, "height": 300})
+    tab.keyboard.press("?")
+    assert tab.evaluate("document.getElementById('help').scrollTop") == 0  # the list is read from its beginning
+    assert not tab.wrong
+
+
 def test_odd_texts_are_shown_as_they_are(open_page: Start, tab: Any) -> None:
     """An empty one is said to be so, a long word is wrapped, and scripts have their direction."""
     texts = ["", "wine " + "x" * 3_000, "\u05e9\u05dc\u05d5\u05dd wine", "red wine", "fast car"]

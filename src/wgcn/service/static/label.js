@@ -6,7 +6,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const VIEWS = ["label", "list", "classes", "review", "words", "export"];
 const PAGE = 50;
 const EMPTY = "(This text is empty.)";
-const POLL_BUSY = 250, POLL_IDLE = 1200, POLL_HIDDEN = 5000, NOTE = 3000; // milliseconds
+const POLL_BUSY = 250, POLL_IDLE = 1200, POLL_HIDDEN = 5000, NOTE = 3000, LONGEST_PRESS = 10000; // milliseconds
 
 const who = sessionStorage.getItem("who") || crypto.getRandomValues(new Uint32Array(2)).join("-");
 sessionStorage.setItem("who", who);
@@ -19,6 +19,8 @@ let listed = new Map(); // by text, the rows of the list
 let finding = null; // while a class is sought: for which text, in which view, and the class that is picked
 let why = null;
 let deciding = false; // on the text that is shown, or a row: a second key must not be taken for it too
+let adding = false; // a class
+let pressed = null; // while a button is held down, a promise of its release
 let request = 0, lists = 0, reviews = 0; // of the text and of the lists, so that a late answer changes nothing
 let note = "", noted = 0; // what to say instead of the status, and until when
 
@@ -70,8 +72,17 @@ async function ask(path, body) {
     throw new Error("The server does not answer. Is 'wgcn label' still running? Nothing that was labelled is lost.");
   }
   const answer = await response.json();
+  await pressed; // a button that is drawn anew while it is held down is never clicked
   if (!response.ok) throw new Error(answer.error?.message ?? `The server answers ${response.status}.`);
   return answer;
+}
+
+function onPress(event) {
+  if (!event.target.closest("button, a")) return;
+  const own = pressed = new Promise((resolve) => {
+    for (const kind of ["pointerup", "pointercancel"]) addEventListener(kind, () => setTimeout(resolve), { once: true });
+    setTimeout(resolve, LONGEST_PRESS);
+  }).then(() => { if (pressed === own) pressed = null; });
 }
 
 // Run an action of the user, and say what went wrong.
@@ -86,6 +97,9 @@ function doing(action) {
     }
   };
 }
+
+// The same for a decision on a text: the second click of a double click would be one on the text that follows.
+const once = (action) => doing((event) => (event.detail > 1 ? undefined : action()));
 
 // What changed
 
@@ -172,7 +186,7 @@ function showChoices() {
     const guessed = current?.guess === each.id && current?.label == null;
     return make("button", {
       type: "button", class: `choice ${colour(each.id)}${guessed ? " guessed" : ""}`, "aria-pressed": String(chosen),
-      "data-id": each.id, onclick: doing(() => label(each.id)), disabled: !current,
+      "data-id": each.id, onclick: once(() => label(each.id)), disabled: !current,
       "aria-keyshortcuts": keyOf(i) || null,
     }, keyOf(i) ? make("kbd", { "aria-hidden": "true" }, keyOf(i)) : null, make("span", {}, each.name));
   }));
@@ -389,7 +403,9 @@ const choose = doing((number) => {
 async function addClass(event) {
   event.preventDefault();
   const given = words($("add-seeds").value);
-  const answer = await decide("add", { value: $("add-name").value });
+  if (adding) return;
+  adding = true;
+  const answer = await decide("add", { value: $("add-name").value }).finally(() => { adding = false; });
   $("add-name").value = "";
   $("add-name").focus();
   if (given.length) await decide("seeds", { label: answer.decided.label, value: JSON.stringify(given) });
@@ -488,7 +504,7 @@ async function review() {
   const [focused, at] = [active?.dataset.doubt, [...$("doubts").children].indexOf(active?.closest("#doubts li"))];
   const deciding = (kind, doubt, number) => ({
     type: "button", "data-doubt": kind,
-    onclick: doing(async () => { await decide(kind, { text: doubt.text, label: number }); await review(); }),
+    onclick: once(async () => { await decide(kind, { text: doubt.text, label: number }); await review(); }),
   });
   $("doubts").replaceChildren(...doubts.map((doubt) => make("li", {},
     make("button", {
@@ -607,6 +623,10 @@ const turned = doing(async () => {
 const MOVES = { c: "classes", r: "review", w: "words", e: "export" };
 
 function onKey(event) {
+  if (event.repeat && (event.key === "Enter" || event.key.length === 1) && !event.target.closest("input")) {
+    event.preventDefault(); // a key that is held down decides on one text, not on all that follow
+    return;
+  }
   if (event.ctrlKey || event.metaKey || event.altKey || !$("keys-on").checked || $("help").open || $("find").open) return;
   if (event.target.closest("input, select, textarea") && !event.target.closest("dialog:not([open])")) {
     if (event.key === "Escape") event.target.blur();
@@ -631,11 +651,15 @@ function onKey(event) {
 function listen() {
   addEventListener("hashchange", turned);
   document.addEventListener("keydown", onKey);
+  document.addEventListener("pointerdown", onPress);
   $("help-button").addEventListener("click", () => $("help").showModal());
   $("keys-on").checked = localStorage.getItem("keys") !== "off";
   $("keys-on").addEventListener("change", () => localStorage.setItem("keys", $("keys-on").checked ? "on" : "off"));
   $("add").addEventListener("submit", doing(addClass));
-  for (const button of $("actions").children) button.addEventListener("click", doing(ACTIONS[button.dataset.key]));
+  for (const button of $("actions").children) {
+    const key = button.dataset.key;
+    button.addEventListener("click", ("gs".includes(key) ? once : doing)(ACTIONS[key]));
+  }
   const fresh = doing(async () => { begin = 0; await list(); });
   for (const id of ["show", "class-filter", "confidence", "sort"]) $(id).addEventListener("change", fresh);
   $("find-name").addEventListener("input", () => { finding.picked = null; showFound(); });
