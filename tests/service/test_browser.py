@@ -219,6 +219,7 @@ def test_two_tabs_the_list_and_the_classes(open_page: Start, tab: Any) -> None:
     card.locator("input").first.fill("bus")
     card.get_by_role("button", name="Rename").click()
     expect(tab, "#shares").to_contain_text("bus")
+    card.locator("select").focus()
     card.locator("select").select_option(label="drive")
     card.get_by_role("button", name="Merge").click()
     expect(tab, "#class-cards .card").to_have_count(2)
@@ -385,6 +386,37 @@ def test_a_slow_click_counts_though_the_page_changes(open_page: Start, tab: Any)
     tab.mouse.up()
     expect(tab, "#progress").to_contain_text("2 of 8")
     assert page.client.get(f"/api/text/{text}").json()["label"] == 1
+    assert not tab.wrong
+
+
+def test_what_is_typed_or_chosen_for_a_class_stays_while_others_label(open_page: Start, tab: Any) -> None:
+    page = open_page(["red wine", "white wine", "fast car", "slow car"] * 4)
+    for name in ("drink", "drive", "other"):
+        page.decide("add", value=name)
+    for text in range(4):
+        page.decide("label", text=text, label=1 + text // 2)
+    tab.goto(page.url)
+    knows(tab, 4)
+    see(tab, "classes")
+    card = tab.locator("#class-cards .card").nth(2)
+    card.locator("input").first.fill("new name")
+    card.locator("select").focus()
+    card.locator("select").select_option(label="drive")
+    page.decide("label", text=4, label=1)
+    page.decide("add", value="late")
+    knows(tab, 5)
+    expect(tab, "#class-cards .card").to_have_count(4)
+    assert card.locator("input").first.input_value() == "new name"
+    playwright.expect(card.locator("select")).to_be_focused()
+    assert card.locator("select").evaluate("(e) => e.selectedOptions[0].textContent") == "drive"
+    tab.locator("#shares").get_by_text("wine", exact=True).first.focus()
+    page.decide("label", text=5, label=1)
+    knows(tab, 6)
+    playwright.expect(tab.locator("#shares").get_by_text("wine", exact=True).first).to_be_focused()
+    tab.locator("#class-cards .card").nth(3).get_by_role("button", name="Merge").click()
+    expect(tab, "#class-cards .card").to_have_count(4)  # nothing was chosen to merge into
+    card.get_by_role("button", name="Merge").click()
+    expect(tab, "#class-cards .card").to_have_count(3)
     assert not tab.wrong
 
 

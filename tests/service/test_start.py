@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from wgcn import TextModel
-from wgcn.errors import InputError
+from wgcn.errors import InputError, WGCNWarning
 from wgcn.service.project import Project, create_project
 from wgcn.service.start import ready_project, serve_page
 
@@ -166,6 +166,13 @@ def test_other_texts_do_not_get_into_a_project(tmp_path: Path) -> None:
         ready_project(None, None)
     with pytest.raises(InputError, match="cannot be read"):
         ready_project(tmp_path / "nothing.csv", None)
+
+
+def test_what_is_assumed_of_a_file_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("text;note\nwine;a\ncar;b\n")
+    with pytest.warns(WGCNWarning, match="semicolons") as said:
+        ready_project(tmp_path / "in.csv", tmp_path / "p")
+    assert len(said) == 1
 
 
 @pytest.mark.parametrize(

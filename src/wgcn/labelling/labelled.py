@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
-from wgcn.errors import InputError
+from wgcn.errors import InputError, WGCNWarning
 from wgcn.labelling.tables import cell_text
 from wgcn.text.read import Reading, read_rows, read_source, read_texts
 from wgcn.text.source import Source, short
@@ -92,7 +93,9 @@ def read_labelled_table(
         label, text = with_labels.chosen
     except InputError:
         source = Source(Path(path), None if text_column is None else [text_column], True, **reading)
-        names, found = read_source(source)
+        with warnings.catch_warnings():  # of the delimiter and the like: they were said already
+            warnings.simplefilter("ignore", WGCNWarning)
+            names, found = read_source(source)
         if label_column != "label" or label_column in names:  # it is there twice, or nothing else is
             raise
         rows = ((None, *row) for row in found)

@@ -38,6 +38,15 @@ function make(name, given = {}, ...children) {
   return element;
 }
 
+// Put new children into an element; what had the focus has it again, if there is something alike.
+function redraw(box, children) {
+  const active = document.activeElement, inside = active !== box && box.contains(active);
+  const alike = () => [...box.querySelectorAll("button")].filter((each) => each.textContent === active.textContent);
+  const at = inside ? alike().indexOf(active) : -1;
+  box.replaceChildren(...children);
+  if (inside) (alike()[at] ?? alike()[0])?.focus({ preventScroll: true });
+}
+
 function draw(name, given = {}, text = null) {
   const element = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(given)) element.setAttribute(key, value);
@@ -199,7 +208,7 @@ function wordButtons(list) {
 }
 
 function showShares() {
-  $("shares").replaceChildren(...state.classes.map((each) => {
+  redraw($("shares"), state.classes.map((each) => {
     const bar = make("div");
     bar.style.width = `${100 * (each.share ?? 0)}%`;
     const share = each.share == null ? "" : ` · ${percent(each.share)} of texts`;
@@ -300,7 +309,7 @@ async function explain() {
   }));
   const line = (title, list) => (list?.length
     ? make("p", {}, make("span", { class: "quiet" }, ...title, " "), ...wordButtons(list.map(([term]) => term))) : null);
-  $("why").replaceChildren(...[
+  redraw($("why"), [
     line(["For ", name(why.label), ":"], why.for), line(["Against:"], why.against?.slice(0, 5)),
     why.likely?.length > 2 ? make("p", { class: "quiet" },
       ...why.likely.slice(0, 3).flatMap(([number, chance], i) => [i ? " · " : "", name(number), ` ${percent(chance)}`])) : null,
@@ -463,35 +472,55 @@ async function labelRow(text, number) {
 
 // Classes
 
+const cards = new Map(); // by class, its card and what it was made of
+
+// A card stays as long as its class does: what somebody has typed or chosen in it is not sent yet.
 function classCards() {
-  const active = document.activeElement;
-  if (active?.closest("#class-cards") && active.tagName === "INPUT") return; // somebody is typing
-  $("class-cards").replaceChildren(...state.classes.map((each) => {
-    const name = make("input", { value: each.name, maxlength: 100 });
-    const seeds = make("input", { value: each.seeds.join(", "), maxlength: 2000 });
-    const others = state.classes.filter((other) => other.id !== each.id);
-    const into = make("select", {}, ...others.map((other) => make("option", { value: other.id }, other.name)));
-    const after = (action) => doing(async (event) => {
-      event.preventDefault();
-      document.activeElement?.blur();
-      await action();
-      classCards();
-    });
-    return make("div", { class: "card" },
-      make("h2", { class: `tag ${colour(each.id)}` }, each.name),
-      make("p", { class: "words" }, ...wordButtons(each.words)),
-      make("form", { class: "row", onsubmit: after(() => decide("rename", { label: each.id, value: name.value })) },
-        make("label", {}, "Name", name), make("button", {}, "Rename")),
-      make("form", {
-        class: "row", onsubmit: after(() => decide("seeds", { label: each.id, value: JSON.stringify(words(seeds.value)) })),
-      }, make("label", {}, "Seed words", seeds), make("button", {}, "Keep")),
-      others.length ? make("form", {
-        class: "row", onsubmit: after(() => decide("merge", { label: each.id, value: into.value })),
-      }, make("label", {}, "Merge into", into), make("button", {}, "Merge")) : null);
-  }));
-  if (!state.classes.length) $("class-cards").append(make("p", { class: "card" }, "There is no class yet."));
-  const problems = state.fitted?.problems ?? [];
-  if (problems.length) $("class-cards").append(make("p", { class: "card" }, problems.join(" ")));
+  const box = $("class-cards"), made = state.classes.map((each) => {
+    const of = JSON.stringify([each.name, each.seeds, colour(each.id)]);
+    if (cards.get(each.id)?.of !== of) cards.set(each.id, { of, card: classCard(each) });
+    const { card } = cards.get(each.id), shown = card.querySelector(".words");
+    if (shown.dataset.words !== each.words.join()) redraw(shown, wordButtons(each.words));
+    shown.dataset.words = each.words.join();
+    return card;
+  });
+  for (const card of [...box.children]) if (!made.includes(card)) card.remove();
+  made.forEach((card, i) => { if (box.children[i] !== card) box.insertBefore(card, box.children[i] ?? null); });
+  const problems = state.classes.length ? state.fitted?.problems ?? [] : ["There is no class yet."];
+  $("class-note").hidden = !problems.length;
+  $("class-note").textContent = problems.join(" ");
+}
+
+function classCard(each) {
+  const name = make("input", { value: each.name, maxlength: 100 });
+  const seeds = make("input", { value: each.seeds.join(", "), maxlength: 2000 });
+  const into = make("select", { required: true, onfocus: fill, onpointerdown: fill }, make("option", { value: "" }, "choose a class"));
+  // Only when it is used: all of these of 200 classes have 40,000 options.
+  function fill() {
+    const known = new Set([...into.options].map((option) => option.value));
+    for (const other of state.classes) {
+      if (other.id !== each.id && !known.has(String(other.id))) into.append(make("option", { value: other.id }, other.name));
+    }
+    for (const option of [...into.options].slice(1)) {
+      if (place(Number(option.value)) < 0) option.remove();
+      else option.textContent = named(Number(option.value));
+    }
+  }
+  const after = (action) => doing(async (event) => {
+    event.preventDefault();
+    await action();
+    classCards();
+  });
+  return make("div", { class: "card" },
+    make("h2", { class: `tag ${colour(each.id)}` }, each.name),
+    make("p", { class: "words" }),
+    make("form", { class: "row", onsubmit: after(() => decide("rename", { label: each.id, value: name.value })) },
+      make("label", {}, "Name", name), make("button", {}, "Rename")),
+    make("form", {
+      class: "row", onsubmit: after(() => decide("seeds", { label: each.id, value: JSON.stringify(words(seeds.value)) })),
+    }, make("label", {}, "Seed words", seeds), make("button", {}, "Keep")),
+    make("form", { class: "row", onsubmit: after(() => decide("merge", { label: each.id, value: into.value })) },
+      make("label", {}, "Merge into", into), make("button", {}, "Merge")));
 }
 
 // Review
