@@ -314,7 +314,8 @@ class Project:
             self._database.execute("BEGIN IMMEDIATE")
             yield
         except sqlite3.Error as error:
-            raise StoreError(f"{self.path} cannot be written: {error}. The decision is not kept.") from error
+            advice = "The decision is not kept. If the disk is full, make room and decide again."
+            raise StoreError(f"{self.path} cannot be written: {error}. {advice}") from error
         finally:
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")
