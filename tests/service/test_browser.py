@@ -178,7 +178,7 @@ def test_from_zero_to_a_model_through_a_kill(
     picture(tab, "export")
     with tab.expect_download() as download:
         tab.click("text=Download the labels")
-    assert Path(download.value.path()).read_text().startswith('"row","text","label"')
+    assert Path(download.value.path()).read_text().startswith('"text","label"\n')
     model = TextModel.load(tmp_path / "work-model")
     assert sorted(model.classes.tolist()) == sorted(set(CLASSES))
     right = sum(guess == label for guess, label in zip(model.predict(texts), truth, strict=True))
@@ -219,6 +219,7 @@ def test_two_tabs_the_list_and_the_classes(open_page: Start, tab: Any) -> None:
     card.locator("input").first.fill("bus")
     card.get_by_role("button", name="Rename").click()
     expect(tab, "#shares").to_contain_text("bus")
+    card.locator("select").focus()
     card.locator("select").select_option(label="drive")
     card.get_by_role("button", name="Merge").click()
     expect(tab, "#class-cards .card").to_have_count(2)
@@ -257,6 +258,20 @@ def test_nothing_can_be_used_before_the_script_runs(open_page: Start, tab: Any) 
     expect(tab, "#add").to_be_visible()
 
 
+def test_what_was_said_of_a_lost_server_goes_when_it_answers(open_page: Start, tab: Any) -> None:
+    page = open_page(["red wine", "white wine", "fast car", "slow car"])
+    tab.goto(page.url)
+    add_classes(tab, ["drink", "drive"])
+    tab.context.route("**/api/decide", lambda route: route.abort())
+    tab.keyboard.press("1")
+    expect(tab, "#alert").to_contain_text("does not answer")
+    expect(tab, "#alert").to_be_empty()
+    expect(tab, "#progress").to_contain_text("0 of")
+    tab.context.unroute("**/api/decide")
+    tab.keyboard.press("1")
+    expect(tab, "#progress").to_contain_text("1 of")
+
+
 def test_keys_that_follow_fast_label_a_row_once(open_page: Start, tab: Any) -> None:
     page = open_page(["red wine", "white wine", "fast car", "slow car"])
     tab.goto(page.url)
@@ -268,6 +283,165 @@ def test_keys_that_follow_fast_label_a_row_once(open_page: Start, tab: Any) -> N
     expect(tab, "#progress").to_contain_text("1 of")
     expect(tab, "#rows li:first-child .tag").to_have_text("drink")
     expect(tab, "#rows li:nth-child(2) .open").to_be_focused()
+
+
+def test_any_of_200_classes_is_found_by_its_name(open_page: Start, tab: Any) -> None:
+    """With the keyboard alone, for the text that is shown and for a row of the list."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
+    page = open_page([f"text {n} of wine" for n in range(6)])
+    for n in range(198):
+        assert page.decide("add", value=f"class {n}").status_code == 200
+    for name in ("\u00dcber uns", "zebra"):
+        assert page.decide("add", value=name).status_code == 200
+    tab.goto(page.url)
+    expect(tab, "#card").to_be_visible()
+    expect(tab, "#find-button").to_be_visible()
+    text = shown(tab)
+    tab.keyboard.press("f")
+    expect(tab, "#find-name").to_be_focused()
+    expect(tab, "#find-list li").to_have_count(200)
+    for width in (360, 1200):
+        tab.set_viewport_size({"width": width, "height": 740})
+        found = axe.run(tab).response["violations"]
+        assert not [each["id"] for each in found if each["impact"] in ("serious", "critical")]
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    tab.keyboard.type("CLASS 17")
+    expect(tab, "#find-list li").to_have_count(11)  # 17 and 170 to 179
+    tab.keyboard.press("ArrowUp")
+    chosen = tab.locator("#find-list [aria-selected=true]")
+    playwright.expect(chosen).to_have_text("class 179")
+    expect(tab, "#find-name").to_have_attribute("aria-activedescendant", chosen.get_attribute("id"))
+    tab.keyboard.press("Enter")
+    expect(tab, "#find").to_be_hidden()
+    expect(tab, "#progress").to_contain_text("1 of 6")
+    tab.keyboard.press("f")
+    tab.keyboard.type("nothing like it")
+    tab.keyboard.press("Enter")
+    expect(tab, "#find-note").to_have_text("No class is named so.")
+    tab.keyboard.press("Escape")
+    expect(tab, "#find").to_be_hidden()
+
+    tab.keyboard.press("l")
+    expect(tab, "#rows li").to_have_count(6)
+    tab.evaluate("document.activeElement.blur()")
+    tab.keyboard.press("f")
+    expect(tab, "#alert").to_contain_text("Move to a row")
+    row = (text + 1) % 5
+    tab.locator(f"#rows [data-text='{row}']").focus()
+    tab.keyboard.press("f")
+    tab.keyboard.type("uber")
+    expect(tab, "#find-list li").to_have_count(1)
+    tab.keyboard.press("Enter")
+    expect(tab, f"#rows li:nth-child({row + 1}) .tag").to_have_text("\u00dcber uns")
+    expect(tab, f"#rows [data-text='{row + 1}']").to_be_focused()
+    expect(tab, f"#rows li:nth-child({text + 1}) .tag").to_have_text("class 179")
+    tab.keyboard.press("?")
+    expect(tab, "#help").to_contain_text("find a class")
+    assert not tab.wrong
+
+
+def test_a_label_that_is_kept_stays_so_for_everybody(open_page: Start, tab: Any) -> None:
+    texts = ["red wine", "white wine", "old wine", "sweet wine", "fast car", "slow car", "blue car", "new car"] * 3
+    page = open_page(texts)
+    tab.goto(page.url)
+    add_classes(tab, ["drink", "drive"])
+    for text in range(16):
+        assert page.decide("label", text=text, label=1 + (text % 8 > 3)).status_code == 200
+    assert page.decide("label", text=0, label=2).status_code == 200
+    knows(tab, 16)
+    expect(tab, "#n-doubts").to_be_visible()
+    other = tab.context.new_page()
+    for each in (tab, other):
+        each.goto(f"{page.address}/#review")
+        expect(each, "#doubts .number >> text=/^1$/").to_have_count(1)
+    n = tab.locator("#doubts li").count()
+    keep = tab.locator("#doubts li", has=tab.locator(".number >> text=/^1$/")).get_by_role("button", name="Keep")
+    keep.focus()
+    tab.keyboard.press("Enter")
+    for each in (tab, other):
+        expect(each, "#doubts .number >> text=/^1$/").to_have_count(0)
+    if n == 1:
+        expect(tab, "#main").to_be_focused()
+    tab.reload()
+    expect(tab, "#doubts li").not_to_have_count(0)
+    expect(tab, "#doubts .number >> text=/^1$/").to_have_count(0)
+    tab.keyboard.press("u")
+    for each in (tab, other):
+        expect(each, "#doubts .number >> text=/^1$/").to_have_count(1)
+    assert not tab.wrong
+
+
+def test_a_slow_click_counts_though_the_page_changes(open_page: Start, tab: Any) -> None:
+    page = open_page([f"text {n} of wine" for n in range(8)])
+    tab.goto(page.url)
+    add_classes(tab, ["drink", "drive"])
+    expect(tab, "#status").to_contain_text("Ready")
+    text = shown(tab)
+    box = tab.locator(".choice").first.bounding_box()
+    tab.mouse.move(box["x"] + 5, box["y"] + 5)
+    tab.mouse.down()
+    with tab.expect_response(lambda answer: "/api/state" in answer.url and "classes" in answer.json()):
+        assert page.decide("label", text=(text + 1) % 8, label=2).status_code == 200
+    tab.wait_for_timeout(100)
+    tab.mouse.up()
+    expect(tab, "#progress").to_contain_text("2 of 8")
+    assert page.client.get(f"/api/text/{text}").json()["label"] == 1
+    assert not tab.wrong
+
+
+def test_what_is_typed_or_chosen_for_a_class_stays_while_others_label(open_page: Start, tab: Any) -> None:
+    page = open_page(["red wine", "white wine", "fast car", "slow car"] * 4)
+    for name in ("drink", "drive", "other"):
+        page.decide("add", value=name)
+    for text in range(4):
+        page.decide("label", text=text, label=1 + text // 2)
+    tab.goto(page.url)
+    knows(tab, 4)
+    see(tab, "classes")
+    card = tab.locator("#class-cards .card").nth(2)
+    card.locator("input").first.fill("new name")
+    card.locator("select").focus()
+    card.locator("select").select_option(label="drive")
+    page.decide("label", text=4, label=1)
+    page.decide("add", value="late")
+    knows(tab, 5)
+    expect(tab, "#class-cards .card").to_have_count(4)
+    assert card.locator("input").first.input_value() == "new name"
+    playwright.expect(card.locator("select")).to_be_focused()
+    assert card.locator("select").evaluate("(e) => e.selectedOptions[0].textContent") == "drive"
+    tab.locator("#shares").get_by_text("wine", exact=True).first.focus()
+    page.decide("label", text=5, label=1)
+    knows(tab, 6)
+    playwright.expect(tab.locator("#shares").get_by_text("wine", exact=True).first).to_be_focused()
+    tab.locator("#class-cards .card").nth(3).get_by_role("button", name="Merge").click()
+    expect(tab, "#class-cards .card").to_have_count(4)  # nothing was chosen to merge into
+    card.get_by_role("button", name="Merge").click()
+    expect(tab, "#class-cards .card").to_have_count(3)
+    assert not tab.wrong
+
+
+def test_a_key_held_down_and_a_double_click_decide_once(open_page: Start, tab: Any) -> None:
+    page = open_page([f"text {n} of wine" for n in range(8)])
+    tab.goto(page.url)
+    add_classes(tab, ["drink", "drive"])
+    for _ in range(5):
+        tab.keyboard.down("1")
+        tab.wait_for_timeout(200)
+    tab.keyboard.up("1")
+    expect(tab, "#progress").to_contain_text("1 of 8")
+    tab.locator(".choice").first.click(click_count=2, delay=200)
+    tab.wait_for_timeout(300)
+    expect(tab, "#progress").to_contain_text("2 of 8")
+    tab.fill("#add-name", "other")
+    tab.evaluate("for (const _ of '12') document.getElementById('add').requestSubmit()")
+    expect(tab, ".choice").to_have_count(3)
+    tab.wait_for_timeout(300)
+    expect(tab, "#alert").to_be_empty()
+    tab.press("#add-name", "Escape")
+    tab.set_viewport_size({"width": 640, "height": 300})
+    tab.keyboard.press("?")
+    assert tab.evaluate("document.getElementById('help').scrollTop") == 0  # the list is read from its beginning
+    assert not tab.wrong
 
 
 def test_odd_texts_are_shown_as_they_are(open_page: Start, tab: Any) -> None:
@@ -290,6 +464,35 @@ def test_odd_texts_are_shown_as_they_are(open_page: Start, tab: Any) -> None:
         expect(tab, "#text").to_contain_text(texts[text][:50] or "This text is empty")
     box, word = (tab.locator(place).first.bounding_box() for place in ("#text", "#text span"))
     assert word["x"] + word["width"] > box["x"] + box["width"] - 20  # it begins on the right
+    assert not tab.wrong
+
+
+def test_names_of_any_length_and_script_fit(open_page: Start, tab: Any) -> None:
+    """Long ones are wrapped, and do not turn what stands beside them round."""
+    hebrew = "\u05e9\u05dc\u05d5\u05dd"
+    page = open_page([f"{'wine' if n % 2 else 'car'} and {n}" for n in range(20)])
+    tab.goto(page.url)
+    add_classes(tab, ["W" * 100, hebrew, "a b " * 24 + "c"])
+    for text in range(10):
+        assert page.decide("label", text=text, label=1 + text % 3).status_code == 200
+    knows(tab, 10)
+    expect(tab, "#n-doubts").to_be_visible()
+    for width in (1200, 640, 360):
+        tab.set_viewport_size({"width": width, "height": 740})
+        for view in ("label", "list", "classes", "review", "words", "export"):
+            see(tab, view)
+            if view == "review":
+                expect(tab, "#doubts button").not_to_have_count(0)
+            if view == "label":
+                for row in range(3):  # each guess is of one of the names
+                    page.decide("label", text=row, label=1 + row)
+                    see(tab, "list")
+                    tab.locator(f"#rows [data-text='{row}']").click()
+                    expect(tab, "#text-title").to_have_text(f"Text {row + 1}")
+                    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), (row, width)
+            assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), (view, width)
+    see(tab, "label")
+    tab.locator("#guess bdi").first.wait_for()
     assert not tab.wrong
 
 

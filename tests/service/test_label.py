@@ -2,6 +2,8 @@
 
 import csv
 import io
+import json
+import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +19,7 @@ from wgcn.service.decisions import Decision
 from wgcn.service.label import LabelPage, fit_command, write_labels
 from wgcn.service.project import Project, create_project
 from wgcn.service.refit import _plain
-from wgcn.service.start import guarded
+from wgcn.service.start import guarded, ready_project
 
 TOKEN = "a-token"
 HOSTILE = [
@@ -130,6 +132,26 @@ def test_the_estimates_are_kept_with_their_intervals(page: LabelPage, client: Te
     assert len(page.project.estimates()) == 1
 
 
+def test_a_label_that_is_kept_does_not_look_wrong_any_more(page: LabelPage, client: TestClient) -> None:
+    for name in "ab":
+        decide(client, "add", value=name)
+    for text in range(2):
+        decide(client, "label", text=text, label=1)
+    fitted(page, doubts=[(0, 2, 0.9), (1, 2, 0.8)])
+
+    def doubted() -> list[int]:
+        return [doubt["text"] for doubt in client.get("/api/state").json()["doubts"]]
+
+    assert doubted() == [0, 1]
+    assert [each["text"] for each in decide(client, "keep", text=0, label=1).json()["doubts"]] == [1]
+    with Project(page.project.path) as project:  # after a reload, and for others
+        assert [each["text"] for each in LabelPage(project, with_model=False).summary()["doubts"]] == []
+        assert project.state.is_kept(0)
+    assert decide(client, "undo").json()["undone"]["kind"] == "keep"
+    assert doubted() == [0, 1]
+    assert decide(client, "keep", text=0, label=2).status_code == 400
+
+
 def test_an_estimate_that_cannot_be_kept_stops_nothing(page: LabelPage, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: object) -> None:
         raise StoreError("The disk is full.")
@@ -171,6 +193,91 @@ def test_texts_come_back_from_the_exported_file_as_they_were(page: LabelPage, cl
     answer = client.get("/api/labels.csv")
     assert "attachment" in answer.headers["content-disposition"]
     assert next(csv.reader(io.StringIO(answer.text))) == ["row", "text", "label"]
+
+
+@pytest.mark.parametrize(
+    ("header", "given", "options"),
+    [
+        ("id,text,note", {}, ""),
+        ("label,id,text", {}, ""),
+        ("id,body,kind", {"text": "body", "label": "kind"}, " --text-column=body --label-column=kind"),
+        ("a,a,label", {"text": "1"}, " --text-column=1"),
+        ("a;b;c,text,-x", {"text": "-x"}, " --text-column=-x --delimiter ,"),
+        ("a|b,text", {"text": "a|b"}, " '--text-column=a|b' --delimiter ,"),
+    ],
+)
+def test_the_exported_file_has_the_columns_of_the_texts(
+    tmp_path: Path, header: str, given: dict[str, str], options: str
+) -> None:
+    names = header.split(",")
+    cells = ['=cmd|"/c calc"!A0', "two\r\nlines; x; y", "\u05d0, \U0001f469"]
+    rows = [[f"{each} {n}" for each in cells[: len(names)]] for n in range(5)]
+    with (tmp_path / "in.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([names, *rows])
+    label = given.get("label", "label")
+    reading = {"text_column": given.get("text"), "delimiter": ","}
+    path = ready_project(tmp_path / "in.csv", tmp_path / "p", label_column=label, reading=reading)
+    with Project(path) as project:
+        number = project.decide("me", Decision("add", value="new")).decision.label
+        project.decide("me", Decision("label", 1, number))
+        write_labels(project, tmp_path / "out.csv")
+        assert fit_command(project, "out.csv", "m") == f"wgcn fit out.csv --model m{options}"
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+        found = list(csv.reader(file))
+    at = names.index(label) if label in names else len(names)
+    assert found[0] == [*names, *["label"] * (at == len(names))]
+    assert [row[:at] + row[at + 1 :] for row in found[1:]] == [row[:at] + row[at + 1 :] for row in rows]
+    assert found[2][at] == "new"
+    again = read_labelled(
+        *(tmp_path / "out.csv",),
+        text_column=given.get("text"),
+        label_column=label,
+        delimiter="," if "delimiter" in options else None,
+    )
+    text = given.get("text", "text")
+    place = names.index(text) if text in names else int(text)
+    assert [each for each, _ in again] == [row[place] for row in rows]
+
+
+def test_columns_of_other_formats_are_exported_as_text(tmp_path: Path) -> None:
+    lines = [
+        {"doc": {"body": "red wine"}, "n": 1.5, "tags": ["a", "\u00e9"], "none": None, "yes": True},
+        {"doc": {"body": "car and \0"}, "extra\0": "\ud800"},
+    ]
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    path = ready_project(tmp_path / "in.jsonl", tmp_path / "p", reading={"text_column": "doc.body"})
+    with Project(path) as project:
+        write_labels(project, tmp_path / "out.csv")
+        assert "--text-column=doc.body" in fit_command(project, "out.csv", "m")
+        texts = list(project.all_texts())
+    rows = list(csv.reader(io.StringIO((tmp_path / "out.csv").read_text(encoding="utf-8"))))
+    assert rows[0] == ["doc", "n", "tags", "none", "yes", "extra\ufffd", "doc.body", "label"]
+    assert rows[1] == ['{"body": "red wine"}', "1.5", '["a", "\u00e9"]', "", "true", "", "red wine", ""]
+    assert [text for text, _ in read_labelled(tmp_path / "out.csv", text_column="doc.body")] == texts
+
+
+def test_columns_that_are_too_large_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wgcn.service.project._MOST_CELLS", 1_000)
+    (tmp_path / "in.csv").write_text("text,note,label\n" + f"wine,{'x' * 200},a\n" * 10)
+    said: list[str] = []
+    with Project(ready_project(tmp_path / "in.csv", tmp_path / "p", say=said.append)) as project:
+        write_labels(project, tmp_path / "out.csv")
+        assert len(project.state.labels) == 10
+    assert "left out" in said[-1]
+    assert (tmp_path / "out.csv").read_text().startswith('"row","text","label"\n"1","wine","a"\n')
+    assert not list(tmp_path.glob("*.partial*"))
+
+
+def test_projects_that_were_made_without_columns_are_exported_as_before(tmp_path: Path) -> None:
+    path = tmp_path / "p.sqlite"
+    create_project(path, [("wine", "a"), ("car", None)])
+    with sqlite3.connect(path) as database:
+        database.execute("DROP TABLE others")
+    database.close()
+    with Project(path) as project:
+        write_labels(project, tmp_path / "out.csv")
+        assert fit_command(project, "out.csv", "m") == "wgcn fit out.csv --model m"
+    assert (tmp_path / "out.csv").read_text() == '"row","text","label"\n"1","wine","a"\n"2","car",""\n'
 
 
 def test_the_command_names_seeds_and_tokenizer(tmp_path: Path) -> None:

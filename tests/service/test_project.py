@@ -58,7 +58,7 @@ def test_decisions_are_there_after_opening_again(path: Path) -> None:
     with Project(path) as project:
         assert project.state == state
         assert project.state.labels == {0: wine}
-        assert list(project.all_texts())[:5] == TEXTS[:5]
+        assert list(project.all_texts()) == [*TEXTS[:4], "nul\ufffd inside", "half ?"]
 
 
 def test_each_undoes_its_own(path: Path) -> None:
@@ -120,6 +120,55 @@ def test_two_writers_leave_one_whole_log(path: Path) -> None:
         assert project.state.labels == dict.fromkeys(range(6), label)
 
 
+def test_a_label_is_kept_until_it_is_changed(path: Path) -> None:
+    with Project(path) as project, Project(path) as other:
+        one, two = (project.decide("me", Decision("add", value=name)).decision.label for name in "ab")
+        with pytest.raises(InputError, match="does not have this label"):
+            project.decide("me", Decision("keep", 0, one))
+        project.decide("me", Decision("label", 0, one))
+        project.decide("me", Decision("keep", 0, one))
+        assert other.refresh().is_kept(0)
+        project.decide("me", Decision("undo"))
+        assert not other.refresh().is_kept(0)
+        project.decide("me", Decision("keep", 0, one))
+        other.decide("you", Decision("label", 0, two))
+        with pytest.raises(InputError, match="does not have this label"):
+            project.decide("me", Decision("keep", 0, one))  # from a page that has not yet seen the other label
+        other.decide("you", Decision("label", 0, one))
+        assert not project.refresh().is_kept(0)
+
+
+def test_a_label_that_somebody_else_kept_can_be_undone(path: Path) -> None:
+    with Project(path) as project:
+        label = project.decide("me", Decision("add", value="a")).decision.label
+        project.decide("me", Decision("label", 0, label))
+        project.decide("you", Decision("keep", 0, label))
+        project.decide("me", Decision("undo"))
+        assert not project.state.labels
+    with Project(path) as project:
+        assert not project.state.is_kept(0)
+
+
+def test_a_project_needs_a_newer_version_only_once_something_newer_is_in_it(path: Path) -> None:
+    def version() -> str:
+        with sqlite3.connect(path) as database:
+            (found,) = database.execute("SELECT value FROM facts WHERE name = 'version'").fetchone()
+        database.close()
+        return str(found)
+
+    with Project(path) as project:
+        label = project.decide("me", Decision("add", value="a")).decision.label
+        project.decide("me", Decision("label", 0, label))
+        assert version() == "1"
+        project.decide("me", Decision("keep", 0, label))
+        assert version() == "2"
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE facts SET value = '3' WHERE name = 'version'")
+    database.close()
+    with pytest.raises(StoreError, match="newer version"):
+        Project(path)
+
+
 def test_the_log_is_only_added_to(path: Path) -> None:
     with Project(path) as project:
         project.decide("me", Decision("add", value="x"))
@@ -156,6 +205,77 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         Project(tmp_path / "empty.sqlite")
     with pytest.raises(InputError, match="There is no project"):
         Project(tmp_path / "nothing.sqlite")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE facts SET value = 'x' WHERE name = 'version'",
+        "UPDATE facts SET value = '\"x\"' WHERE name = 'version'",
+        "DELETE FROM facts",
+        "DROP TABLE log",
+        "INSERT INTO log (time, who, kind, text, label, value) VALUES (1, 'x', 'label', 99, 1, '')",
+        "INSERT INTO log (time, who, kind, value) VALUES (1, 'x', 'undo', 'y')",
+    ],
+)
+def test_a_damaged_project_is_said_to_be_so(path: Path, damage: str) -> None:
+    with sqlite3.connect(path) as database:
+        database.execute(damage)
+    database.close()
+    with pytest.raises(StoreError, match="cannot be read as a project"):
+        Project(path)
+
+
+def test_a_full_disk_leaves_no_part_of_a_project(tmp_path: Path) -> None:
+    """As a limit of the size of files, in a process of its own."""
+    program = (
+        "import resource, signal, sys; from pathlib import Path; from wgcn.service.project import create_project\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))\n"
+        "create_project(Path(sys.argv[1]), (('some words here', None) for _ in range(20_000)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "p.sqlite")], capture_output=True, text=True)
+    assert "InputError" in done.stderr.splitlines()[-1]
+    assert "Is the disk full?" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_moved_while_it_is_open_takes_no_decision(path: Path) -> None:
+    """It would be written into a file that nobody finds, or an empty one would be made in its place."""
+    with Project(path) as project:
+        label = project.decide("me", Decision("add", value="a")).decision.label
+        away = path.rename(path.with_name("away"))
+        for _ in range(2):
+            with pytest.raises(StoreError, match=r"The decision is not kept\. Move it back"):
+                project.decide("me", Decision("label", 0, label))
+            with pytest.raises(StoreError, match="moved, removed or replaced"):
+                project.texts([0])
+            path.write_bytes(b"another")
+        away.replace(path)
+        project.decide("me", Decision("label", 0, label))
+        assert project.texts([0]) == TEXTS[:1]
+    with Project(path) as project:
+        assert project.state.labels == {0: label}
+
+
+def test_a_decision_on_a_full_disk_is_refused_and_the_next_one_is_not(path: Path) -> None:
+    """As a limit of the size of files, in a process of its own."""
+    program = (
+        "import resource, signal, sys; from wgcn.service.project import Project, Decision, StoreError\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); project, n = Project(sys.argv[1]), 0\n"
+        "project.decide('me', Decision('add', value='a'))\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, resource.RLIM_INFINITY))\n"
+        "try:\n"
+        "    while n < 1000: project.decide('me', Decision('label', n % 6, 1)); n += 1\n"
+        "except StoreError as error: print(error)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))\n"
+        "project.decide('me', Decision('skip', 0)); print(n)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+    said, n = done.stdout.splitlines()
+    assert "The decision is not kept" in said
+    with Project(path) as project:
+        kinds = [entry.decision.kind for entry in project.entries()]
+    assert kinds == ["add", *["label"] * int(n), "skip"]
 
 
 def test_a_name_without_ending_gets_one(path: Path) -> None:

@@ -1,5 +1,6 @@
 """The page as a program: it starts once, stops cleanly, and loses nothing however it ends."""
 
+import csv
 import random
 import shlex
 import signal
@@ -16,7 +17,7 @@ import httpx
 import pytest
 
 from wgcn import TextModel
-from wgcn.errors import InputError
+from wgcn.errors import InputError, WGCNWarning
 from wgcn.service.project import Project, create_project
 from wgcn.service.start import ready_project, serve_page
 
@@ -38,7 +39,10 @@ def wait_for(page: Any, ready: Callable[[dict[str, Any]], bool]) -> dict[str, An
 
 
 def test_from_texts_to_a_model_that_the_command_gives_again(open_page: Start, tmp_path: Path) -> None:
-    page = open_page(TEXTS)
+    with (tmp_path / "in.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = ([n, "=1+1; 2; 3", text] for n, text in enumerate(TEXTS))
+        csv.writer(file).writerows([["id", "note; a; b", "body"], *rows])
+    page = open_page(None, "in.csv", "--text-column", "body", "--delimiter", ",")
     for name, seeds in (("drink", '["wine"]'), ("drive", '["car"]')):
         number = page.decide("add", value=name).json()["decided"]["label"]
         assert page.decide("seeds", label=number, value=seeds).status_code == 200
@@ -61,6 +65,8 @@ def test_from_texts_to_a_model_that_the_command_gives_again(open_page: Start, tm
     exported, again = (TextModel.load(tmp_path / name) for name in ("work-model", "again"))
     assert exported.predict_proba(TEXTS).tolist() == again.predict_proba(TEXTS).tolist()
     assert exported.vocabulary.words == again.vocabulary.words
+    lines = (tmp_path / "work-labelled.csv").read_text().splitlines()
+    assert lines[:2] == ['"id","note; a; b","body","label"', '"0","=1+1; 2; 3","red wine and cheese","drink"']
 
 
 def test_killed_at_any_moment_no_answered_label_is_lost(open_page: Start, tmp_path: Path) -> None:
@@ -160,3 +166,30 @@ def test_other_texts_do_not_get_into_a_project(tmp_path: Path) -> None:
         ready_project(None, None)
     with pytest.raises(InputError, match="cannot be read"):
         ready_project(tmp_path / "nothing.csv", None)
+
+
+def test_what_is_assumed_of_a_file_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("text;note\nwine;a\ncar;b\n")
+    with pytest.warns(WGCNWarning, match="semicolons") as said:
+        ready_project(tmp_path / "in.csv", tmp_path / "p")
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "words"),
+    [
+        ("label\na\nb\n", {}, "no column 'text'"),
+        ("text,label,label\nwine,a,b\n", {}, "2 columns 'label'"),
+        ("a,label\nwine,x\n", {"text_column": "label"}, "texts and labels at once"),
+        ("text,a\nwine,x\n", {"text_column": "b"}, "no column 'b'"),
+        ("text\n", {}, "no rows"),
+        ("", {}, "empty"),
+    ],
+)
+def test_files_in_which_texts_or_labels_are_not_clear_are_refused(
+    tmp_path: Path, content: str, options: dict[str, Any], words: str
+) -> None:
+    (tmp_path / "in.csv").write_text(content)
+    with pytest.raises(InputError, match=words):
+        ready_project(tmp_path / "in.csv", tmp_path / "p", reading=options)
+    assert [each.name for each in tmp_path.iterdir()] == ["in.csv"]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
-from wgcn.errors import InputError
-from wgcn.text.read import Reading, read_rows, read_texts
+from wgcn.errors import InputError, WGCNWarning
+from wgcn.labelling.tables import cell_text
+from wgcn.text.read import Reading, read_rows, read_source, read_texts
+from wgcn.text.source import Source, short
 
-__all__ = ["label_text", "read_labelled", "texts_and_labels"]
+__all__ = ["LabelledTable", "label_text", "read_labelled", "read_labelled_table", "texts_and_labels"]
 
 _WHOLE_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
 
@@ -57,16 +60,59 @@ def read_labelled(
             raise
         rows = ((None, text) for text in read_texts(path, text_column=text_column, **reading))
     for label, text in rows:
-        given: Any = label
-        if isinstance(label, list):
-            given = [label_text(part) for part in label if part.strip()]
-        elif label is None or not label.strip():
-            given = None
-        elif separator is None:
-            given = label_text(label)
-        else:
-            given = [label_text(part.strip()) for part in label.split(separator) if part.strip()]
-        yield text or "", given
+        yield text or "", _given(label, separator)
+
+
+def _given(label: Any, separator: str | None = None) -> Any:
+    """Return a label as it is used: a str, a list of str, or None."""
+    if isinstance(label, list):
+        return [label_text(part) for part in label if part.strip()]
+    if label is None or not label.strip():
+        return None
+    if separator is None:
+        return label_text(label)
+    return [label_text(part.strip()) for part in label.split(separator) if part.strip()]
+
+
+class LabelledTable(NamedTuple):
+    """Texts and labels with the other columns of their file."""
+
+    names: list[str]  # of all columns; those of texts and labels come last where the file has none of their own
+    text: int  # the place of the column of texts
+    label: int  # and of that of labels
+    rows: Iterator[tuple[str, str | list[str] | None, list[str]]]  # text, label, and the others in their order
+
+
+def read_labelled_table(
+    path: str | Path, *, text_column: str | int | None = None, label_column: str = "label", **reading: Unpack[Reading]
+) -> LabelledTable:
+    """Read texts, their labels, if there is such a column, and the values of all other columns as text."""
+    with_labels = Source(Path(path), [label_column, "text" if text_column is None else text_column], True, **reading)
+    try:
+        names, rows = read_source(with_labels, [label_column])
+        label, text = with_labels.chosen
+    except InputError:
+        source = Source(Path(path), None if text_column is None else [text_column], True, **reading)
+        with warnings.catch_warnings():  # of the delimiter and the like: they were said already
+            warnings.simplefilter("ignore", WGCNWarning)
+            names, found = read_source(source)
+        if label_column != "label" or label_column in names:  # it is there twice, or nothing else is
+            raise
+        rows = ((None, *row) for row in found)
+        label, (text,) = -1, source.chosen
+    if text == label:
+        raise InputError(
+            f"The column {short(names[text])} of {path} has texts and labels at once. Name two: --text-column for the "
+            "texts, --label-column for the labels."
+        )
+    n = len(names)
+    others = [place for place in range(n) if place not in (text, label)]
+    if text >= n:  # inside another one
+        names, text = [*names, str(text_column)], len(names)
+    if not 0 <= label < n:
+        names, label = [*names, label_column], len(names)
+    table = ((row[1] or "", _given(row[0]), [cell_text(row[2 + place]) for place in others]) for row in rows)
+    return LabelledTable(names, text, label, table)
 
 
 def texts_and_labels(rows: Iterable[tuple[str, str | list[str] | None]]) -> tuple[list[str], list[Any]]:

@@ -160,7 +160,7 @@ class TableWriter:
             lines = [self._json_line([*row, *extra]) for row, extra in zip(rows, more, strict=True)]
             self._put("".join(lines))
         else:
-            texts = ([*map(_text, row), *map(_shown, extra)] for row, extra in zip(rows, more, strict=True))
+            texts = ([*map(cell_text, row), *map(_shown, extra)] for row, extra in zip(rows, more, strict=True))
             self._put_rows(list(texts))
         self._file.flush()
 
@@ -200,7 +200,7 @@ class TableWriter:
 
     def _json_line(self, values: list[Any]) -> str:
         row = {name: None if value != value else value for name, value in zip(self._names, values, strict=True)}
-        return json.dumps(row, ensure_ascii=False, default=_text) + "\n"
+        return json.dumps(row, ensure_ascii=False, default=cell_text) + "\n"
 
     def _begin_parquet(self, added: Sequence[Column]) -> None:
         with needs("Writing parquet files"):
@@ -217,7 +217,7 @@ class TableWriter:
 
         kept = [list(values) for values in zip(*rows, strict=True)] or [[] for _ in self._kept]
         if self._is_text:
-            kept = [[None if value is None else _text(value) for value in values] for values in kept]
+            kept = [[None if value is None else cell_text(value) for value in values] for values in kept]
         try:
             arrays = [pa.array(v, t) for v, t in zip([*kept, *added], self._schema_out.types, strict=True)]
             self._parquet.write_batch(pa.record_batch(arrays, schema=self._schema_out))
@@ -234,7 +234,7 @@ def _arrow_type(pa: Any, name: str, values: list[Any]) -> Any:
     return pa.list_(kind) if several else kind
 
 
-def _text(value: Any) -> str:
+def cell_text(value: Any) -> str:
     """Return a value of the input as text."""
     if isinstance(value, str):
         return value
@@ -243,7 +243,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False, default=_text)
+        return json.dumps(value, ensure_ascii=False, default=cell_text)
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
@@ -251,4 +251,4 @@ def _shown(value: Any) -> str:
     """Return an added value as text: numbers with four decimals, several values with commas between them."""
     if isinstance(value, list):
         return ",".join(map(_shown, value))
-    return f"{value:.{DIGITS}f}" if isinstance(value, float) else _text(value)
+    return f"{value:.{DIGITS}f}" if isinstance(value, float) else cell_text(value)

@@ -6,6 +6,8 @@ InputError and never gets into the log.
 
 A class is known by its number, so that two people can rename it or label with it at once. After a merge, labels of the
 merged class are those of the other; undoing the merge gives them back.
+
+"keep" says that a label which looks wrong is right. It holds for this label: with another one, or none, it is void.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from wgcn.labelling.labelled import label_text
 
 __all__ = ["KINDS", "MOST_CLASSES", "Decision", "Entry", "LabelClass", "State", "class_name", "fold"]
 
-KINDS = ("label", "unlabel", "skip", "add", "rename", "merge", "seeds", "undo")
-_OF_TEXTS = ("label", "unlabel", "skip")
+KINDS = ("label", "unlabel", "skip", "keep", "add", "rename", "merge", "seeds", "undo")
+_OF_TEXTS = ("label", "unlabel", "skip", "keep")
 _LONGEST_NAME = 100
 MOST_CLASSES, _MOST_SEEDS = 200, 100
 
@@ -31,7 +33,7 @@ class Decision(NamedTuple):
     """What somebody decided."""
 
     kind: str  # one of KINDS
-    text: int | None = None  # of "label", "unlabel" and "skip", counted from 0
+    text: int | None = None  # of "label", "unlabel", "skip" and "keep", counted from 0
     label: int | None = None  # the number of a class: of all kinds but "unlabel", "skip" and "undo"
     value: str = ""  # a name; the number of the class to merge into; words as a JSON list; the entry to undo
 
@@ -63,6 +65,7 @@ class State:
     classes: dict[int, LabelClass] = field(default_factory=dict)
     given: dict[int, int] = field(default_factory=dict)  # by text, the number of the class that it was given
     skipped: set[int] = field(default_factory=set)
+    kept: dict[int, int] = field(default_factory=dict)  # by text, the number of the class that it was to keep
 
     def current(self, label: int) -> int:
         """Return the number of a class, or of that which it was merged into."""
@@ -84,6 +87,10 @@ class State:
     def label_of(self, text: int) -> int | None:
         """Return the number of the class of a text, None if it has no label."""
         return self.current(self.given[text]) if text in self.given else None
+
+    def is_kept(self, text: int) -> bool:
+        """Return whether somebody said that the label which a text has is right."""
+        return text in self.kept and self.current(self.kept[text]) == self.label_of(text)
 
     @property
     def counts(self) -> Counter[int]:
@@ -130,13 +137,7 @@ class State:
         kind, text, label, value = self.checked(entry.decision)
         self.seq = entry.seq
         if text is not None:
-            self.skipped.discard(text)
-            if kind == "label" and label is not None:
-                self.given[text] = label
-            elif kind == "unlabel":
-                self.given.pop(text, None)
-            else:
-                self.skipped.add(text)
+            self._apply_to_text(kind, text, label)
             return
         assert label is not None
         if kind == "add":
@@ -150,6 +151,20 @@ class State:
             self.classes[label] = replace(own, into=into)
         else:
             self.classes[label] = replace(self.classes[label], seeds=tuple(json.loads(value)))
+
+    def _apply_to_text(self, kind: str, text: int, label: int | None) -> None:
+        if kind == "keep" and label is not None:
+            self.kept[text] = label
+        elif kind == "skip":
+            self.skipped.add(text)
+        else:
+            self.skipped.discard(text)
+            if label is None:
+                self.given.pop(text, None)
+            else:
+                self.given[text] = label
+        if not self.is_kept(text):  # for good: the same label given later is another decision
+            self.kept.pop(text, None)
 
 
 def fold(entries: Iterable[Entry], n_texts: int, without: int | None = None) -> State:

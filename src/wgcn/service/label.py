@@ -46,6 +46,8 @@ _MOST_ROWS = 100
 _LEASE = 60.0  # seconds for which a text that is shown to one person is not suggested to another
 _LEAST_FREE = 200  # texts among which one is found that nobody else was shown
 _LONGEST_QUERY = 200
+_DELIMITERS = ";\t|"  # that `wgcn fit` could find in the first line instead of commas
+_PLAIN_COLUMNS = {"names": ["row", "text", "label"], "text": 1, "label": 2}  # of projects that keep no others
 _TOLD = ("seq", "n_labels", "quick_seconds", "quick_cpu", "thorough_seconds", "thorough_cpu", "problems")
 _STATIC = {
     "/": ("label.html", "text/html"),
@@ -151,7 +153,7 @@ class LabelPage:
         doubts = [
             {"text": text, "label": label, "suggestion": state.current(suggestion), "score": score}
             for text, suggestion, score in fit.get("doubts", [])
-            if (label := state.label_of(text)) is not None and suggestion in state.classes
+            if (label := state.label_of(text)) is not None and suggestion in state.classes and not state.is_kept(text)
         ]
         return {
             "project": self.project.name,
@@ -313,6 +315,14 @@ def fit_command(project: Project, table: str, model: str) -> str:
     """Return the `wgcn fit` command that makes the same model as an export."""
     tokenizer = project.facts["source"].get("tokenizer", "words")
     parts = ["wgcn", "fit", table, "--model", model, *(["--tokenizer", tokenizer] if tokenizer != "words" else [])]
+    if columns := project.facts.get("columns"):
+        names = columns["names"]
+        for kind in ("text", "label"):
+            place = columns[kind]
+            if (name := names[place] if names.count(names[place]) == 1 else str(place)) != kind:
+                parts.append(f"--{kind}-column={name}")
+        if any(character in name for name in names for character in _DELIMITERS):
+            parts += ["--delimiter", ","]
     for name, words in project.state.seeds.items():
         parts += ["--seed", f"{name}={','.join(words)}"]
     return shlex.join(parts)
@@ -326,14 +336,18 @@ def write_labels(project: Project, path: Path) -> None:
 
 
 def _csv_lines(project: Project) -> Iterator[bytes]:
-    """Yield the rows of all texts, each with its label or nothing."""
-    state = project.state
+    """Yield the rows of all texts, each with its label or nothing, and with the columns that its file had."""
+    state, columns = project.state, project.facts.get("columns", _PLAIN_COLUMNS)
     labels, live = state.labels, state.live
     buffer = io.StringIO(newline="")
     table = csv.writer(buffer, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    table.writerow(["row", "text", "label"])
-    for place, text in enumerate(project.all_texts()):
-        table.writerow([place + 1, text, live[labels[place]].name if place in labels else ""])
+    table.writerow(columns["names"])
+    for place, (text, cells) in enumerate(project.all_rows()):
+        row = cells if "columns" in project.facts else [str(place + 1)]
+        own = [(columns["text"], text), (columns["label"], live[labels[place]].name if place in labels else "")]
+        for at, cell in sorted(own):
+            row.insert(at, cell)
+        table.writerow(row)
         if buffer.tell() > 1 << 16:
             yield buffer.getvalue().encode()
             buffer.seek(0)

@@ -23,14 +23,16 @@ from wgcn.errors import InputError, StoreError
 from wgcn.files import writing
 from wgcn.service.decisions import MOST_CLASSES, Decision, Entry, State, class_name, fold
 
-__all__ = ["Estimate", "Project", "create_project", "file_digest", "project_path"]
+__all__ = ["Estimate", "Project", "TooLargeError", "create_project", "file_digest", "project_path"]
 
 ENDINGS = (".sqlite", ".sqlite3", ".db")
-_VERSION = 1
+_VERSION = 2  # of what can be read; a project has the first version that knows all that is in it
+_FIRST_VERSION, _NEWER_KINDS = 1, {"keep": 2}
 _KIND = 0x7767636E  # "wgcn", the application id in the head of the file
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE others (id INTEGER PRIMARY KEY, cells TEXT NOT NULL);
 CREATE TABLE log (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, who TEXT NOT NULL, kind TEXT NOT NULL,
     text INTEGER, label INTEGER, value TEXT NOT NULL
@@ -42,10 +44,19 @@ CREATE TRIGGER no_{verb} BEFORE {verb} ON log BEGIN SELECT RAISE(ABORT, 'the log
 """
 _INSERT = "INSERT INTO log (time, who, kind, text, label, value) VALUES (?, ?, ?, ?, ?, ?)"
 _ENTRIES = "SELECT seq, time, who, kind, text, label, value FROM log WHERE seq > ? ORDER BY seq"
+_RAISE_VERSION = "UPDATE facts SET value = ?1 WHERE name = 'version' AND CAST(value AS INTEGER) < ?1"
 _LAST_NUMBER = "SELECT coalesce(max(label), 0) FROM log WHERE kind = 'add'"
 _WAIT = 30.0  # seconds for another writer to finish
 _MATCHES = 32  # searches whose results are kept
+_MOST_CELLS = 1 << 28  # characters of the other columns in all
 _FROM_FILE = "file"  # who decided on labels that came with the texts
+
+
+Row = tuple[str, str | list[str] | None] | tuple[str, str | list[str] | None, list[str]]
+
+
+class TooLargeError(InputError):
+    """The columns beside texts and labels are too large to be kept."""
 
 
 class Estimate(NamedTuple):
@@ -75,15 +86,19 @@ def file_digest(path: Path) -> str:
 
 
 def create_project(
-    path: Path, rows: Iterable[tuple[str, str | list[str] | None]], source: dict[str, Any] | None = None
+    path: Path, rows: Iterable[Row], source: dict[str, Any] | None = None, columns: dict[str, Any] | None = None
 ) -> None:
-    """Make a project of texts, each with its label or None; `source` says where they are from."""
+    """Make a project of texts, each with its label or None; `source` says where they are from.
+
+    Rows may have the values of other columns too. Then `columns` has the `names` of all columns, and the places of the
+    columns `text` and `label` among them.
+    """
     partial = path.with_name(f"{path.name}.partial")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         partial.unlink(missing_ok=True)
     try:
-        with closing(_connect(partial)) as database:
+        with _whole(path), closing(_connect(partial)) as database:
             # Nothing is lost if this stops: the file does not yet have its name.
             database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA application_id = {_KIND}; {_SCHEMA}")
             database.execute("BEGIN")
@@ -93,7 +108,9 @@ def create_project(
             (n_texts,) = database.execute("SELECT count(*) FROM texts").fetchone()
             if not n_texts:
                 raise InputError("There is no text to label. Give a file with at least one.")
-            facts = {"version": _VERSION, "n_texts": n_texts, "made": time.time(), "source": source or {}}
+            facts = {"version": _FIRST_VERSION, "n_texts": n_texts, "made": time.time(), "source": source or {}}
+            if columns is not None:
+                facts["columns"] = columns | {"names": [_writable(name) for name in columns["names"]]}
             pairs = ((name, json.dumps(value)) for name, value in facts.items())
             database.executemany("INSERT INTO facts VALUES (?, ?)", pairs)
             database.execute("COMMIT")
@@ -109,12 +126,30 @@ def create_project(
                 partial.with_name(partial.name + ending).unlink(missing_ok=True)
 
 
-def _write_texts(database: sqlite3.Connection, rows: Iterable[tuple[str, str | list[str] | None]]) -> dict[int, str]:
-    """Write the texts, and return the labels that some have."""
-    labels: dict[int, str] = {}
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    """Turn what SQLite says while a project is made, above all of a full disk, into an InputError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        advice = "Is the disk full? Make room, or choose another place (--project)."
+        raise InputError(f"{path} cannot be written: {error}. {advice}") from error
+
+
+def _write_texts(database: sqlite3.Connection, rows: Iterable[Row]) -> dict[int, str]:
+    """Write the texts and what is beside them, and return the labels that some have."""
+    labels, writer, n_cells = dict[int, str](), database.cursor(), 0
 
     def numbered() -> Iterator[tuple[int, str]]:
-        for place, (text, label) in enumerate(rows):
+        nonlocal n_cells
+        for place, row in enumerate(rows):
+            text, label = row[:2]
+            if len(row) == 3 and row[2]:
+                cells = _writable(json.dumps(row[2], ensure_ascii=False))
+                n_cells += len(cells)
+                if n_cells > _MOST_CELLS:
+                    raise TooLargeError(f"The other columns have more than {_MOST_CELLS:,} characters.")
+                writer.execute("INSERT INTO others VALUES (?, ?)", (place, cells))
             if isinstance(label, list):
                 raise InputError(
                     f"Row {place + 1:,} has a list of labels. The page is for one label per text: leave the column "
@@ -122,10 +157,15 @@ def _write_texts(database: sqlite3.Connection, rows: Iterable[tuple[str, str | l
                 )
             if label is not None:
                 labels[place] = class_name(label)
-            yield place, text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot be written
+            yield place, _writable(text)
 
     database.executemany("INSERT INTO texts VALUES (?, ?)", numbered())
     return labels
+
+
+def _writable(text: str) -> str:
+    """Return a text as it can be written: half a surrogate pair cannot, and a csv file with NUL is not read again."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
 def _write_labels(database: sqlite3.Connection, labels: dict[int, str]) -> None:
@@ -154,22 +194,24 @@ class Project:
         if not self.path.is_file():
             raise InputError(f"There is no project {self.path}. Give texts to make one: wgcn label TEXTS --project …")
         self._lock, self._matches = threading.RLock(), dict[str, frozenset[int]]()
-        self._database = _connect(self.path)
+        self._database, self._file = _connect(self.path), _identity(self.path)
         try:
             (kind,) = self._database.execute("PRAGMA application_id").fetchone()
             facts = dict(self._database.execute("SELECT name, value FROM facts")) if kind == _KIND else {}
-        except sqlite3.DatabaseError as error:
+            self.facts = {name: json.loads(value) for name, value in facts.items()}
+            if kind != _KIND or self.facts["version"] > _VERSION:
+                newer = "was made by a newer version of wgcn" if kind == _KIND else "is not a project of 'wgcn label'"
+                raise StoreError(f"{self.path} {newer}. Give another file.")
+            self.n_texts: int = self.facts["n_texts"]
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = FULL")
+            self._state = fold(self.entries(), self.n_texts)
+        except Exception as error:
             self._database.close()
-            raise StoreError(f"{self.path} cannot be read as a project: {error}.") from error
-        if kind != _KIND or json.loads(facts["version"]) > _VERSION:
-            self._database.close()
-            newer = "was made by a newer version of wgcn" if kind == _KIND else "is not a project of 'wgcn label'"
-            raise StoreError(f"{self.path} {newer}. Give another file.")
-        self.facts = {name: json.loads(value) for name, value in facts.items()}
-        self.n_texts: int = self.facts["n_texts"]
-        self._database.execute("PRAGMA journal_mode = WAL")
-        self._database.execute("PRAGMA synchronous = FULL")
-        self._state = fold(self.entries(), self.n_texts)
+            if isinstance(error, StoreError):
+                raise
+            advice = "It is no project, or damaged: give another file, or a copy of it."
+            raise StoreError(f"{self.path} cannot be read as a project: {error!s:.200}. {advice}") from error
 
     def __enter__(self) -> Project:
         return self
@@ -219,6 +261,9 @@ class Project:
                     (last,) = self._database.execute(_LAST_NUMBER).fetchone()
                     decision = decision._replace(label=last + 1)
                 decision, state = self._state.checked(decision), _copied(self._state)
+                self._check_kept(decision)
+            if decision.kind in _NEWER_KINDS:  # earlier versions say that they are too old, instead of what is unknown
+                self._database.execute(_RAISE_VERSION, (_NEWER_KINDS[decision.kind],))
             now = time.time()
             cursor = self._database.execute(_INSERT, (now, who, *decision))
             entry = Entry(int(cursor.lastrowid or 0), now, who, decision)
@@ -228,6 +273,14 @@ class Project:
             state.seq = entry.seq
             self._state = state
         return entry
+
+    def _check_kept(self, decision: Decision) -> None:
+        """Raise an InputError for a label that is to be kept but was changed since it was shown."""
+        kind, text, label, _ = decision
+        if kind == "keep" and text is not None and label is not None:
+            state = self._state
+            if state.label_of(text) != state.current(label):
+                raise InputError(f"Text {text + 1:,} does not have this label any more. Look at it again.")
 
     def _to_undo(self, who: str, given: str) -> int:
         """Return the entry to undo, or raise an InputError if there is none or later ones build on it."""
@@ -256,14 +309,22 @@ class Project:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Have the file for writing; what is not committed inside is rolled back."""
+        self._check_there("The decision is not kept. ")
         try:
             self._database.execute("BEGIN IMMEDIATE")
             yield
         except sqlite3.Error as error:
-            raise StoreError(f"{self.path} cannot be written: {error}. The decision is not kept.") from error
+            advice = "The decision is not kept. If the disk is full, make room and decide again."
+            raise StoreError(f"{self.path} cannot be written: {error}. {advice}") from error
         finally:
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")
+
+    def _check_there(self, what: str = "") -> None:
+        """Raise a StoreError if the file was removed or replaced: SQLite would write into one without a name."""
+        if _identity(self.path) != self._file:
+            advice = f"{what}Move it back to where it was, or stop 'wgcn label'."
+            raise StoreError(f"{self.path} was moved, removed or replaced while the page is open. {advice}")
 
     def texts(self, places: Sequence[int]) -> list[str]:
         """Return some texts."""
@@ -275,6 +336,15 @@ class Project:
         """Yield all texts."""
         with self._reading() as database:
             yield from (text for (text,) in database.execute("SELECT text FROM texts ORDER BY id"))
+
+    def all_rows(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield all texts with what their file had in other columns; nothing, if that is not kept."""
+        if "columns" not in self.facts:
+            yield from ((text, []) for text in self.all_texts())
+            return
+        with self._reading() as database:
+            query = "SELECT text, cells FROM texts LEFT JOIN others USING (id) ORDER BY id"
+            yield from ((text, json.loads(cells or "[]")) for text, cells in database.execute(query))
 
     def search(self, query: str) -> frozenset[int]:
         """Return the texts that have all words of a query, in whatever case, also as parts of words."""
@@ -293,6 +363,7 @@ class Project:
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         """Give a connection of its own, so that reading many texts does not hold up a decision."""
+        self._check_there()
         with closing(_connect(self.path)) as database:
             yield database
 
@@ -309,12 +380,21 @@ class Project:
 
 
 def _copied(state: State) -> State:
-    return State(state.n_texts, state.seq, dict(state.classes), dict(state.given), set(state.skipped))
+    return State(state.n_texts, state.seq, dict(state.classes), dict(state.given), set(state.skipped), dict(state.kept))
 
 
 def _has(text: str, words: tuple[str, ...]) -> bool:
     folded = text.casefold()
     return all(word in folded for word in words)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another one of the same name, None if there is none."""
+    try:
+        there = path.stat()
+    except OSError:
+        return None
+    return there.st_dev, there.st_ino
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -14,10 +14,10 @@ from typing import Any
 
 from wgcn.errors import InputError
 from wgcn.files import writing
-from wgcn.labelling.labelled import read_labelled
+from wgcn.labelling.labelled import read_labelled, read_labelled_table
 from wgcn.service import server
 from wgcn.service.label import POLICY, LabelPage
-from wgcn.service.project import Project, create_project, file_digest, project_path
+from wgcn.service.project import Project, TooLargeError, create_project, file_digest, project_path
 from wgcn.service.web import Guard, allowed_hosts
 
 __all__ = ["guarded", "have_alone", "ready_project", "serve_page"]
@@ -54,8 +54,13 @@ def ready_project(
     if texts is None:
         raise InputError(f"There is no project {path}. Give a file with texts to make it: wgcn label TEXTS --project …")
     say(f"Reading {texts} into {path}, once.")
-    rows = read_labelled(texts, label_column=label_column, optional=True, **(reading or {}))
-    create_project(path, rows, {"name": texts.name, "digest": digest, "tokenizer": tokenizer})
+    source, reading = {"name": texts.name, "digest": digest, "tokenizer": tokenizer}, reading or {}
+    table = read_labelled_table(texts, label_column=label_column, **reading)
+    try:
+        create_project(path, table.rows, source, {"names": table.names, "text": table.text, "label": table.label})
+    except TooLargeError as error:
+        say(f"{error} They are left out: the export will have the columns row, text and label alone.")
+        create_project(path, read_labelled(texts, label_column=label_column, optional=True, **reading), source)
     return path
 
 

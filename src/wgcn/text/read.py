@@ -23,7 +23,7 @@ from wgcn.errors import InputError
 from wgcn.text.formats import LOOK_AHEAD_ROWS, READERS
 from wgcn.text.source import ENDINGS, MAX_CHARACTERS, NAME_ENCODING, Columns, Source, explained, opened, short
 
-__all__ = ["ENDINGS", "MAX_CHARACTERS", "Reading", "read_rows", "read_texts", "stream_texts"]
+__all__ = ["ENDINGS", "MAX_CHARACTERS", "Reading", "read_rows", "read_source", "read_texts", "stream_texts"]
 
 Rows = Generator[tuple[Any, ...], None, None]
 
@@ -68,9 +68,13 @@ def read_rows(path: str | Path, columns: Columns, *, lists: Columns = (), **read
     """
     if not columns:
         raise InputError(f"No column of {path} was chosen. Name at least one.")
-    rows = _rows(Source(Path(path), columns, **reading), lists)
-    next(rows)
-    return rows
+    return read_source(Source(Path(path), columns, **reading), lists)[1]
+
+
+def read_source(source: Source, lists: Columns = ()) -> tuple[list[str], Rows]:
+    """Return the names of all columns, if all are wanted, and the rows: the chosen columns, and after them all."""
+    rows = _rows(source, lists)
+    return list(next(rows)), rows
 
 
 def read_texts(
@@ -106,7 +110,7 @@ def _rows(source: Source, lists: Columns = ()) -> Rows:
         names, select = found
         columns = source.columns or ([0] if len(names) == 1 else ["text"])
         chosen = [_position(source, names, column) for column in columns]
-        source.last = max(chosen)
+        source.chosen, source.last = chosen, max(chosen)
         own = [place for place, name in enumerate(names) if name not in source.inner] if source.whole else []
         rows = select([*chosen, *own])
         if (first := next(rows, None)) is None:

@@ -63,6 +63,7 @@ class Source:
     last_broken: int = 0  # its line, so that a row counts once
     too_wide: int = 0  # rows with more fields than the first
     schema: Any = None  # of parquet
+    chosen: Sequence[int] = ()  # positions of `columns`
     inner: Set[str] = frozenset()  # columns that are dotted paths into objects
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const VIEWS = ["label", "list", "classes", "review", "words", "export"];
 const PAGE = 50;
 const EMPTY = "(This text is empty.)";
-const POLL_BUSY = 250, POLL_IDLE = 1200, POLL_HIDDEN = 5000, NOTE = 3000; // milliseconds
+const POLL_BUSY = 250, POLL_IDLE = 1200, POLL_HIDDEN = 5000, NOTE = 3000, LONGEST_PRESS = 10000; // milliseconds
 
 const who = sessionStorage.getItem("who") || crypto.getRandomValues(new Uint32Array(2)).join("-");
 sessionStorage.setItem("who", who);
@@ -16,10 +16,12 @@ let current = null; // the text that is shown
 let seen = []; // texts that were shown before it
 let begin = 0; // of the page of the list
 let listed = new Map(); // by text, the rows of the list
-let kept = new Set(); // doubts that were looked at
+let finding = null; // while a class is sought: for which text, in which view, and the class that is picked
 let why = null;
 let deciding = false; // on the text that is shown, or a row: a second key must not be taken for it too
-let request = 0, lists = 0; // of the text and of the list, so that a late answer changes nothing
+let adding = false; // a class
+let pressed = null; // while a button is held down, a promise of its release
+let request = 0, lists = 0, reviews = 0; // of the text and of the lists, so that a late answer changes nothing
 let note = "", noted = 0; // what to say instead of the status, and until when
 
 // Small helpers
@@ -36,6 +38,15 @@ function make(name, given = {}, ...children) {
   return element;
 }
 
+// Put new children into an element; what had the focus has it again, if there is something alike.
+function redraw(box, children) {
+  const active = document.activeElement, inside = active !== box && box.contains(active);
+  const alike = () => [...box.querySelectorAll("button")].filter((each) => each.textContent === active.textContent);
+  const at = inside ? alike().indexOf(active) : -1;
+  box.replaceChildren(...children);
+  if (inside) (alike()[at] ?? alike()[0])?.focus({ preventScroll: true });
+}
+
 function draw(name, given = {}, text = null) {
   const element = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(given)) element.setAttribute(key, value);
@@ -49,7 +60,10 @@ const place = (number) => state.classes.findIndex((each) => each.id === number);
 const named = (number) => state.classes[place(number)]?.name ?? "?";
 const colour = (number) => (place(number) < 0 ? "" : `k${place(number) % 10}`);
 const keyOf = (i) => (i < 9 ? String(i + 1) : i === 9 ? "0" : "");
+const keyless = () => state.classes.length > 10; // whether some classes have no key of their own
 const words = (text) => text.split(",").map((word) => word.trim()).filter(Boolean);
+
+const name = (number) => make("bdi", {}, named(number)); // in a sentence, whatever direction its script has
 
 function alertOf(message) {
   $("alert").textContent = message;
@@ -63,11 +77,21 @@ async function ask(path, body) {
   try {
     response = await fetch(path, given);
   } catch {
+    $("status").dataset.lost = "yes";
     throw new Error("The server does not answer. Is 'wgcn label' still running? Nothing that was labelled is lost.");
   }
   const answer = await response.json();
+  await pressed; // a button that is drawn anew while it is held down is never clicked
   if (!response.ok) throw new Error(answer.error?.message ?? `The server answers ${response.status}.`);
   return answer;
+}
+
+function onPress(event) {
+  if (!event.target.closest("button, a")) return;
+  const own = pressed = new Promise((resolve) => {
+    for (const kind of ["pointerup", "pointercancel"]) addEventListener(kind, () => setTimeout(resolve), { once: true });
+    setTimeout(resolve, LONGEST_PRESS);
+  }).then(() => { if (pressed === own) pressed = null; });
 }
 
 // Run an action of the user, and say what went wrong.
@@ -82,6 +106,9 @@ function doing(action) {
     }
   };
 }
+
+// The same for a decision on a text: the second click of a double click would be one on the text that follows.
+const once = (action) => doing((event) => (event.detail > 1 ? undefined : action()));
 
 // What changed
 
@@ -106,6 +133,7 @@ async function poll() {
     if ($("status").dataset.lost) { delete $("status").dataset.lost; alertOf(""); }
     const before = take(answer);
     if (answer.fits !== before.fits) await afterFit();
+    else if (answer.seq !== before.seq && view() === "review") await review();
     if (answer.status === "fitting" || answer.status === "preparing") wait = POLL_BUSY;
   } catch (error) {
     $("status").dataset.lost = "yes";
@@ -137,12 +165,12 @@ function show() {
   showShares();
   showChart();
   showFilter();
-  const doubts = state.doubts.filter((doubt) => !kept.has(doubt.text)).length;
-  $("n-doubts").hidden = !doubts;
-  $("n-doubts").textContent = doubts;
+  $("n-doubts").hidden = !state.doubts.length;
+  $("n-doubts").textContent = state.doubts.length;
   $("command").textContent = state.command;
   showStatus();
   if (view() === "classes") classCards();
+  if ($("find").open) showFound();
 }
 
 function showStatus() {
@@ -167,11 +195,12 @@ function showChoices() {
     const guessed = current?.guess === each.id && current?.label == null;
     return make("button", {
       type: "button", class: `choice ${colour(each.id)}${guessed ? " guessed" : ""}`, "aria-pressed": String(chosen),
-      "data-id": each.id, onclick: doing(() => label(each.id)), disabled: !current,
+      "data-id": each.id, onclick: once(() => label(each.id)), disabled: !current,
       "aria-keyshortcuts": keyOf(i) || null,
     }, keyOf(i) ? make("kbd", { "aria-hidden": "true" }, keyOf(i)) : null, make("span", {}, each.name));
   }));
   if (focused) $("choices").querySelector(`[data-id="${focused}"]`)?.focus();
+  $("find-button").hidden = !keyless();
 }
 
 function wordButtons(list) {
@@ -179,7 +208,7 @@ function wordButtons(list) {
 }
 
 function showShares() {
-  $("shares").replaceChildren(...state.classes.map((each) => {
+  redraw($("shares"), state.classes.map((each) => {
     const bar = make("div");
     bar.style.width = `${100 * (each.share ?? 0)}%`;
     const share = each.share == null ? "" : ` · ${percent(each.share)} of texts`;
@@ -258,9 +287,9 @@ function showCard() {
   showChoices();
   if (!current) return;
   $("text-title").textContent = `Text ${count(current.text + 1)}`;
-  const guess = current.guess == null ? "" : `Guess: ${named(current.guess)} (${percent(current.confidence)})`;
-  const given = current.label == null ? (current.skipped ? "Skipped. " : "") : `Label: ${named(current.label)}. `;
-  $("guess").textContent = given + guess;
+  const guess = current.guess == null ? [] : ["Guess: ", name(current.guess), ` (${percent(current.confidence)})`];
+  const given = current.label == null ? (current.skipped ? ["Skipped. "] : []) : ["Label: ", name(current.label), ". "];
+  $("guess").replaceChildren(...given, ...guess);
   if (!why) { $("text").textContent = current.whole.trim() ? current.whole : EMPTY; $("why").replaceChildren(); }
   $("text-left").hidden = !current.left;
   $("text-left").textContent = current.left ? `${count(current.left)} more characters are not shown.` : "";
@@ -279,11 +308,11 @@ async function explain() {
     return make("span", { class: level > 0 ? `l${Math.min(level, 4)}` : `m${Math.min(-level, 4)}` }, piece);
   }));
   const line = (title, list) => (list?.length
-    ? make("p", {}, make("span", { class: "quiet" }, `${title} `), ...wordButtons(list.map(([term]) => term))) : null);
-  $("why").replaceChildren(...[
-    line(`For ${named(why.label)}:`, why.for), line("Against:", why.against?.slice(0, 5)),
+    ? make("p", {}, make("span", { class: "quiet" }, ...title, " "), ...wordButtons(list.map(([term]) => term))) : null);
+  redraw($("why"), [
+    line(["For ", name(why.label), ":"], why.for), line(["Against:"], why.against?.slice(0, 5)),
     why.likely?.length > 2 ? make("p", { class: "quiet" },
-      why.likely.slice(0, 3).map(([number, chance]) => `${named(number)} ${percent(chance)}`).join(" · ")) : null,
+      ...why.likely.slice(0, 3).flatMap(([number, chance], i) => [i ? " · " : "", name(number), ` ${percent(chance)}`])) : null,
   ].filter(Boolean));
 }
 
@@ -307,6 +336,7 @@ async function undo() {
   showStatus();
   if (what.text != null && view() === "label") await open(what.text);
   if (view() === "list") await list();
+  if (view() === "review") await review();
 }
 
 const ACTIONS = {
@@ -316,12 +346,75 @@ const ACTIONS = {
   x: async () => { if (current) { await decide("unlabel", { text: current.text }); await open(current.text, true); } },
   p: async () => { if (seen.length) await open(seen.pop(), true); },
   n: next,
+  f: find,
 };
+
+// A class by the beginning of its name, for the text that is shown or the row that has the focus
+
+const plain = (name) => name.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+
+function find() {
+  const row = document.activeElement?.dataset?.text, where = view();
+  const text = where === "list" ? row && Number(row) : current?.text;
+  if (text == null) throw new Error("A class is given to a text, and none is chosen. Move to a row of the list first.");
+  if (!state.classes.length) throw new Error("There is no class yet. Add one first.");
+  finding = { text, where, picked: null };
+  $("find-for").textContent = `for text ${count(text + 1)}`;
+  $("find-name").value = "";
+  showFound();
+  $("find").showModal();
+}
+
+// The classes of which a word begins with what was typed, those first of which the name does, and then those that have it inside.
+function found() {
+  const typed = plain($("find-name").value.trim());
+  const rank = (name) => (name.startsWith(typed) ? 0 : name.split(/[^\p{L}\p{N}]+/u).some((word) => word.startsWith(typed)) ? 1
+    : name.includes(typed) ? 2 : 3);
+  return state.classes.map((each) => [rank(plain(each.name)), each]).filter(([rank]) => rank < 3)
+    .sort((one, other) => one[0] - other[0]).map(([, each]) => each);
+}
+
+function showFound() {
+  const classes = found();
+  if (!classes.some((each) => each.id === finding.picked)) finding.picked = classes[0]?.id ?? null;
+  $("find-list").replaceChildren(...classes.map((each) => make("li", {
+    role: "option", id: `find-${each.id}`, class: `tag ${colour(each.id)}`, "aria-selected": String(each.id === finding.picked),
+    onclick: () => choose(each.id),
+  }, each.name)));
+  $("find-list").hidden = !classes.length;
+  $("find-name").setAttribute("aria-expanded", String(classes.length > 0));
+  if (classes.length) $("find-name").setAttribute("aria-activedescendant", `find-${finding.picked}`);
+  else $("find-name").removeAttribute("aria-activedescendant");
+  $("find-list").querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+  const told = classes.length ? `${count(classes.length)} of ${count(state.classes.length)} classes` : "No class is named so.";
+  if ($("find-note").textContent !== told) $("find-note").textContent = told;
+}
+
+function onFindKey(event) {
+  const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }, classes = found();
+  if (event.isComposing || !(event.key === "Enter" || event.key in steps)) return;
+  event.preventDefault();
+  if (!classes.length) return;
+  const at = classes.findIndex((each) => each.id === finding.picked), to = at + (steps[event.key] ?? 0);
+  if (event.key === "Enter") { choose(classes[at].id); return; }
+  const last = classes.length - 1, around = Math.abs(to - at) === 1;
+  finding.picked = classes[around ? (to + classes.length) % classes.length : Math.min(Math.max(to, 0), last)].id;
+  showFound();
+}
+
+const choose = doing((number) => {
+  const { text, where } = finding;
+  $("find").close();
+  if (where === "list") return labelRow(text, number);
+  return current?.text === text ? label(number) : undefined;
+});
 
 async function addClass(event) {
   event.preventDefault();
   const given = words($("add-seeds").value);
-  const answer = await decide("add", { value: $("add-name").value });
+  if (adding) return;
+  adding = true;
+  const answer = await decide("add", { value: $("add-name").value }).finally(() => { adding = false; });
   $("add-name").value = "";
   $("add-name").focus();
   if (given.length) await decide("seeds", { label: answer.decided.label, value: JSON.stringify(given) });
@@ -353,19 +446,20 @@ async function list() {
 
 function listRow(row) {
   const label = row.label ?? row.guess;
-  const told = row.label != null ? named(row.label)
-    : row.guess != null ? `${named(row.guess)}? ${percent(row.confidence)}` : row.skipped ? "skipped" : "";
+  const told = row.label != null ? [named(row.label)]
+    : row.guess != null ? [name(row.guess), `? ${percent(row.confidence)}`] : row.skipped ? ["skipped"] : [];
   return make("li", {},
     make("button", {
       type: "button", class: "open", "data-text": row.text, onclick: doing(() => { go("label"); return open(row.text); }),
     }, make("span", { class: "number" }, count(row.text + 1)), row.begins || "(empty)"),
-    make("span", { class: `tag ${label == null ? "" : colour(label)}` }, told));
+    make("span", { class: `tag ${label == null ? "" : colour(label)}` }, ...told));
 }
 
 async function labelRow(text, number) {
   if (deciding) return;
   deciding = true;
-  const following = document.activeElement?.closest("li")?.nextElementSibling?.querySelector(".open");
+  const row = $("rows").querySelector(`[data-text="${text}"]`);
+  const following = row?.closest("li").nextElementSibling?.querySelector(".open");
   try {
     await decide("label", { text, label: number });
     await list();
@@ -378,60 +472,79 @@ async function labelRow(text, number) {
 
 // Classes
 
+const cards = new Map(); // by class, its card and what it was made of
+
+// A card stays as long as its class does: what somebody has typed or chosen in it is not sent yet.
 function classCards() {
-  const active = document.activeElement;
-  if (active?.closest("#class-cards") && active.tagName === "INPUT") return; // somebody is typing
-  $("class-cards").replaceChildren(...state.classes.map((each) => {
-    const name = make("input", { value: each.name, maxlength: 100 });
-    const seeds = make("input", { value: each.seeds.join(", "), maxlength: 2000 });
-    const others = state.classes.filter((other) => other.id !== each.id);
-    const into = make("select", {}, ...others.map((other) => make("option", { value: other.id }, other.name)));
-    const after = (action) => doing(async (event) => {
-      event.preventDefault();
-      document.activeElement?.blur();
-      await action();
-      classCards();
-    });
-    return make("div", { class: "card" },
-      make("h2", { class: `tag ${colour(each.id)}` }, each.name),
-      make("p", { class: "words" }, ...wordButtons(each.words)),
-      make("form", { class: "row", onsubmit: after(() => decide("rename", { label: each.id, value: name.value })) },
-        make("label", {}, "Name", name), make("button", {}, "Rename")),
-      make("form", {
-        class: "row", onsubmit: after(() => decide("seeds", { label: each.id, value: JSON.stringify(words(seeds.value)) })),
-      }, make("label", {}, "Seed words", seeds), make("button", {}, "Keep")),
-      others.length ? make("form", {
-        class: "row", onsubmit: after(() => decide("merge", { label: each.id, value: into.value })),
-      }, make("label", {}, "Merge into", into), make("button", {}, "Merge")) : null);
-  }));
-  if (!state.classes.length) $("class-cards").append(make("p", { class: "card" }, "There is no class yet."));
-  const problems = state.fitted?.problems ?? [];
-  if (problems.length) $("class-cards").append(make("p", { class: "card" }, problems.join(" ")));
+  const box = $("class-cards"), made = state.classes.map((each) => {
+    const of = JSON.stringify([each.name, each.seeds, colour(each.id)]);
+    if (cards.get(each.id)?.of !== of) cards.set(each.id, { of, card: classCard(each) });
+    const { card } = cards.get(each.id), shown = card.querySelector(".words");
+    if (shown.dataset.words !== each.words.join()) redraw(shown, wordButtons(each.words));
+    shown.dataset.words = each.words.join();
+    return card;
+  });
+  for (const card of [...box.children]) if (!made.includes(card)) card.remove();
+  made.forEach((card, i) => { if (box.children[i] !== card) box.insertBefore(card, box.children[i] ?? null); });
+  const problems = state.classes.length ? state.fitted?.problems ?? [] : ["There is no class yet."];
+  $("class-note").hidden = !problems.length;
+  $("class-note").textContent = problems.join(" ");
+}
+
+function classCard(each) {
+  const name = make("input", { value: each.name, maxlength: 100 });
+  const seeds = make("input", { value: each.seeds.join(", "), maxlength: 2000 });
+  const into = make("select", { required: true, onfocus: fill, onpointerdown: fill }, make("option", { value: "" }, "choose a class"));
+  // Only when it is used: all of these of 200 classes have 40,000 options.
+  function fill() {
+    const known = new Set([...into.options].map((option) => option.value));
+    for (const other of state.classes) {
+      if (other.id !== each.id && !known.has(String(other.id))) into.append(make("option", { value: other.id }, other.name));
+    }
+    for (const option of [...into.options].slice(1)) {
+      if (place(Number(option.value)) < 0) option.remove();
+      else option.textContent = named(Number(option.value));
+    }
+  }
+  const after = (action) => doing(async (event) => {
+    event.preventDefault();
+    await action();
+    classCards();
+  });
+  return make("div", { class: "card" },
+    make("h2", { class: `tag ${colour(each.id)}` }, each.name),
+    make("p", { class: "words" }),
+    make("form", { class: "row", onsubmit: after(() => decide("rename", { label: each.id, value: name.value })) },
+      make("label", {}, "Name", name), make("button", {}, "Rename")),
+    make("form", {
+      class: "row", onsubmit: after(() => decide("seeds", { label: each.id, value: JSON.stringify(words(seeds.value)) })),
+    }, make("label", {}, "Seed words", seeds), make("button", {}, "Keep")),
+    make("form", { class: "row", onsubmit: after(() => decide("merge", { label: each.id, value: into.value })) },
+      make("label", {}, "Merge into", into), make("button", {}, "Merge")));
 }
 
 // Review
 
 async function review() {
-  const doubts = state.doubts.filter((doubt) => !kept.has(doubt.text)).slice(0, 20);
+  const doubts = state.doubts.slice(0, 20), wanted = ++reviews;
   const answer = doubts.length ? await ask(`/api/texts?ids=${doubts.map((doubt) => doubt.text).join(",")}`) : { rows: [] };
-  const begins = new Map(answer.rows.map((row) => [row.text, row.begins]));
-  const again = () => { show(); return review(); };
+  if (wanted !== reviews) return;
+  const begins = new Map(answer.rows.map((row) => [row.text, row.begins])), active = document.activeElement;
+  const [focused, at] = [active?.dataset.doubt, [...$("doubts").children].indexOf(active?.closest("#doubts li"))];
+  const deciding = (kind, doubt, number) => ({
+    type: "button", "data-doubt": kind,
+    onclick: once(async () => { await decide(kind, { text: doubt.text, label: number }); await review(); }),
+  });
   $("doubts").replaceChildren(...doubts.map((doubt) => make("li", {},
     make("button", {
-      type: "button", class: "open", onclick: doing(() => { go("label"); return open(doubt.text); }),
+      type: "button", class: "open", "data-doubt": "open", onclick: doing(() => { go("label"); return open(doubt.text); }),
     }, make("span", { class: "number" }, count(doubt.text + 1)), begins.get(doubt.text) ?? ""),
     make("div", { class: "row" },
-      make("span", { class: `tag ${colour(doubt.label)}` }, `Label: ${named(doubt.label)}`),
+      make("span", { class: `tag ${colour(doubt.label)}` }, "Label: ", name(doubt.label)),
       make("span", { class: "quiet" }, `${percent(doubt.score)} doubt`),
-      make("button", {
-        type: "button",
-        onclick: doing(async () => {
-          await decide("label", { text: doubt.text, label: doubt.suggestion });
-          kept.add(doubt.text);
-          await again();
-        }),
-      }, `Change to ${named(doubt.suggestion)}`),
-      make("button", { type: "button", onclick: doing(() => { kept.add(doubt.text); return again(); }) }, "Keep the label")))));
+      make("button", deciding("label", doubt, doubt.suggestion), "Change to ", name(doubt.suggestion)),
+      make("button", deciding("keep", doubt, doubt.label), "Keep the label")))));
+  if (focused) ($("doubts").children[Math.min(at, doubts.length - 1)]?.querySelector(`[data-doubt="${focused}"]`) ?? $("main")).focus();
   if (!doubts.length) {
     $("doubts").append(make("li", {}, state.estimates.length ? "No label looks wrong."
       : "Nothing to review yet: it needs a few labels of each class."));
@@ -528,6 +641,7 @@ function uncover() {
 }
 
 const turned = doing(async () => {
+  $("find").close();
   uncover();
   if (view() === "list") await list();
   if (view() === "classes") classCards();
@@ -538,8 +652,12 @@ const turned = doing(async () => {
 const MOVES = { c: "classes", r: "review", w: "words", e: "export" };
 
 function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || !$("keys-on").checked || $("help").open) return;
-  if (event.target.closest("input, select, textarea")) {
+  if (event.repeat && (event.key === "Enter" || event.key.length === 1) && !event.target.closest("input")) {
+    event.preventDefault(); // a key that is held down decides on one text, not on all that follow
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || !$("keys-on").checked || $("help").open || $("find").open) return;
+  if (event.target.closest("input, select, textarea") && !event.target.closest("dialog:not([open])")) {
     if (event.key === "Escape") event.target.blur();
     return;
   }
@@ -550,7 +668,7 @@ function onKey(event) {
   if (digit && view() === "list" && row != null) action = () => labelRow(Number(row), digit.id);
   else if (digit && view() === "label") action = () => label(digit.id);
   else if (key === "u") action = undo;
-  else if (ACTIONS[key] && view() === "label") action = ACTIONS[key];
+  else if (ACTIONS[key] && (view() === "label" || (key === "f" && view() === "list"))) action = ACTIONS[key];
   else if (key === "a") action = () => { go("label"); $("add-name").focus(); };
   else if (key === "/") action = () => { go("list"); $("query").focus(); };
   else if (key === "l") action = () => go(view() === "label" ? "list" : "label");
@@ -562,13 +680,19 @@ function onKey(event) {
 function listen() {
   addEventListener("hashchange", turned);
   document.addEventListener("keydown", onKey);
+  document.addEventListener("pointerdown", onPress);
   $("help-button").addEventListener("click", () => $("help").showModal());
   $("keys-on").checked = localStorage.getItem("keys") !== "off";
   $("keys-on").addEventListener("change", () => localStorage.setItem("keys", $("keys-on").checked ? "on" : "off"));
   $("add").addEventListener("submit", doing(addClass));
-  for (const button of $("actions").children) button.addEventListener("click", doing(ACTIONS[button.dataset.key]));
+  for (const button of $("actions").children) {
+    const key = button.dataset.key;
+    button.addEventListener("click", ("gs".includes(key) ? once : doing)(ACTIONS[key]));
+  }
   const fresh = doing(async () => { begin = 0; await list(); });
   for (const id of ["show", "class-filter", "confidence", "sort"]) $(id).addEventListener("change", fresh);
+  $("find-name").addEventListener("input", () => { finding.picked = null; showFound(); });
+  $("find-name").addEventListener("keydown", onFindKey);
   let timer = 0;
   $("query").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(fresh, 250); });
   $("filters").addEventListener("submit", (event) => { event.preventDefault(); fresh(); });
