@@ -170,6 +170,26 @@ def test_ctrl_c_says_how_to_go_on_and_the_same_command_does(
 
 
 @pytest.mark.parametrize(
+    "change", [lambda path: path.write_bytes(path.read_bytes() + b"more\n"), os.utime, Path.unlink]
+)
+def test_a_shard_that_changes_while_it_is_read_is_an_error(
+    files: list[Path], tmp_path: Path, change: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies = [tmp_path / file.name for file in files]
+    for file, copy in zip(files, copies, strict=True):
+        copy.write_bytes(file.read_bytes())
+
+    def tokenise_and_change(*given: Any) -> Iterator[Any]:
+        yield from tokenise(*given)
+        change(copies[1])
+
+    monkeypatch.setattr(module, "tokenise", tokenise_and_change)
+    with pytest.raises(InputError, match=rf"{copies[1]} changed while it was read|no file {copies[1]}"):
+        graph_from_files(copies, tmp_path / "g", Resources("4GB"), rules=RULES, edges=EDGES)
+    assert not (tmp_path / "g").exists()
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--workers", 2], "give --memory"),

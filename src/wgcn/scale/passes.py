@@ -2,7 +2,7 @@
 
 A part has the rows X of some documents, their labels and what each costs. Each function here is a pure function of the
 part and of tables with a row per word, so it can be run anywhere, and again. The scores X T of a column are needed many
-times, so they are kept in a file beside the labels; where the file is missing, it is made again.
+times, so they are kept in a file beside the labels; where the file is missing or cut, it is made again.
 
 Shapes
 ------
@@ -82,8 +82,9 @@ def read_products(part: Part, names: tuple[str, ...], table: str) -> Floats:
     try:
         for path, column in zip(paths, products, strict=True):
             with path.open("rb") as file:
-                file.readinto(column.data)
-    except FileNotFoundError:
+                if file.readinto(column.data) < column.nbytes:
+                    raise OSError("it was cut")
+    except OSError:
         products = _products(part.read_rows(), np.load(table))
         for path, column in zip(paths, products, strict=True):
             write_scratch(path, column, header=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from wgcn.labelling.labelled import read_labelled
 from wgcn.text.read import read_texts
 from wgcn.text.source import explained
 
-__all__ = ["Label", "Shard", "find_shards"]
+__all__ = ["Label", "Shard", "check_unchanged", "find_shards"]
 
 Label = str | list[str] | None
 
@@ -96,3 +96,13 @@ def find_shards(
                 next(rows, None)  # a labelled file is opened when the first row is asked for
             getattr(rows, "close", lambda: None)()
     return shards
+
+
+def check_unchanged(shards: Sequence[Shard], identities: Sequence[Mapping[str, Any]]) -> None:
+    """Raise an InputError if a file, which was read since, is not what it was."""
+    for shard, before in zip(shards, identities, strict=True):
+        if shard.identity() != before:
+            raise InputError(
+                f"{shard.path} changed while it was read. When nothing writes to it any more, begin anew, with "
+                "--restart, or remove the work folder first."
+            )
