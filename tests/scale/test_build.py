@@ -196,6 +196,8 @@ def test_a_shard_that_changes_while_it_is_read_is_an_error(
         (["--restart"], "give --memory"),
         (["--memory", "much"], "is no size"),
         (["--memory", "100MB"], "too few"),
+        (["--memory", "0"], "too few"),
+        (["--memory", "999999999999999TB"], "more than any machine"),
         (["--memory", "2GB", "--weight", "cosine"], "not made out of core"),
     ],
 )
@@ -216,6 +218,15 @@ def test_work_and_result_have_folders_of_their_own(
     assert (code, out) == (2, "")
     assert "neither can hold the other" in err
     assert not {tmp_path / "g", tmp_path / "w"} & {*tmp_path.iterdir()}
+
+
+def test_a_file_that_is_given_twice_is_an_error(run: Run, files: list[Path], tmp_path: Path) -> None:
+    link = tmp_path / "link.txt"
+    link.symlink_to(files[0])
+    for again in (files[0], link):
+        code, _, err = run("graph", "build", *files, again, "--memory", "2GB", "-o", tmp_path / "g")
+        assert code == 2
+        assert f"{again} is given twice" in " ".join(err.split())
 
 
 def test_pipes_and_links_to_themselves_are_one_error(run: Run, files: list[Path], tmp_path: Path) -> None:

@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.lib.format as npy
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from wgcn.cores import compiled
+from wgcn.files import writing
 from wgcn.inference.sums import Floats, Ints
 from wgcn.products import multiply_rows
 from wgcn.scale.documents import Rows, StoredRows
@@ -93,13 +95,13 @@ def read_products(part: Part, names: tuple[str, ...], table: str) -> Floats:
 
 def write_scratch(path: Path, array: npt.NDArray[Any], *, header: bool = True) -> None:
     """Write an array, whole or not at all. It can be made again, so it need not outlast a failure of the machine."""
-    temporary = path.with_name(f".wgcn-{secrets.token_hex(8)}")
-    with temporary.open("xb") as file:
-        if header:
-            np.save(file, array, allow_pickle=False)
-        else:
+    temporary, array = path.with_name(f".wgcn-{secrets.token_hex(8)}"), np.ascontiguousarray(array)
+    with writing(path):
+        with temporary.open("xb") as file:
+            if header:  # np.save does not say why it could not write
+                npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(array))
             file.write(array.data)
-    temporary.replace(path)
+        temporary.replace(path)
 
 
 def _products(rows: Rows, table: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -85,6 +86,14 @@ def find_shards(
     shards = [Shard(Path(path), dict(reading or {}), label_column, separator, optional_labels) for path in paths]
     if not shards:
         raise InputError("There are no files to read. Name at least one.")
+    places = set[str]()
+    for shard in shards:
+        if (place := os.path.realpath(shard.path)) in places:
+            raise InputError(
+                f"{shard.path} is given twice, so its texts would count twice, and training would see those that are "
+                "held out. Name it once."
+            )
+        places.add(place)
     for shard in shards:
         if str(shard.path) == "-" or shard.path.is_fifo() or shard.path.is_char_device():
             name = "Standard input" if str(shard.path) == "-" else shard.path
