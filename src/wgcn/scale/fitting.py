@@ -121,7 +121,8 @@ def _parts(documents: ShardedDocuments, targets: Targets, cost: Floats, scratch:
     matrix = targets.matrix
     for number, (stored, own, places) in enumerate(documents.by_part()):
         folder = scratch / str(number)
-        folder.mkdir()
+        with writing(folder):
+            folder.mkdir()
         labels = csr_array(matrix[own])
         indptr, costs = np.zeros(stored.n_documents + 1, np.int64), np.zeros(stored.n_documents, cost.dtype)
         indptr[places + 1] = np.diff(labels.indptr)

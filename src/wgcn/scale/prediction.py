@@ -16,6 +16,7 @@ from wgcn.labelling.tables import table_kind
 from wgcn.scale.shards import Shard, check_unchanged, find_shards
 from wgcn.scale.store import Outputs, WorkFolder, open_work, remove_work
 from wgcn.scale.workers import connect
+from wgcn.text.source import explained
 
 __all__ = ["predict_files"]
 
@@ -71,10 +72,19 @@ def predict_files(
 def _predict(item: tuple[Shard, Path], work: WorkFolder, model: tuple[str, str], how: Mapping[str, Any]) -> str:
     shard, path = item
     task = f"predict-{path.name}"
-    if work.result(task) is None or not path.exists():
+    done = work.result(task)
+    if done is None or done["digest"] != _digest(path):
         predict_file(_load(*model), str(shard.path), path, **how, **shard.reading)
-        Outputs(work, task).finish()
+        Outputs(work, task).finish(digest=_digest(path))
     return str(path)
+
+
+def _digest(path: Path) -> str:
+    """Return the digest of a table; "" if it is not there."""
+    if not path.is_file():
+        return ""
+    with explained(path), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @lru_cache(maxsize=1)

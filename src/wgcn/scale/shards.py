@@ -89,10 +89,7 @@ def find_shards(
     places = set[str]()
     for shard in shards:
         if (place := os.path.realpath(shard.path)) in places:
-            raise InputError(
-                f"{shard.path} is given twice, so its texts would count twice, and training would see those that are "
-                "held out. Name it once."
-            )
+            raise InputError(f"{shard.path} is given twice, so its texts would count twice. Name it once.")
         places.add(place)
     for shard in shards:
         if str(shard.path) == "-" or shard.path.is_fifo() or shard.path.is_char_device():

@@ -227,25 +227,26 @@ def _check_same(path: Path, asked: Mapping[str, Any]) -> None:
     file = path / _BUILD
     if not os.path.lexists(file):
         return
+    is_option = asked["settings"].get("result") != "predictions"  # there is no --restart for these
+    advice = f"{'Start again with --restart, or remove' if is_option else 'Remove'} that folder."
     try:
         before = json.loads(read_whole(file, _MOST_OF_RECORD + 4 * len(json.dumps(asked))))
         changed = [key for key in asked if before[key] != asked[key]]
         inputs = {str(each["path"]): each for each in before["inputs"]}
         settings = [key for key, value in asked["settings"].items() if before["settings"].get(key) != value]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{file} is damaged ({error!r}). Start again with --restart.") from error
+        raise InputError(f"{file} is damaged ({error!r}). {advice}") from error
     if not changed:
         return
     if changed == ["inputs"]:
         what = [each["path"] for each in asked["inputs"] if inputs.pop(each["path"], None) != each]
         what = [*what, *inputs] or ["their order"]  # those that are left are no longer given
         raise InputError(
-            f"The files are not those that the build in {path} began with: {', '.join(what[:3])} "
-            "changed. Start again with --restart, or remove that folder."
+            f"The files are not those that the build in {path} began with: {', '.join(what[:3])} changed. {advice}"
         )
     raise InputError(
-        f"The build in {path} began with other settings ({', '.join(settings) or 'format'}). Repeat it "
-        "as it was, start again with --restart, or remove that folder."
+        f"The build in {path} began with other settings ({', '.join(settings) or 'format'}). Repeat it as it was. "
+        f"Otherwise: {advice[0].lower()}{advice[1:]}"
     )
 
 
