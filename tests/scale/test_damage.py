@@ -112,12 +112,12 @@ def check_damages(work: Path, resume: Callable[[Path], Any], expected: Any, seed
     while pairs:
         hurt = work.with_name("hurt")
         shutil.copytree(work, hurt)
-        done = []
+        done: dict[Path, str] = {}
         for paths, name in [pairs.pop() for _ in range(min(chance.choice([1, 4, 12]), len(pairs)))]:
             path = hurt / chance.choice(paths)
-            if path.is_file() and not path.is_symlink() and path.stat().st_size < 1 << 30:  # not yet damaged
+            if path not in done:
                 DAMAGES[name](path, chance)
-                done.append(f"{name}: {path.relative_to(hurt)}")
+                done[path] = name
         try:
             assert resume(hurt) == expected, done
             outcomes.append("went on")
