@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import islice
 
 import pytest
-from benchmarks import fit, growth, measure, sets, tuning
+from benchmarks import fit, growth, measure, sets, tuning, windows
 
 from wgcn_paper.datasets.docstrings import DocsCorpus
 
@@ -147,3 +147,13 @@ def test_the_choice_of_settings_is_compared_with_none(
 
 def test_a_target_says_whether_it_was_met() -> None:
     assert str(measure.Target("quick", "1 s", True)) == "Target: quick. Measured: 1 s, met."
+
+
+@pytest.mark.usefixtures("_tiny")
+def test_windows_of_a_post_are_all_known_or_all_new() -> None:
+    known, new = windows.windows(6)
+    assert sorted(set(known[1]) | set(new[1])) == ["drink", "drive"]
+    assert {len(text.split()) for text in (*known[0], *new[0])} <= {4, 5, 6}
+    n_windows = [len(range(0, len(text.split()) - 3, 6)) for text in TEXTS]
+    assert len(known[0]) + len(new[0]) == sum(n_windows)
+    assert (known, new) == windows.windows(6)

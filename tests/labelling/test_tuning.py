@@ -19,7 +19,7 @@ from wgcn.estimators import text as text_estimator
 from wgcn.labelling import tuning
 from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught, Teacher
-from wgcn.labelling.tuning import MIN_LABELS, Round, Settings, Tuned, margins_of, rounds, tune
+from wgcn.labelling.tuning import MIN_LABELS, Round, Settings, Tuned, margins_of, refine, rounds, tune
 from wgcn.linear import training as linear_training
 from wgcn.linear.model import Blocks, LinearSettings
 from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, train_linear
@@ -320,6 +320,49 @@ def test_scores_that_are_all_alike_have_finite_margins() -> None:
     assert margins(np.zeros((3, 2)), np.eye(2)[[0, 1, 1]], True).tolist() == [0, 0, 0]
 
 
+# Where documents are many
+
+
+class ManyJudge(Judge):
+    """A made model whose documents are right with given settings; it notes which fits were accepted."""
+
+    def __init__(self, right: dict[tuple[float, float], int]) -> None:
+        def margins(settings: Settings) -> np.ndarray:
+            return np.where(np.arange(1000) < right.get((settings["C"], settings["naive_bayes"]), 0), SURE, -SURE)
+
+        super().__init__(1000, margins, 1)
+        self.accepted: list[Settings] = []
+
+    def accept(self) -> None:
+        self.accepted.append(self.asked[-1][1])
+
+    def refine(self, tuned: Settings) -> Tuned:
+        before = Tuned(tuned, 0.0, 0.0, 0, 3)
+        return refine(self, self.parts[0], np.ones(1000), DEFAULT, before)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("right", "tuned", "chosen", "n_tried"),
+    [
+        ({(0.5, 0.5): 700, (0.125, 0.5): 600}, DEFAULT, (0.5, 0.5), 2),
+        ({(0.5, 0.5): 700, (0.125, 0.5): 600}, SMALLER, (0.5, 0.5), 2),  # what few documents chose is not tried twice
+        ({(0.5, 0.5): 700, (0.125, 0.5): 800, (0.03125, 0.5): 750}, PLAIN, (0.125, 0.5), 4),
+        ({(0.5, 0.5): 700, (2.0, 0.0): 800, (0.5, 0.0): 900}, PLAIN, (0.5, 0.0), 4),
+        ({(0.5 * 4.0**-i, 0.5): 700 + 20 * i for i in range(9)}, DEFAULT, (0.5 * 4.0**-5, 0.5), 6),
+    ],
+    ids=["default", "default again", "smaller", "plain", "at most six"],
+)
+def test_many_documents_choose_between_default_and_race_and_lower_c(
+    right: dict[tuple[float, float], int], tuned: Settings, chosen: tuple[float, float], n_tried: int
+) -> None:
+    judge = ManyJudge(right)
+    found = judge.refine(tuned)
+    assert (found.settings["C"], found.settings["naive_bayes"]) == chosen
+    assert judge.accepted[-1] == found.settings
+    assert (len(judge.asked), found.n_fits) == (n_tried, 3 + n_tried)
+    assert (found.accuracy, found.default_accuracy) == (right[chosen] / 1000, 0.7)
+
+
 # In the training and the estimators
 
 
@@ -359,6 +402,22 @@ def test_where_labels_are_wrong_a_smaller_c_is_chosen_and_helps(n_classes: int) 
     # What was chosen is what the model is fitted with, up to the tolerance: warm starts differ.
     chosen = WGCNClassifier(C=tuned.tuned_.settings["C"], tune=False).fit(x, y)
     np.testing.assert_allclose(tuned.decision_function(new), chosen.decision_function(new), atol=0.1)
+
+
+def test_many_documents_with_wrong_labels_get_a_smaller_c_than_few_chose(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = made(3000, 3, 0.4, n_words=400)
+    new, truth = made(1000, 3, seed=1, n_words=400)
+    few = WGCNClassifier(C=20.0).fit(x, y)
+    monkeypatch.setattr(linear_training, "MANY_LABELS", 3000)
+    many = WGCNClassifier(C=20.0).fit(x, y)
+    assert many.tuned_ is not None
+    assert few.tuned_ is not None
+    assert many.tuned_.settings["C"] < few.tuned_.settings["C"]
+    assert many.score(new, truth) > few.score(new, truth)
+    chosen = WGCNClassifier(C=many.tuned_.settings["C"], tune=False).fit(x, y)
+    np.testing.assert_allclose(many.decision_function(new), chosen.decision_function(new), atol=0.1)
+    monkeypatch.setattr(linear_training, "MANY_LABELS", 3001)
+    assert bits(WGCNClassifier(C=20.0).fit(x, y)) == bits(few)
 
 
 def training_of(n: int, *, n_unlabelled: int = 0, tune: bool = True, **more: Any) -> LinearTrained:
@@ -556,7 +615,7 @@ def test_a_trial_with_the_columns_of_its_documents_is_one_with_all_columns(
         csr_array(x), Targets.of(np.eye(3)[codes]), False, np.ones(90), csr_array((0, n_words)), graph, None, None
     )
     own = replace(own, subwords=subwords)
-    monkeypatch.setattr(linear_training, "_RACE", 1e-9)
+    monkeypatch.setattr(tuning, "_RACE", 1e-9)
     monkeypatch.setattr(tuning, "_MOST_DOCUMENTS", 30)
     trainer = linear_training.Trainer(own, LinearTraining(LinearSettings(tol=1e-9)))
     held_out = np.arange(0, 90, 4)

@@ -170,12 +170,34 @@ def test_ctrl_c_says_how_to_go_on_and_the_same_command_does(
 
 
 @pytest.mark.parametrize(
+    "change", [lambda path: path.write_bytes(path.read_bytes() + b"more\n"), os.utime, Path.unlink]
+)
+def test_a_shard_that_changes_while_it_is_read_is_an_error(
+    files: list[Path], tmp_path: Path, change: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies = [tmp_path / file.name for file in files]
+    for file, copy in zip(files, copies, strict=True):
+        copy.write_bytes(file.read_bytes())
+
+    def tokenise_and_change(*given: Any) -> Iterator[Any]:
+        yield from tokenise(*given)
+        change(copies[1])
+
+    monkeypatch.setattr(module, "tokenise", tokenise_and_change)
+    with pytest.raises(InputError, match=rf"{copies[1]} changed while it was read|no file {copies[1]}"):
+        graph_from_files(copies, tmp_path / "g", Resources("4GB"), rules=RULES, edges=EDGES)
+    assert not (tmp_path / "g").exists()
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--workers", 2], "give --memory"),
         (["--restart"], "give --memory"),
         (["--memory", "much"], "is no size"),
         (["--memory", "100MB"], "too few"),
+        (["--memory", "0"], "too few"),
+        (["--memory", "999999999999999TB"], "more than any machine"),
         (["--memory", "2GB", "--weight", "cosine"], "not made out of core"),
     ],
 )
@@ -196,6 +218,15 @@ def test_work_and_result_have_folders_of_their_own(
     assert (code, out) == (2, "")
     assert "neither can hold the other" in err
     assert not {tmp_path / "g", tmp_path / "w"} & {*tmp_path.iterdir()}
+
+
+def test_a_file_that_is_given_twice_is_an_error(run: Run, files: list[Path], tmp_path: Path) -> None:
+    link = tmp_path / "link.txt"
+    link.symlink_to(files[0])
+    for again in (files[0], link):
+        code, _, err = run("graph", "build", *files, again, "--memory", "2GB", "-o", tmp_path / "g")
+        assert code == 2
+        assert f"{again} is given twice" in " ".join(err.split())
 
 
 def test_pipes_and_links_to_themselves_are_one_error(run: Run, files: list[Path], tmp_path: Path) -> None:

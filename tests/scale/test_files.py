@@ -103,6 +103,38 @@ def test_beyond_a_number_a_sample_is_judged_and_begins_the_fit(
     assert abs(found.report["held_out_accuracy"] - right[0]) < 0.06
 
 
+def test_many_documents_choose_the_same_settings_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wgcn.linear.training.MANY_LABELS", 1_500)
+    texts, labels = documents(1_500)
+    labels = [label if i % 3 else f"class {i % 4}" for i, label in enumerate(labels)]
+    expected = WGCNTextClassifier(C=8.0).fit(texts, labels).model_
+    found = fit_files(write(tmp_path, texts, labels), memory="2GB", n_workers=2, C=8.0)
+    check_same(found, expected, documents(1000, seed=1)[0])
+    assert found.settings["C"] <= 0.5
+
+
+def test_classes_are_fitted_in_blocks_where_their_tables_are_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts, labels = documents(900, labelled=0.7)
+    paths, blocks = write(tmp_path, texts, labels), list[int]()
+    whole = fit_files(paths, memory="2GB", tune=False)
+    state = solver.ShardedState
+
+    def watched(problem: Any, start: Any) -> Any:
+        blocks.append(problem.columns.stop - problem.columns.start)
+        return state(problem, start)
+
+    monkeypatch.setattr("wgcn.scale.fitting.ShardedState", watched)
+    monkeypatch.setattr("wgcn.scale.fitting._TABLES", 10**6)  # none but one column fits
+    found = fit_files(paths, memory="2GB", tune=False)
+    assert blocks == 4 * 4 * [1]  # four classes in fits to labels and to all, without what is held out and with it
+    # Each block ends by its own duality gap, so both are within the tolerance of the same minimum, and not nearer.
+    new = documents(1000, seed=1)[0]
+    np.testing.assert_allclose(found.predict_proba(new), whole.predict_proba(new), atol=1e-2)
+    assert (found.predict(new) == whole.predict(new)).mean() >= 0.999
+
+
 def test_documents_may_have_several_labels_and_come_without(tmp_path: Path) -> None:
     texts, labels = documents(400)
     several = [[label, "even"] if i % 2 else [label] for i, label in enumerate(labels)]

@@ -52,9 +52,27 @@ def test_what_an_interrupted_run_has_finished_is_not_repeated(
     with pytest.raises(KeyboardInterrupt):
         predict_files(folder, files, tmp_path / "found", n_workers=1)
     done.clear()
+    whole = (tmp_path / "found" / "1.csv").read_bytes()
+    (tmp_path / "found" / "1.csv").write_bytes(whole[:-9])
     assert len(predict_files(folder, files, tmp_path / "found", n_workers=1)) == 4
-    assert str(files[2]) in done
-    assert not {*map(str, files[:2])} & {*done}
+    assert {*map(str, files[1:3])} <= {*done}  # also that whose table was cut
+    assert str(files[0]) not in done
+    assert (tmp_path / "found" / "1.csv").read_bytes() == whole
+
+
+def test_a_file_that_changes_meanwhile_is_an_error_that_says_how_to_begin_anew(
+    folder: Path, files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changing(model: TextModel, texts: str, output: Path, **how: object) -> str:
+        with files[3].open("a") as file:
+            file.write("\nmore wine")
+        return predict_file(model, texts, output, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(prediction, "predict_file", changing)
+    with pytest.raises(InputError, match=r"3\.txt changed while it was read"):
+        predict_files(folder, files, tmp_path / "found", n_workers=1)
+    with pytest.raises(InputError, match=r"3\.txt changed\. Remove that folder\.$"):  # there is no --restart
+        predict_files(folder, files, tmp_path / "found", n_workers=1)
 
 
 def test_files_of_one_name_are_an_error(folder: Path, files: list[Path], tmp_path: Path) -> None:

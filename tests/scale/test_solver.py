@@ -1,5 +1,8 @@
 """The solver in coordinates of words against that in coordinates of documents."""
 
+import io
+import os
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from wgcn.errors import InputError
 from wgcn.linear.solver import Problem, Solution, descend, minimize
 from wgcn.scale.documents import StoredRows
-from wgcn.scale.passes import Part
+from wgcn.scale.passes import Part, write_scratch
 from wgcn.scale.solver import ShardedProblem, ShardedState
 from wgcn.scale.store import Outputs, WorkFolder
 from wgcn.scale.workers import LocalWorkers
@@ -102,15 +106,26 @@ def test_the_number_of_workers_does_not_show_in_the_bits(tmp_path: Path) -> None
     assert one.bias.tobytes() == three.bias.tobytes()
 
 
-def test_lost_scores_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("lost", [Path.unlink, lambda path: os.truncate(path, 9)])
+def test_lost_scores_are_made_again(
+    lost: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     documents = Documents(3, 30, 6, 2)
     expected = documents.sharded(tmp_path, 1e-6, [12])
     total = LocalWorkers.total
 
     def lose(self: LocalWorkers, *given: object) -> object:
         for path in tmp_path.glob("*/scores-*"):
-            path.unlink()
+            lost(path)
         return total(self, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(LocalWorkers, "total", lose)
     assert documents.sharded(tmp_path, 1e-6, [12]).dual.tobytes() == expected.dual.tobytes()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("header", [True, False])
+def test_a_full_disk_is_named(header: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "open", lambda self, mode: io.FileIO("/dev/full", "w"))
+    with pytest.raises(InputError, match=r"scores cannot be written: No space left on device"):
+        write_scratch(tmp_path / "scores", np.ones((3, 2)), header=header)

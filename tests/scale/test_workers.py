@@ -131,6 +131,30 @@ def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch)
         pass
 
 
+@pytest.mark.parametrize("how", ["map", "total"])
+def test_a_scheduler_that_is_lost_is_one_error(how: str) -> None:
+    distributed = pytest.importorskip("distributed", reason="needs Dask: pip install '.[scale]'")
+    import dask
+
+    def lose() -> Iterator[int]:
+        for item in range(50):
+            if item == 10:
+                cluster.close()
+            yield item
+
+    def work(workers: Workers) -> object:
+        given = abs, lose()
+        return list(workers.map(*given)) if how == "map" else workers.total(*given)
+
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "0.5s"}),
+        distributed.LocalCluster(n_workers=1, processes=False, protocol="tcp", dashboard_address=None) as cluster,
+        distributed.Client(cluster.scheduler_address) as client,
+        pytest.raises(InputError, match="scheduler was lost"),
+    ):
+        work(DaskWorkers(client))
+
+
 def test_a_cluster_without_workers_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
     distributed = pytest.importorskip("distributed", reason="needs Dask: pip install '.[scale]'")
     monkeypatch.setattr("wgcn.scale.workers._REPLACED", 0.2)

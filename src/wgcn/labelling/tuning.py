@@ -10,6 +10,11 @@ right documents differ by about the same, but their standard error is two to thr
 
 What is varied: where texts are long, how many terms at the beginning of a text count more (`LEADS`); then C, and where
 texts are short also a plain model without naive Bayes scales, which may be better with many classes.
+
+Trials of the race are fitted to few documents. What is best for 3,000 need not be for a million: many noisy short texts
+want a smaller C, down to a hundredth, and the naive Bayes scales that few could do without. So where documents are many
+(`MANY_LABELS`), the default and what the race chose are compared again by fits to many of them, and C is lowered as
+long as that helps (`refine`).
 """
 
 from __future__ import annotations
@@ -28,7 +33,21 @@ from wgcn.labelling.splits import Rows
 from wgcn.labelling.targets import Targets
 from wgcn.products import multiply
 
-__all__ = ["LEADS", "MIN_LABELS", "Settings", "Trials", "Tuned", "dual_of", "evenly", "margins_of", "rounds", "tune"]
+__all__ = [
+    "LEADS",
+    "MANY_LABELS",
+    "MIN_LABELS",
+    "ManyTrials",
+    "Settings",
+    "Trials",
+    "Tuned",
+    "dual_of",
+    "evenly",
+    "margins_of",
+    "refine",
+    "rounds",
+    "tune",
+]
 
 Floats = npt.NDArray[Any]
 Settings = dict[str, float]
@@ -40,11 +59,15 @@ Round = Callable[[Settings], tuple[list[Settings], float]]
 # Terms at the beginning of a text that may count more: a title and the sentence after it, or the first paragraphs.
 LEADS = 50, 200
 MIN_LABELS = 1000  # fewer documents are too few to choose settings by
+MANY_LABELS = 50_000  # from here on, what trials with few documents chose is compared again
 _GO_ON, _REPLACE_DEFAULT = 0.5, 2.0  # standard errors ahead of what was best, and of the default
 _LEAST_GAIN = 1e-3  # by another C: less is not worth a fit that may take longer
 _C_FACTORS = 0.25, 2.0  # a fit with more than twice the C takes longer and gains no more
 _PLAIN_FACTOR = 4.0  # without naive Bayes scales, which make the rows of documents longer
 _MOST_DOCUMENTS = 3000  # to which trials are fitted
+_MANY_DOCUMENTS, _MANY_TERMS = 250_000, 25_000_000  # to which trials are fitted where documents are many
+_LOWER, _MOST_TRIED = 0.25, 6  # factor of C, and how many settings are compared then
+_RACE, _MANY_RACE = 5e-2, 1e-2  # tolerances of these fits
 _STEEPNESS = 2.0  # from wrong to right
 
 
@@ -109,6 +132,30 @@ def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings,
     return Tuned(best, chosen, default_accuracy, len(weights), n_fits)
 
 
+def refine(judge: ManyTrials, part: Rows, weight: Floats, default: Settings, tuned: Tuned) -> Tuned:
+    """Choose again between the default and what was chosen, and lower C as long as that is better.
+
+    `part` are the documents that are held out, and `judge` fits to many others.
+    """
+    tried, best, before = [default], default, judge(0, default)
+    judge.accept()
+    margins, following = before, _lower(default) if tuned.settings == default else tuned.settings
+    while following not in tried and len(tried) < _MOST_TRIED:
+        tried.append(following)
+        found = judge(0, following)
+        gain, error = _gain(weight[part], found, margins)
+        if gain > _GO_ON * error:
+            best, margins = following, found
+            judge.accept()
+        following = _lower(best)
+    accuracy, default_accuracy = (float(np.average(each > 0, weights=weight[part])) for each in (margins, before))
+    return Tuned(best, accuracy, default_accuracy, len(part), tuned.n_fits + len(tried))
+
+
+def _lower(settings: Settings) -> Settings:
+    return {**settings, "C": settings["C"] * _LOWER}
+
+
 def margins_of(batches: Iterable[tuple[slice, Floats]], targets: Targets, multilabel: bool) -> Floats:
     """Return how far documents are from a wrong decision, of shape (documents,): below 0 where it is wrong.
 
@@ -146,6 +193,7 @@ class Trials:
 
     def __init__(self, trainer: Any, parts: Sequence[Rows], default: Settings) -> None:
         self._trainer, self._default, self._parts = trainer, default, parts
+        self.most, self.tol = _MOST_DOCUMENTS, _RACE
         self._prepared: dict[int, _Part] = {}
         # The dual of the default's last fit, and of that without the first part, with the documents that it had.
         self._last: tuple[Rows, Floats] | None = None
@@ -161,19 +209,40 @@ class Trials:
         """Return the margins of the documents of a part."""
         trainer, task = self._trainer, self._trainer.task
         if place not in self._prepared:
-            self._prepared[place] = _Part(trainer, self._parts[place])
+            self._prepared[place] = _Part(trainer, self._parts[place], self.most)
         part = self._prepared[place]
         trainer.use(settings)
         known, weight = task.targets[part.known], task.weight[part.known]
         terms = task.leads[int(settings["lead"])][0] if settings["lead"] else task.terms
         own, start = part.documents(terms, part.known), None if self._last is None else dual_of(self._last, part.known)
-        fitted = trainer.fit(own, known, weight, part.taught, start, trial=(part.subwords, terms.shape[1]))
-        if settings is self._default:
-            self._last = part.known, fitted.dual
-            self._first = self._last if place == 0 else self._first
+        fitted = trainer.fit(own, known, weight, part.taught, start, trial=(part.subwords, terms.shape[1], self.tol))
+        self._keep(place, settings, (part.known, fitted.dual))
         scorer = trainer.scorer(part.with_other_words(fitted), known.shares(weight))
         scores = score_batches(scorer, part.documents(terms, part.held_out))
         return margins_of(scores, task.targets[part.held_out], task.multilabel)
+
+    def _keep(self, place: int, settings: Settings, fitted: tuple[Rows, Floats]) -> None:
+        """Keep the default's dual, from which other fits start."""
+        if settings is self._default:
+            self._last = fitted
+            self._first = fitted if place == 0 else self._first
+
+
+class ManyTrials(Trials):
+    """Trials with many documents, closer to the minimum: a loose fit passes for one with a smaller C."""
+
+    def __init__(self, trainer: Any, parts: Sequence[Rows], default: Settings) -> None:
+        super().__init__(trainer, parts, default)
+        terms = trainer.task.terms
+        fitting = max(_MANY_TERMS * terms.shape[0] // max(terms.nnz, 1), _MOST_DOCUMENTS)
+        self.most, self.tol = min(_MANY_DOCUMENTS, fitting), _MANY_RACE
+
+    def accept(self) -> None:
+        """Take the last fit for the best so far: other fits start from it."""
+        self._last = self._first = self._latest
+
+    def _keep(self, place: int, settings: Settings, fitted: tuple[Rows, Floats]) -> None:
+        self._latest = fitted
 
 
 class _Part:
@@ -183,9 +252,9 @@ class _Part:
     On 20NG they are 289,000 of 441,000.
     """
 
-    def __init__(self, trainer: Any, held_out: Rows) -> None:
+    def __init__(self, trainer: Any, held_out: Rows, most: int) -> None:
         task = trainer.task
-        self.held_out, self.known = held_out, evenly(np.setdiff1d(trainer.rows, held_out), _MOST_DOCUMENTS)
+        self.held_out, self.known = held_out, evenly(np.setdiff1d(trainer.rows, held_out), most)
         met, first = np.unique(task.terms[self.known].indices, return_index=True)
         columns = met[np.argsort(first)]  # so that those of one document are near each other in memory
         self._n_met, self.subwords, self._others = len(columns), None, None

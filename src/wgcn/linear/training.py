@@ -33,7 +33,19 @@ from wgcn.labelling.sizes import check_table
 from wgcn.labelling.splits import Rows, cross_validation_parts, folds, held_out_mask
 from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught, Teacher
-from wgcn.labelling.tuning import MIN_LABELS, Settings, Trials, Tuned, dual_of, evenly, rounds, tune
+from wgcn.labelling.tuning import (
+    MANY_LABELS,
+    MIN_LABELS,
+    ManyTrials,
+    Settings,
+    Trials,
+    Tuned,
+    dual_of,
+    evenly,
+    refine,
+    rounds,
+    tune,
+)
 from wgcn.linear.model import Blocks, LinearFit, LinearSettings, Scales, block_scales, fit_linear
 from wgcn.linear.operator import row_slice
 from wgcn.progress import stage
@@ -45,7 +57,6 @@ _MIN_TO_HOLD_OUT = 100
 # With fewer than this and a teacher, cross-validating the teacher is quicker and more certain.
 _MIN_BESIDE_TEACHER = 500
 _TUNING_FOLDS = 5
-_RACE = 5e-2  # tolerance of the fits that settings are compared by
 _MOST_EDGES = 100  # per word, where all documents are labelled
 _SHORT = 40  # words and n-grams per document of short texts
 # Tolerance of a fit that begins where an earlier one ended. On 20NG with 10 % new documents, scores of held-out ones
@@ -233,8 +244,12 @@ class Trainer:
         most = most_held_out(targets.n_classes)
         parts = [evenly(part, most) for part in (fifths[0], np.concatenate(fifths[1:3]))]
         default = {"C": float(self.settings.C), "naive_bayes": float(self.settings.naive_bayes), "lead": 0}
-        short, judge = self.task.terms.nnz < _SHORT * len(targets), Trials(self, parts, default)
+        judge: Trials = Trials(self, parts, default)
+        short = self.task.terms.nnz < _SHORT * len(targets)
         tuned = tune(judge, parts, self.task.weight, default, rounds(self.task.leads, short))
+        if len(targets) >= MANY_LABELS:
+            judge = many = ManyTrials(self, parts, default)
+            tuned = refine(many, parts[0], self.task.weight, default, tuned)
         self.use(tuned.settings)
         if (lead := int(tuned.settings["lead"])) in self.task.leads:
             own, others = self.task.leads[lead]
@@ -371,17 +386,17 @@ class Trainer:
         taught: Taught | None,
         start: Floats | None = None,
         *,
-        trial: tuple[csr_array | None, int] | None = None,
+        trial: tuple[csr_array | None, int, float] | None = None,
     ) -> LinearFit:
-        """Fit once, with the settings in use; a trial has its subwords, and the number of all words."""
+        """Fit once, with the settings in use; a trial has its subwords, the number of all words, and a tolerance."""
         n, n_unlabelled = terms.shape[0], max(terms.shape[0] - len(self.rows), 0)
-        subwords, n_words = trial or (self.task.subwords, None)
+        subwords, n_words, tol = trial or (self.task.subwords, None, 0.0)
         with stage("Self-training" if n_unlabelled else "Fitting", f"{n:,} documents"):
             return fit_linear(
                 terms,
                 targets.without_first() if self.binary else targets,
                 Blocks(None if trial else self.task.adjacency, subwords),
-                replace(self.settings, tol=max(self.settings.tol, _RACE)) if trial else self.settings,
+                replace(self.settings, tol=max(self.settings.tol, tol)),
                 sample_weight=weight,
                 scales=self.scale[0],
                 taught=taught,

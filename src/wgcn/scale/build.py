@@ -16,7 +16,7 @@ from wgcn.graph.word_graph import WordGraph
 from wgcn.progress import stage
 from wgcn.scale.graph import Progress, build_graph, check_weight, watched
 from wgcn.scale.memory import Limits, memory_bytes
-from wgcn.scale.shards import Shard, find_shards
+from wgcn.scale.shards import Shard, check_unchanged, find_shards
 from wgcn.scale.store import WorkFolder, end_work, is_ended, open_work, remove_work
 from wgcn.scale.tokens import Piece, tokenise
 from wgcn.scale.vocabulary import choose_vocabulary
@@ -34,6 +34,7 @@ class Site(NamedTuple):
     work: WorkFolder
     workers: Workers
     limits: Limits
+    inputs: Sequence[Mapping[str, Any]]  # identities of the shards
 
 
 @dataclass(frozen=True)
@@ -92,16 +93,17 @@ class Resources:
                 elsewhere = self.scheduler not in (None, "local")
                 n_processes = workers.n_workers if isinstance(workers, DaskWorkers) else 0
                 limits = Limits.of(memory, *((1, 0) if elsewhere else (workers.n_workers, n_processes)))
-                yield Site(work, workers, limits)
+                yield Site(work, workers, limits, inputs)
             if not self.keep:
                 remove_work(work)
 
 
 def tokenised(shards: Sequence[Shard], site: Site, tokenizer: str, progress: Progress = None) -> list[Piece]:
-    """Tokenise all shards, and return their pieces."""
+    """Tokenise all shards, and return their pieces. Nothing else reads them, so here they must not have changed."""
     with stage("Tokenising") as step:
         found = tokenise(shards, site.work, site.workers, tokenizer, site.limits.characters)
         pieces = [piece for own in watched(found, len(shards), progress) for piece in own]
+        check_unchanged(shards, site.inputs)
         n_documents, n_tokens = (sum(getattr(each, what) for each in pieces) for what in ("n_documents", "n_tokens"))
         step.detail = f"{len(shards):,} shards, {n_documents:,} documents, {n_tokens:,} tokens"
     return pieces

@@ -149,7 +149,7 @@ class _Fit:
 
     def prepare(self, pieces: Sequence[Piece], labels: Labels, progress: Progress = None) -> ShardedPrepared:
         """Do what needs no labels."""
-        work, workers, limits = self.site
+        work, workers, limits, _ = self.site
         preparation, n_documents = self.preparation, sum(piece.n_documents for piece in pieces)
         with stage("Choosing words") as choosing:
             rules = preparation.vocabulary_rules()

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from wgcn.cores import n_threads
+from wgcn.files import writing
 from wgcn.inference.sums import Floats
 from wgcn.labelling.naive_bayes import NaiveBayesScales
 from wgcn.labelling.sizes import column_blocks
@@ -30,7 +31,7 @@ from wgcn.linear.solver import descend
 from wgcn.scale.documents import ShardedDocuments
 from wgcn.scale.passes import Part, class_counts
 from wgcn.scale.solver import ShardedProblem, ShardedState, SumsOperator
-from wgcn.scale.store import Outputs, WorkFolder, key_of
+from wgcn.scale.store import Outputs, WorkFolder, key_of, remove
 from wgcn.scale.workers import Workers
 
 __all__ = ["Workplace", "fit_sharded"]
@@ -51,8 +52,9 @@ class Workplace:
     def scratch(self, name: str) -> Iterator[Path]:
         """Give an empty folder for the time of a fit."""
         path = self.work.path / "files" / f"scratch-{name}"
-        shutil.rmtree(path, ignore_errors=True)
-        path.mkdir()
+        with writing(path):
+            remove(path)
+            path.mkdir()
         try:
             yield path
         finally:
@@ -119,7 +121,8 @@ def _parts(documents: ShardedDocuments, targets: Targets, cost: Floats, scratch:
     matrix = targets.matrix
     for number, (stored, own, places) in enumerate(documents.by_part()):
         folder = scratch / str(number)
-        folder.mkdir()
+        with writing(folder):
+            folder.mkdir()
         labels = csr_array(matrix[own])
         indptr, costs = np.zeros(stored.n_documents + 1, np.int64), np.zeros(stored.n_documents, cost.dtype)
         indptr[places + 1] = np.diff(labels.indptr)

@@ -13,6 +13,7 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _SIZE = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([A-Za-z]*)\s*")
 
+_MOST = 1 << 60  # so that sizes fit 64 bits
 _LEAST = 250 * 10**6  # of each worker, beyond that
 _BASE = 500 * 10**6  # interpreter, libraries and compiled code
 # Measured on text with Zipf's law and 20NG, in bytes at the peak of a task.
@@ -33,7 +34,10 @@ def memory_bytes(given: str) -> int:
     found = _SIZE.fullmatch(given)
     if found is None or found[2].upper() not in _UNITS:
         raise InputError(f"The memory {given!r} is no size. Give a number with a unit, such as 4GB or 512MiB.")
-    return int(float(found[1]) * _UNITS[found[2].upper()])
+    size = int(float(found[1]) * _UNITS[found[2].upper()])
+    if size > _MOST:
+        raise InputError(f"The memory {given!r} is more than any machine has. Give what this one has, such as 4GB.")
+    return size
 
 
 @dataclass(frozen=True)

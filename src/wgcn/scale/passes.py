@@ -2,7 +2,7 @@
 
 A part has the rows X of some documents, their labels and what each costs. Each function here is a pure function of the
 part and of tables with a row per word, so it can be run anywhere, and again. The scores X T of a column are needed many
-times, so they are kept in a file beside the labels; where the file is missing, it is made again.
+times, so they are kept in a file beside the labels; where the file is missing or cut, it is made again.
 
 Shapes
 ------
@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.lib.format as npy
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from wgcn.cores import compiled
+from wgcn.files import writing
 from wgcn.inference.sums import Floats, Ints
 from wgcn.products import NOWHERE, multiply_rows
 from wgcn.scale.documents import Rows, StoredRows
@@ -82,8 +84,9 @@ def read_products(part: Part, names: tuple[str, ...], table: str) -> Floats:
     try:
         for path, column in zip(paths, products, strict=True):
             with path.open("rb") as file:
-                file.readinto(column.data)
-    except FileNotFoundError:
+                if file.readinto(column.data) < column.nbytes:
+                    raise OSError("it was cut")
+    except OSError:
         products = _products(part.read_rows(), np.load(table))
         for path, column in zip(paths, products, strict=True):
             write_scratch(path, column, header=False)
@@ -92,13 +95,13 @@ def read_products(part: Part, names: tuple[str, ...], table: str) -> Floats:
 
 def write_scratch(path: Path, array: npt.NDArray[Any], *, header: bool = True) -> None:
     """Write an array, whole or not at all. It can be made again, so it need not outlast a failure of the machine."""
-    temporary = path.with_name(f".wgcn-{secrets.token_hex(8)}")
-    with temporary.open("xb") as file:
-        if header:
-            np.save(file, array, allow_pickle=False)
-        else:
+    temporary, array = path.with_name(f".wgcn-{secrets.token_hex(8)}"), np.ascontiguousarray(array)
+    with writing(path):
+        with temporary.open("xb") as file:
+            if header:  # np.save does not say why it could not write
+                npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(array))
             file.write(array.data)
-    temporary.replace(path)
+        temporary.replace(path)
 
 
 def _products(rows: Rows, table: Floats) -> Floats:

@@ -13,9 +13,10 @@ from wgcn.inference.folder import CONFIG, read_file
 from wgcn.inference.model import TextModel
 from wgcn.labelling.predict_file import predict_file
 from wgcn.labelling.tables import table_kind
-from wgcn.scale.shards import Shard, find_shards
+from wgcn.scale.shards import Shard, check_unchanged, find_shards
 from wgcn.scale.store import Outputs, WorkFolder, open_work, remove_work
 from wgcn.scale.workers import connect
+from wgcn.text.source import explained
 
 __all__ = ["predict_files"]
 
@@ -58,10 +59,12 @@ def predict_files(
         raise InputError("Some of the files have the same name, and so would their predictions. Rename them.")
     settings = {"result": "predictions", "model": digest, "kind": kind, "options": repr(sorted(options.items()))}
     items = [(shard, output / name) for shard, name in zip(shards, names, strict=True)]
-    with open_work(output.with_name(f"{output.name}.work"), settings, [shard.identity() for shard in shards]) as work:
+    inputs = [shard.identity() for shard in shards]
+    with open_work(output.with_name(f"{output.name}.work"), settings, inputs) as work:
         with connect(scheduler, n_workers) as workers:
             how = {**options, "output_format": kind}
             written = [Path(path) for path in workers.map(_predict, items, work, (str(folder), digest), how)]
+            check_unchanged(shards, inputs)
         remove_work(work)
     return written
 
@@ -69,10 +72,19 @@ def predict_files(
 def _predict(item: tuple[Shard, Path], work: WorkFolder, model: tuple[str, str], how: Mapping[str, Any]) -> str:
     shard, path = item
     task = f"predict-{path.name}"
-    if work.result(task) is None or not path.exists():
+    done = work.result(task)
+    if done is None or done["digest"] != _digest(path):
         predict_file(_load(*model), str(shard.path), path, **how, **shard.reading)
-        Outputs(work, task).finish()
+        Outputs(work, task).finish(digest=_digest(path))
     return str(path)
+
+
+def _digest(path: Path) -> str:
+    """Return the digest of a table; "" if it is not there."""
+    if not path.is_file():
+        return ""
+    with explained(path), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @lru_cache(maxsize=1)

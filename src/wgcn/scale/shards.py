@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from wgcn.labelling.labelled import read_labelled
 from wgcn.text.read import read_texts
 from wgcn.text.source import explained
 
-__all__ = ["Label", "Shard", "find_shards"]
+__all__ = ["Label", "Shard", "check_unchanged", "find_shards"]
 
 Label = str | list[str] | None
 
@@ -85,6 +86,11 @@ def find_shards(
     shards = [Shard(Path(path), dict(reading or {}), label_column, separator, optional_labels) for path in paths]
     if not shards:
         raise InputError("There are no files to read. Name at least one.")
+    places = set[str]()
+    for shard in shards:
+        if (place := os.path.realpath(shard.path)) in places:
+            raise InputError(f"{shard.path} is given twice, so its texts would count twice. Name it once.")
+        places.add(place)
     for shard in shards:
         if str(shard.path) == "-" or shard.path.is_fifo() or shard.path.is_char_device():
             name = "Standard input" if str(shard.path) == "-" else shard.path
@@ -96,3 +102,15 @@ def find_shards(
                 next(rows, None)  # a labelled file is opened when the first row is asked for
             getattr(rows, "close", lambda: None)()
     return shards
+
+
+def check_unchanged(shards: Sequence[Shard], identities: Sequence[Mapping[str, Any]]) -> None:
+    """Raise an InputError if a file, which was read since, has not the size and the time of change that it had."""
+    for shard, before in zip(shards, identities, strict=True):
+        with explained(shard.path):
+            there = shard.path.stat()
+        if (there.st_size, there.st_mtime_ns) != (before["size"], before["mtime_ns"]):
+            raise InputError(
+                f"{shard.path} changed while it was read. When nothing writes to it any more, begin anew, with "
+                "--restart, or remove the work folder first."
+            )

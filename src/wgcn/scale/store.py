@@ -1,8 +1,9 @@
 """The work folder of a build: what was asked, what is done, and the files in between.
 
 Every file takes its place whole. A task that is done leaves a small file in `done/`, with the sizes and digests of what
-it wrote and with its result, so that no file grows with the number of tasks. A build that was killed goes on from
-there: it repeats only the tasks that were under way.
+it wrote, with its result, and with a digest of this record, so that no file grows with the number of tasks. A build
+that was killed goes on from there: it repeats only the tasks that were under way, and those whose record or files are
+not as they were written.
 """
 
 from __future__ import annotations
@@ -11,24 +12,26 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from wgcn.errors import InputError, StoreError
-from wgcn.files import open_whole, sync_folder, writing
+from wgcn.files import open_whole, read_whole, sync_folder, writing
 
-__all__ = ["Outputs", "WorkFolder", "end_work", "is_ended", "key_of", "open_work", "remove_work"]
+__all__ = ["Outputs", "WorkFolder", "end_work", "is_ended", "key_of", "open_work", "remove", "remove_work"]
 
 _BUILD, _DONE, _FILES, _LOCK = "build.json", "done", "files", "wgcn-build.lock"  # which no other folder has
 _FORMAT = "wgcn-build-1"
 _RESULT = "result"  # the last task
 _BLOCK = 1 << 24
+_MOST_OF_RECORD = 1 << 26  # bytes; the largest are those of fits, with their history
 
 
 @dataclass(frozen=True)
@@ -36,33 +39,38 @@ class WorkFolder:
     """A folder of files of tasks. Workers share it, and it can be sent to them."""
 
     path: Path
+    build: str = ""  # key of what was asked
 
     def result(self, task: str) -> dict[str, Any] | None:
         """Return the result of a task if it is done, and what it wrote is there as it was written."""
         try:
-            document = json.loads((self.path / _DONE / f"{task}.json").read_bytes())
+            document = json.loads(read_whole(self.path / _DONE / f"{task}.json", _MOST_OF_RECORD))
             outputs, result = document["outputs"], document["result"]
-            if all(self._digest(name, size) == digest for name, (size, digest) in outputs.items()):
+            if document["digest"] == _record_digest(task, outputs, result) and all(
+                self._digest(name, size) == digest for name, (size, digest) in outputs.items()
+            ):
                 return dict(result)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             pass
         return None
 
     def read(self, name: str, dtype: npt.DTypeLike, first: int = 0, count: int = -1) -> npt.NDArray[Any]:
         """Return some numbers of a file, from the place `first` on; all by default."""
-        try:
-            return np.fromfile(self._file(name), dtype, count, offset=first * np.dtype(dtype).itemsize)
-        except OSError as error:
-            raise StoreError(f"{self._file(name)} cannot be read ({error}). Start again with --restart.") from error
+        size = np.dtype(dtype).itemsize
+        with self._opened(name) as file:
+            found = np.fromfile(file, dtype, count, offset=first * size)
+            if len(found) < count or (count < 0 and os.fstat(file.fileno()).st_size % size):
+                raise OSError("it was cut")
+            return found
 
     def mapped(self, name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return all numbers of a file, of which only those that are looked at are read."""
-        path = self._file(name)
-        return np.memmap(path, dtype, "r") if path.stat().st_size else np.empty(0, dtype)
+        with self._opened(name) as file:
+            return np.memmap(file, dtype, "r") if os.fstat(file.fileno()).st_size else np.empty(0, dtype)
 
     def read_spans(self, name: str, starts: Sequence[int], ends: Sequence[int]) -> bytes:
         """Return the bytes of some spans of a file, one after another."""
-        with self._file(name).open("rb") as file:
+        with self._opened(name) as file:
             return b"".join(file.read(end - file.seek(start)) for start, end in zip(starts, ends, strict=True))
 
     def remove(self, names: Sequence[str]) -> None:
@@ -77,9 +85,21 @@ class WorkFolder:
     def _file(self, name: str) -> Path:
         return self.path / _FILES / name
 
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[BinaryIO]:
+        """Open a file of a task that is done; if that fails, it has changed since."""
+        try:
+            with _open_plain(self._file(name)) as file:
+                yield file
+        except (OSError, ValueError) as error:
+            raise StoreError(
+                f"{self._file(name)} cannot be read ({error}). It was whole when this build began to use it. Repeat "
+                "the command: what is damaged is made again."
+            ) from error
+
     def _digest(self, name: str, size: int) -> str | None:
         digest = hashlib.sha256()
-        with self._file(name).open("rb") as file:
+        with _open_plain(self._file(name)) as file:
             if os.fstat(file.fileno()).st_size != size:
                 return None
             while block := file.read(_BLOCK):
@@ -101,6 +121,7 @@ class Outputs:
     def save_all(self, name: str, parts: Iterable[npt.NDArray[Any] | bytes]) -> None:
         """Write a file of arrays as they come."""
         size, digest = 0, hashlib.sha256()
+        _make_room(self.work._file(name))
         with open_whole(self.work._file(name)) as file:
             for part in parts:
                 flat: Any = part if isinstance(part, bytes) else np.ascontiguousarray(part).reshape(-1)
@@ -114,8 +135,10 @@ class Outputs:
         """Write down that the task is done, with a result that JSON can hold, and return it."""
         sync_folder(self.work.path / _FILES)
         document = {"outputs": self._files, "result": result}
-        with open_whole(self.work.path / _DONE / f"{self.task}.json") as file:
-            file.write(json.dumps(document).encode())
+        record, digest = self.work.path / _DONE / f"{self.task}.json", _record_digest(self.task, self._files, result)
+        _make_room(record)
+        with open_whole(record) as file:
+            file.write(json.dumps({**document, "digest": digest}).encode())
         sync_folder(self.work.path / _DONE)
         return result
 
@@ -137,25 +160,25 @@ def open_work(
         lock = _lock(path)
     try:
         with writing(path):
+            work = WorkFolder(path, key_of(asked))
             for name in (_DONE, _FILES):
+                if (path / name).is_symlink():  # what it leads to may be anything, and would be removed
+                    raise InputError(f"{path / name} is a link. Choose another place: --work DIR.")
                 (path / name).mkdir(exist_ok=True)
             if not restart:
                 _check_same(path, asked)
-            is_known = (path / _BUILD).exists() or (WorkFolder(path).result(_RESULT) or {}).get("build") == key_of(
-                asked
-            )
+            is_known = os.path.lexists(path / _BUILD) or (work.result(_RESULT) or {}).get("build") == work.build
             if restart or not is_known:
                 _clear(path)
                 with open_whole(path / _BUILD) as file:
                     file.write((json.dumps(asked, indent=1) + "\n").encode())
             for folder in (path, path / _DONE, path / _FILES):
                 for entry in folder.glob(".wgcn-*"):  # of writers that were killed
-                    entry.unlink(missing_ok=True)
-        work = WorkFolder(path)
+                    remove(entry)
         try:
             yield work
         except BaseException:
-            with suppress(OSError):
+            with suppress(OSError, InputError):
                 if not any((path / _DONE).iterdir()):  # nothing to go on from
                     remove_work(work)
             raise
@@ -168,14 +191,14 @@ def end_work(work: WorkFolder, digest: str) -> None:
 
     The record says which build it is of: it is the last that is removed.
     """
-    Outputs(work, _RESULT).finish(digest=digest, build=key_of(json.loads((work.path / _BUILD).read_bytes())))
+    Outputs(work, _RESULT).finish(digest=digest, build=work.build)
 
 
 def is_ended(work: WorkFolder, result: Path) -> bool:
     """Whether the result of the build is saved in a folder, so that only the work folder is left to be removed."""
     try:
-        digest = json.loads((result / "config.json").read_bytes())["digest"]
-    except (OSError, ValueError, KeyError, TypeError):
+        digest = json.loads(read_whole(result / "config.json", _MOST_OF_RECORD))["digest"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
     return bool((work.result(_RESULT) or {}).get("digest") == digest)
 
@@ -183,13 +206,14 @@ def is_ended(work: WorkFolder, result: Path) -> bool:
 def remove_work(work: WorkFolder) -> None:
     """Remove a work folder after its build. What else was put there stays."""
     record = work.path / _DONE / f"{_RESULT}.json"
-    for entry in (*(work.path / _FILES).iterdir(), *(work.path / _DONE).iterdir()):
-        if entry != record and not entry.is_dir():  # a fit that was killed has left folders
-            entry.unlink()
-    _clear(work.path)  # what says that the build has ended goes last, at once
-    for name in (_DONE, _FILES):
-        (work.path / name).rmdir()
-    (work.path / _LOCK).unlink(missing_ok=True)
+    with writing(work.path):
+        for entry in (*(work.path / _FILES).iterdir(), *(work.path / _DONE).iterdir()):
+            if entry != record:
+                remove(entry)
+        _clear(work.path)  # what says that the build has ended goes last, at once
+        for name in (_DONE, _FILES):
+            (work.path / name).rmdir()
+        (work.path / _LOCK).unlink(missing_ok=True)
     with suppress(OSError):
         work.path.rmdir()
 
@@ -201,38 +225,65 @@ def key_of(*parameters: Any) -> str:
 
 def _check_same(path: Path, asked: Mapping[str, Any]) -> None:
     file = path / _BUILD
-    if not file.exists():
+    if not os.path.lexists(file):
         return
+    is_option = asked["settings"].get("result") != "predictions"  # there is no --restart for these
+    advice = f"{'Start again with --restart, or remove' if is_option else 'Remove'} that folder."
     try:
-        before = json.loads(file.read_bytes())
+        before = json.loads(read_whole(file, _MOST_OF_RECORD + 4 * len(json.dumps(asked))))
         changed = [key for key in asked if before[key] != asked[key]]
-        inputs = {each["path"]: each for each in before["inputs"]}
+        inputs = {str(each["path"]): each for each in before["inputs"]}
         settings = [key for key, value in asked["settings"].items() if before["settings"].get(key) != value]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{file} is damaged ({error!r}). Start again with --restart.") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{file} is damaged ({error!r}). {advice}") from error
     if not changed:
         return
     if changed == ["inputs"]:
         what = [each["path"] for each in asked["inputs"] if inputs.pop(each["path"], None) != each]
         what = [*what, *inputs] or ["their order"]  # those that are left are no longer given
         raise InputError(
-            f"The files are not those that the build in {path} began with: {', '.join(what[:3])} "
-            "changed. Start again with --restart, or remove that folder."
+            f"The files are not those that the build in {path} began with: {', '.join(what[:3])} changed. {advice}"
         )
     raise InputError(
-        f"The build in {path} began with other settings ({', '.join(settings) or 'format'}). Repeat it "
-        "as it was, start again with --restart, or remove that folder."
+        f"The build in {path} began with other settings ({', '.join(settings) or 'format'}). Repeat it as it was. "
+        f"Otherwise: {advice[0].lower()}{advice[1:]}"
     )
 
 
 def _clear(path: Path) -> None:
-    (path / _BUILD).unlink(missing_ok=True)  # first: without it, nothing here counts but that a build has ended
+    remove(path / _BUILD)  # first: without it, nothing here counts but that a build has ended
     for folder in (_FILES, _DONE):
         for entry in (path / folder).iterdir():
-            if entry.is_dir():
-                shutil.rmtree(entry)
-            else:
-                entry.unlink()
+            remove(entry)
+
+
+def remove(path: Path) -> None:
+    """Remove whatever is there; of a link, not what it leads to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _make_room(path: Path) -> None:
+    """Remove what is no plain file that can be written: a file is only written where its task is not done."""
+    with writing(path):
+        if os.path.lexists(path) and not (stat.S_ISREG(path.lstat().st_mode) and os.access(path, os.W_OK)):
+            remove(path)
+
+
+@contextmanager
+def _open_plain(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading; anything else, such as a pipe that nobody writes to, is an OSError."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError("it is not a plain file")
+        yield file
+
+
+def _record_digest(task: str, outputs: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    """Return what tells a record that was changed, or that is of another task."""
+    return hashlib.sha256(json.dumps([task, outputs, result], sort_keys=True).encode()).hexdigest()
 
 
 def _lock(path: Path) -> int:

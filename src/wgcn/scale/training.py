@@ -110,7 +110,7 @@ class ShardedTrainer(Trainer):
         taught: Taught | None,
         start: Floats | None = None,
         *,
-        trial: tuple[csr_array | None, int] | None = None,
+        trial: tuple[csr_array | None, int, float] | None = None,
     ) -> LinearFit:
         """Fit once, with the settings in use: in memory for a trial or a sample, which have few documents."""
         if trial is not None:

@@ -87,6 +87,10 @@ class DaskWorkers:
 
     def map(self, function: Work, items: Iterable[Any], *shared: Any) -> Iterator[Any]:
         """Yield function(item, *shared) of each item, in order."""
+        with self._connected():
+            yield from self._map(function, items, shared)
+
+    def _map(self, function: Work, items: Iterable[Any], shared: tuple[Any, ...]) -> Iterator[Any]:
         sent = self._send(shared)
         waiting: deque[tuple[Any, Any]] = deque()
 
@@ -111,13 +115,27 @@ class DaskWorkers:
     def total(self, function: Work, items: Iterable[Any], *shared: Any) -> Any:
         """Return the sum over the items, added by the workers in a fixed order."""
         items = list(items)
-        for attempt in range(_ATTEMPTS):
-            try:
-                return self._total(function, items, shared)
-            except CancelledError:
-                if attempt == _ATTEMPTS - 1:
-                    raise
+        with self._connected():
+            for attempt in range(_ATTEMPTS):
+                try:
+                    return self._total(function, items, shared)
+                except CancelledError:
+                    if attempt == _ATTEMPTS - 1:
+                        raise
         return None
+
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        """Say so if the scheduler is lost."""
+        try:
+            yield
+        except (OSError, RuntimeError, CancelledError) as error:
+            if self.client.status == "running":
+                raise
+            raise InputError(
+                f"The Dask scheduler was lost ({error}). Start it and its workers again, and repeat the command: it "
+                "goes on where it was."
+            ) from error
 
     def _total(self, function: Work, items: list[Any], shared: tuple[Any, ...]) -> Any:
         sent = self._send(shared)
