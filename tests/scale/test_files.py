@@ -225,10 +225,10 @@ def test_dask_gives_the_same_bits_with_any_workers_and_when_one_is_killed(
     assert found.scorer.word_embeddings.tobytes() == expected
 
 
-def test_r8_is_predicted_as_in_memory(data_folder: Path, tmp_path: Path) -> None:
+def test_a_third_of_r8_is_predicted_as_in_memory(data_folder: Path, tmp_path: Path) -> None:
     def read(part: str) -> tuple[list[str], list[str]]:
         labels, texts = zip(*read_rows(data_folder / f"text/r8/{part}.tsv.gz", [0, 1], header=False), strict=True)
-        return list(texts), list(labels)
+        return list(texts[::3]), list(labels[::3])  # enough to choose settings by; benchmarks.agreement has all
 
     texts, labels = read("train")
     expected = WGCNTextClassifier().fit(texts, labels).model_
