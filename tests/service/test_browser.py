@@ -205,8 +205,9 @@ def test_two_tabs_the_list_and_the_classes(open_page: Start, tab: Any) -> None:
     expect(tab, "#rows li").to_have_count(10)
     tab.locator("#rows .open").first.focus()
     for _ in range(3):
+        row = tab.evaluate("document.activeElement.dataset.text")
         tab.keyboard.press("2")
-        tab.wait_for_timeout(300)
+        expect(tab, f"#rows [data-text='{row}']").not_to_be_focused()
     expect(tab, "#progress").to_contain_text("3 of")
     tab.fill("#query", "")
     tab.select_option("#show", "labelled")
@@ -226,8 +227,8 @@ def test_two_tabs_the_list_and_the_classes(open_page: Start, tab: Any) -> None:
     for n, words in enumerate(["wine, beer", "car"]):
         card = tab.locator("#class-cards .card").nth(n)
         card.locator("input").nth(1).fill(words)
-        card.get_by_role("button", name="Keep").click()
-        tab.wait_for_timeout(300)
+        with tab.expect_response("**/api/decide"):
+            card.get_by_role("button", name="Keep").click()
     expect(tab, "#shares").to_contain_text("% of texts")
     card.locator("input").nth(1).fill("submarine")
     card.get_by_role("button", name="Keep").click()
