@@ -1,6 +1,7 @@
 """wgcn fit: train a text classifier and save it."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -20,6 +21,18 @@ Read = Callable[[], tuple[list[str], list[Any]]]  # gives texts and their labels
 _model = partial(typer.Option, rich_help_panel="Model")
 _network = partial(typer.Option, rich_help_panel="The paper's network")
 
+Unlabeled = Annotated[list[Path] | None, typer.Option(metavar="FILE", help="More texts, without labels. Repeatable.")]
+Ngrams = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Longest phrase, in words. Default: 2; 1 with --network.")
+]
+ClassPrior = Annotated[
+    list[str] | None,
+    _model(metavar="LABEL=SHARE", help="Expected share of a class in new texts. Repeatable; or 'uniform'."),
+]
+CheckpointFile = Annotated[
+    Path | None, _network(metavar="FILE", help="Save the training state here, and resume from it.")
+]
+
 
 @options.uses_resources
 @options.reads_files
@@ -31,18 +44,14 @@ def fit(
     ],
     model: Annotated[Path, typer.Option("--model", "-m", metavar="DIR", help="Folder to write the model to.")],
     *,
-    unlabeled: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="More texts, without labels. Repeatable.")
-    ] = None,
+    unlabeled: Unlabeled = None,
     seed: options.Seed = None,
     seeds_file: options.SeedsFile = None,
     label_column: options.LabelColumn = "label",
     label_separator: options.LabelSeparator = None,
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
-    ngrams: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Longest phrase, in words. Default: 2; 1 with --network.")
-    ] = None,
+    ngrams: Ngrams = None,
     min_count: options.MinCount = None,
     window: options.Window = 20,
     alpha: Annotated[float, _model(min=0.0, metavar="X", help="Weight of the word graph; 0 is no graph.")] = 0.5,
@@ -52,15 +61,10 @@ def fit(
         bool, _model("--tune/--no-tune", help="Try other settings by cross-validation, from 1,000 labels on.")
     ] = True,
     balanced: Annotated[bool, _model("--balanced", help="Give every class the same weight in training.")] = False,
-    class_prior: Annotated[
-        list[str] | None,
-        _model(metavar="LABEL=SHARE", help="Expected share of a class in new texts. Repeatable; or 'uniform'."),
-    ] = None,
+    class_prior: ClassPrior = None,
     network: Annotated[bool, _network("--network", help="Train the paper's neural network instead (torch).")] = False,
     epochs: Annotated[int | None, _network(min=1, metavar="N", help="Most epochs. Default: 800.")] = None,
-    checkpoint: Annotated[
-        Path | None, _network(metavar="FILE", help="Save the training state here, and resume from it.")
-    ] = None,
+    checkpoint: CheckpointFile = None,
 ) -> None:
     """Train a classifier on texts with labels, or with seed words for the classes.
 
@@ -84,40 +88,61 @@ def fit(
     }
     classes_as = {"class_weight": "balanced" if balanced else None, "class_prior": read_class_shares(class_prior)}
     # Everything that can be found wrong is found before the texts are read.
-    seeds = read_seed_options(seed, seeds_file) or None
-    _check_kind(network, seeds=bool(seeds), for_network=epochs is not None or checkpoint is not None)
+    seeds, limits = read_seed_options(seed, seeds_file) or None, Resources.of(**resources)
+    of_network = epochs is not None or checkpoint is not None
+    _check_kind(network, seeds=bool(seeds), of_network=of_network, out_of_core=limits is not None, n_files=len(train))
     check_target(model, "model")
     settings = {**texts_as, **classes_as, "alpha": alpha, "subwords": subwords, "C": c, "tune": tune}
-    if (limits := Resources.of(**resources)) is not None:
-        if network or seeds:
-            raise InputError("Out of core, models are fitted to labels, and not by the network: leave out --memory.")
-        files = {"unlabeled": unlabeled or (), "label_column": label_column, "label_separator": label_separator}
+    files: dict[str, Any] = {"unlabeled": unlabeled or [], "label_column": label_column}
+    files["label_separator"] = label_separator
+    if limits is not None:
         _fit_files(train, model, limits, reading=reading, **files, **settings)
-        return
-    if len(train) > 1:
-        raise InputError("Several files are fitted out of core: give --memory, such as --memory 4GB.")
-    piped = str(train[0]) == "-"  # then the format is that of standard input
-    more = options.read_files(unlabeled or [], reading | {"format": None} if piped else reading)
-    read = partial(options.read_labelled_texts, train[0], label_column, label_separator, reading, optional=bool(seeds))
-    try:
-        with interrupts_raised():
-            if network:
-                training = {"max_epochs": epochs or 800, "checkpoint": checkpoint, "resume": checkpoint is not None}
-                fitted = _fit_network(texts_as, {**classes_as, **training}, read, more)
-            else:
-                fitted = _fit_linear(settings, read, more, seeds)
-    except KeyboardInterrupt:
-        say(f"Interrupted. Nothing was written to {model}.{_advice_to_resume(checkpoint) if network else ''}")
-        raise
-    _save(fitted, model)
+    elif network:
+        training = {"max_epochs": epochs or 800, "checkpoint": checkpoint, "resume": checkpoint is not None}
+        with _interrupts_named(model, partial(_advice_to_resume, checkpoint)):
+            fitted = _fit_network(texts_as, {**classes_as, **training}, *_texts(train[0], reading, **files))
+        _save(fitted, model)
+    else:
+        with _interrupts_named(model):
+            fitted = _fit_linear(settings, *_texts(train[0], reading, **files, optional=bool(seeds)), seeds)
+        _save(fitted, model)
 
 
-def _check_kind(network: bool, *, seeds: bool, for_network: bool) -> None:
-    """Raise an InputError if options of the linear model and of the network are given together."""
-    if not network and for_network:
+def _check_kind(network: bool, *, seeds: bool, of_network: bool, out_of_core: bool, n_files: int) -> None:
+    """Raise an InputError for options of the linear model, of the network and of work out of core that do not agree."""
+    if not network and of_network:
         raise InputError("--epochs and --checkpoint are for the paper's network: give --network too.")
     if network and seeds:
         raise InputError("--seed and --seeds are for the linear model: leave out --network.")
+    if out_of_core and (network or seeds):
+        raise InputError("Out of core, models are fitted to labels, and not by the network: leave out --memory.")
+    if n_files > 1 and not out_of_core:
+        raise InputError("Several files are fitted out of core: give --memory, such as --memory 4GB.")
+
+
+def _texts(
+    train: Path,
+    reading: dict[str, Any],
+    *,
+    unlabeled: list[Path],
+    label_column: str,
+    label_separator: str | None,
+    optional: bool = False,
+) -> tuple[Read, Iterator[str]]:
+    """Return what reads the labelled texts, and more texts; labels may be missing where they are optional."""
+    more = options.read_files(unlabeled, reading | {"format": None} if str(train) == "-" else reading)  # not of stdin
+    return partial(options.read_labelled_texts, train, label_column, label_separator, reading, optional=optional), more
+
+
+@contextmanager
+def _interrupts_named(model: Path, advice: Callable[[], str] = str) -> Iterator[None]:
+    """Say that nothing was written if the fit inside is interrupted, and what to do."""
+    try:
+        with interrupts_raised():
+            yield
+    except KeyboardInterrupt:
+        say(f"Interrupted. Nothing was written to {model}.{advice()}")
+        raise
 
 
 def _save(fitted: Any, model: Path) -> None:

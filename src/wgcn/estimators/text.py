@@ -165,11 +165,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
             Vectors of words from elsewhere, such as GloVe's, for the teacher: they help where few texts are labelled.
             Prediction needs none.
         """
-        given = None if seeds is None else read_seeds(seeds)
-        if given is not None and y is None:
-            X = list(checked_texts(X, "X"))
-            y = [None] * len(X)
-        labels = read_labels(y, () if given is None else given.classes)
+        X, labels, given = _with_labels(X, y, seeds)
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
@@ -291,3 +287,12 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         known = None if documents is None else rows[len(texts) :]
         rows = attach_citations(rows[: len(texts)], document_graph, known, hops=hops)
         return rows.data, rows.indices, rows.indptr, terms.new_rows
+
+
+def _with_labels(X: Texts, y: Any, seeds: Any) -> tuple[Texts, Labels, GivenSeeds | None]:
+    """Return texts, their labels, of which seeds need none, and the seeds."""
+    given = None if seeds is None else read_seeds(seeds)
+    if given is not None and y is None:
+        X = list(checked_texts(X, "X"))
+        y = [None] * len(X)
+    return X, read_labels(y, () if given is None else given.classes), given

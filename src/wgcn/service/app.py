@@ -92,11 +92,11 @@ class Service:
         )
 
     async def list_models(self, request: Request) -> Response:
-        """List the models with their cards."""
+        """List the models, each with its classes, its size and how it was fitted."""
         return json_response({"models": [place.served.card for place in self.models.places.values()]})
 
     async def show_model(self, request: Request) -> Response:
-        """Show the card of a model."""
+        """Describe a model: its classes, its size and how it was fitted."""
         return json_response(self.models.get(request.path_params["name"]).card)
 
     async def health(self, request: Request) -> Response:

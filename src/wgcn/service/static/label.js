@@ -561,7 +561,7 @@ function walk(word) {
 
 async function graph() {
   const word = $("word").value.trim();
-  if (!word) { $("word-note").textContent = "Give a word, or choose one of a class or of a text."; return; }
+  if (!word) { $("word-note").textContent = "Type a word, or select one that is listed for a class or below a text."; return; }
   const found = await ask(`/api/word?word=${encodeURIComponent(word)}`);
   const nodes = found.nodes, picture = $("graph");
   picture.replaceChildren();
