@@ -79,9 +79,10 @@ class Source:
         self.kind = given or Path(lower.removesuffix(".gz")).suffix
         if self.kind not in ENDINGS:
             what = f"has the format {self.format!r}" if given else "has no ending that says how to read it"
+            advice = "Name the format" if self.piped else "Rename or convert the file, or name the format"
             raise InputError(
-                f"{self.name} {what}. Expected one of {', '.join(ENDINGS)}, each but parquet also with .gz. Rename or "
-                "convert the file, or name the format: format=… (--format on the command line)."
+                f"{self.name} {what}. Expected one of {', '.join(ENDINGS)}, each but parquet also with .gz. {advice}: "
+                "format=… (--format on the command line)."
             )
         if self.zipped and self.kind == ".parquet":
             advice = "Unpack it first. If it is not zipped, take .gz off its name."
