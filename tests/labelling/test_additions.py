@@ -16,6 +16,7 @@ from wgcn.labelling.additions import (
     warm_start,
 )
 from wgcn.labelling.targets import Targets
+from wgcn.text.encode import text_digest
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting
 
@@ -24,7 +25,7 @@ TEXTS = st.lists(st.sampled_from("abcde"), max_size=8)
 
 @given(TEXTS, TEXTS)
 def test_texts_are_found_as_often_as_they_are_there(known: list[str], wanted: list[str]) -> None:
-    found = find_texts(np.array(list(map(hash, known)), np.int64), wanted)
+    found = find_texts(np.array(list(map(text_digest, known)), np.int64), wanted)
     pairs = {(i, j) for i, text in enumerate(wanted) for j, other in enumerate(known) if text == other}
     assert set(zip(found.given.tolist(), found.documents.tolist(), strict=True)) == pairs
     assert len(found.given) == len(pairs)

@@ -188,7 +188,7 @@ class Prepared:
     n_background: int  # texts that shaped all of this, but have no row in `document_terms`
     seconds: float
     tokens: Tokens  # of all texts, those in the background last, for texts that are added later
-    digests: npt.NDArray[np.int64]  # (texts,), to know these texts again in this process
+    digests: npt.NDArray[np.int64]  # (texts,), of `text_digest`, to know these texts again
     term_counts: csr_array  # (texts, words), how often; mostly one byte each, and the indices are those of the terms
     leading: Mapping[int, npt.NDArray[np.uint8]]  # by lead, how often each term occurs in the lead of its text
     n_in_graph: int  # texts whose windows the word graph has: of few new ones, it has none

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from sklearn.preprocessing import normalize
 
 from wgcn.labelling.targets import Targets
+from wgcn.text.encode import text_digest
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting
 
@@ -54,8 +55,8 @@ class Found(NamedTuple):
 
 
 def find_texts(digests: npt.NDArray[np.int64], texts: Iterable[str]) -> Found:
-    """Find texts among those whose digests, the values of ``hash``, are known, of shape (documents,)."""
-    wanted = np.fromiter(map(hash, texts), np.int64)
+    """Find texts among those whose digests (`text_digest`), of shape (documents,), are known."""
+    wanted = np.fromiter(map(text_digest, texts), np.int64)
     order = np.argsort(digests, kind="stable")
     first, last = (np.searchsorted(digests[order], wanted, side) for side in ("left", "right"))
     times = last - first

@@ -1,6 +1,6 @@
 """What a user should know about texts and labels before trusting a fit: sentences, for warnings.
 
-`Observed` looks at texts while a fit reads them: each text's hash and whether it is empty, and a sample of a few
+`Observed` looks at texts while a fit reads them: the digest of each and whether it is empty, and a sample of a few
 hundred. `notices` says what is odd about them and their labels, one sentence per subject, or nothing.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.labelling.targets import Targets
+from wgcn.text.encode import text_digest
 from wgcn.text.tokenize import unspaced
 
 __all__ = ["Observed", "notices", "shared_texts"]
@@ -37,7 +38,7 @@ class Observed:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.texts, self.n, self.n_empty = texts, 0, 0
-        self.digests = array("q")  # values of `hash`, 8 bytes per text: to know texts again in this process
+        self.digests = array("q")  # of `text_digest`, 8 bytes per text
         self.sample: list[str] = []  # evenly spread
         self._step = 1
 
@@ -49,7 +50,7 @@ class Observed:
                     self.sample, self._step = self.sample[::2], 2 * self._step
             self.n += 1
             self.n_empty += not text or text.isspace()
-            self.digests.append(hash(text))
+            self.digests.append(text_digest(text))
             yield text
 
 

@@ -7,6 +7,7 @@ interruption. Its files in the work folder:
 - `NAME.offsets`: int64, where each document begins, and the end
 - `NAME.words`: its distinct words by code point, one per line of UTF-8
 - `NAME.counts`: int64, how often each of them occurs, and then in how many documents
+- `NAME.digests`: int64, the digest of the text of each document
 - `NAME.labels`: a JSON list with the label of each document, if the shard has a column of labels
 - `NAME.places`: int32, the place of each of its words among those of all pieces (`wgcn.scale.vocabulary`)
 """
@@ -14,6 +15,7 @@ interruption. Its files in the work folder:
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, count, islice
@@ -23,6 +25,7 @@ import numpy as np
 from wgcn.scale.shards import Label, Shard
 from wgcn.scale.store import Outputs, WorkFolder, key_of
 from wgcn.scale.workers import Workers
+from wgcn.text.encode import text_digest
 from wgcn.text.kernels import count_words
 from wgcn.text.ngrams import Ids, Offsets
 from wgcn.text.tokens import Tokens
@@ -62,6 +65,10 @@ class Piece:
         """Return the places of its words among those of all pieces."""
         return work.read(f"{self.name}.places", np.int32)
 
+    def digests(self, work: WorkFolder) -> Offsets:
+        """Return the digest of the text of each document."""
+        return work.read(f"{self.name}.digests", np.int64)
+
     def labels(self, work: WorkFolder) -> list[Label]:
         """Return the label of each document, None where there is none."""
         found: list[Label] = json.loads(work.read(f"{self.name}.labels", np.uint8).tobytes())
@@ -93,8 +100,9 @@ def _tokenise_shard(
         if found is None:
             if rows is None:
                 rows = islice(shard.rows(), first, None)
-            outputs, labels = Outputs(work, name), list[Label]()
-            tokens = Tokens.from_texts(_cut(rows, characters, labels), tokenizer, n_jobs)
+            outputs, labels, digests = Outputs(work, name), list[Label](), array("q")
+            tokens = Tokens.from_texts(_cut(rows, characters, labels, digests), tokenizer, n_jobs)
+            outputs.save(f"{name}.digests", np.array(digests))
             if shard.label_column is not None:
                 outputs.save(f"{name}.labels", json.dumps(labels).encode())
             following = next(rows, None)
@@ -109,11 +117,12 @@ def _tokenise_shard(
     return pieces
 
 
-def _cut(rows: Iterator[tuple[str, Label]], characters: int, labels: list[Label]) -> Iterator[str]:
-    """Yield the texts of the first rows, of about so many characters in all; their labels are put into a list."""
+def _cut(rows: Iterator[tuple[str, Label]], characters: int, labels: list[Label], digests: array[int]) -> Iterator[str]:
+    """Yield the texts of the first rows, of about so many characters in all; keep their labels and digests."""
     size = 0
     for text, label in rows:
         labels.append(label)
+        digests.append(text_digest(text))
         yield text
         size += len(text) + 1
         if size >= characters:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from wgcn.errors import InputError
 from wgcn.text.tokenize import Tokenizer, fold, words
 
-__all__ = ["WordBytes", "checked_texts", "in_batches", "lay_out"]
+__all__ = ["WordBytes", "checked_texts", "in_batches", "lay_out", "text_digest"]
 
 # Large enough that merging a batch's words costs little beside finding them, small enough for the caches.
 BATCH_CHARACTERS = 1 << 22
@@ -36,6 +37,12 @@ class WordBytes(NamedTuple):
         """Return the words one by one."""
         text, places = self.data.tobytes(), zip(self.begins.tolist(), self.ends.tolist(), strict=True)
         return [text[begin:end].decode("utf-8", "surrogatepass") for begin, end in places]
+
+
+def text_digest(text: str) -> int:
+    """Return a number of 64 bits by which a text is known again, in other processes and releases too."""
+    found = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(found, "little", signed=True)
 
 
 def checked_texts(texts: Iterable[str], name: str = "texts") -> Iterator[str]:
