@@ -20,6 +20,7 @@ from wgcn.errors import InputError
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.inference.scorer import Scorer
 from wgcn.labelling.classifier import LabelledClassifier
+from wgcn.labelling.copies import row_digests
 from wgcn.labelling.labels import check_class_weight, checked_weights, class_options, divided_rows, read_labels
 from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.tuning import Tuned
@@ -70,6 +71,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Labell
         seeds: SeedRows | None = None,
         subwords: csr_array | None = None,
         leads: Mapping[int, csr_array] | None = None,
+        digests: npt.NDArray[np.int64] | None = None,
     ) -> LinearTask:
         """Return what to train on, checked, with the word graph."""
         terms = self._rows(X, reset=True)
@@ -103,7 +105,14 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Labell
         documents = own, labels.targets, labels.multilabel, own_weight, others
         n, weighted = terms.shape[0], dict(leads or {})  # with the unlabelled ones after those of X
         divided = {k: divided_rows(row_slice(each, 0, n), labels.labelled, each[n:]) for k, each in weighted.items()}
-        return LinearTask(*documents, graph, vectors, prior, seeds, subwords, divided)
+        if digests is None:
+            both = row_digests(own), row_digests(others)
+        else:
+            both = digests[:n][labels.labelled], np.append(digests[:n][~labels.labelled], digests[n:])
+        every = np.concatenate(both)
+        return LinearTask(
+            *documents, graph, vectors, prior, seeds, subwords, divided, digests=every, are_texts=digests is not None
+        )
 
     @property
     def word_embeddings_(self) -> npt.NDArray[Any]:
@@ -231,6 +240,7 @@ class WGCNClassifier(MatrixClassifier):
         seeds: SeedRows | None = None,
         subwords: csr_array | None = None,
         leads: Mapping[int, csr_array] | None = None,
+        digests: npt.NDArray[np.int64] | None = None,
         verbose: bool = False,
     ) -> WGCNClassifier:
         """Fit the model.
@@ -261,11 +271,14 @@ class WGCNClassifier(MatrixClassifier):
         leads : mapping from int to csr_array of shape (n_documents + n_more, n_features), optional
             The documents of X and `unlabeled` weighted otherwise, by how many terms at their beginning count more. With
             `tune`, the fit may choose one of them instead; `tuned_` says which.
+        digests : int64 array of shape (n_documents + n_more,), optional
+            A number for each document of X and `unlabeled`, by which folds and samples are drawn in the same way in
+            any order of rows; by default a hash of its row.
         verbose : bool, default=False
             Whether to print the stages of the work with the seconds that each took.
         """
         with shown(verbose):
-            more = unlabeled, word_vectors, seeds, subwords, leads
+            more = unlabeled, word_vectors, seeds, subwords, leads, digests
             return self._train(self._task(X, y, sample_weight, word_graph, document_graph, *more))
 
     def _train(

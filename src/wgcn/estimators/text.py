@@ -193,6 +193,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
                 seeds=prepared.seed_rows(given, labels.classes),
                 subwords=prepared.subword_matrix(self.subwords),
                 leads=prepared.by_lead,
+                digests=prepared.digests,
             )
         if classifier.tuned_ is not None:
             prepared = prepared.with_lead(int(classifier.tuned_.settings["lead"]))
@@ -208,7 +209,9 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         self.training_set_ = training_set
         if (teacher := classifier.trained_.teacher) and teacher.seeded:
             self.seed_words_ = dict(zip(classifier.classes_.tolist(), teacher.seeded.words, strict=True))
-            model = replace(model, report=model.report | seed_report(training_set.seeds, self.seed_words_))
+            shares = dict(zip(map(str, model.classes.tolist()), model.scorer.prior.tolist(), strict=True))
+            told = seed_report(training_set.seeds, self.seed_words_, teacher.seeded.trust, shares)
+            model = replace(model, report=model.report | told)
         if (held_out := classifier.trained_.held_out) is not None:
             prepared = training_set.prepared
             lengths = partial(n_tokens, prepared.tokens, ngram_range=self.ngram_range, stop_words=model.stop_words)

@@ -82,6 +82,13 @@ class Added(NamedTuple):
         places = np.append(np.argsort(earlier), more - 1)
         return cls(places[order], classes)
 
+    def ordered(self, places: Places, n_labelled: int) -> Added:
+        """Return the same for the documents of now in another order, of which `places` has the place of each here."""
+        scored = self.scored
+        if scored is not None:
+            scored = np.argsort(places[:n_labelled])[scored[0]], scored[1]
+        return self._replace(documents=self.documents[places], scored=scored)
+
     def starts(self, duals: Iterable[npt.NDArray[Any]], n_labelled: int, binary: bool) -> list[npt.NDArray[Any]]:
         """Return the warm starts of fits to the labelled documents and to all, from the duals of the earlier ones."""
         parts = zip(duals, (self.documents[:n_labelled], self.documents), strict=False)

@@ -18,9 +18,11 @@ __all__ = [
     "SHARPNESS",
     "Calibration",
     "HeldOut",
+    "believable",
     "calibrate",
     "certainty",
     "decisions",
+    "expected_accuracy",
     "guesses",
     "most_held_out",
     "score_batches",
@@ -30,6 +32,10 @@ SHARPNESS = 2.0  # factor of the scores where nothing can be held out
 # Standard deviation of the prior of the log of the calibration factor. Without it, a few documents that are all right
 # would make the model certain of everything. Chosen on training documents.
 _PRIOR_LOG_DEVIATION = 0.7
+# Documents that count beside those that were judged, right by chance; and labels with which half of what is beyond
+# chance is expected where none can be judged.
+_DOUBT, _HALF_WAY = 4, 16
+_LEAST_LOG = -6.0  # logarithm of the most by which a factor is lowered
 _MOST_DOCUMENTS = 50_000  # that are held out
 _MOST_SCORES = 1 << 26  # of held-out documents by classes, which are kept
 
@@ -112,3 +118,37 @@ def calibrate(scorer: Any, scores: Floats, targets: Targets | Floats, n_document
     best = float(np.exp(minimize_scalar(loss, bounds=(-4.0, 4.0), method="bounded").x))
     right = np.concatenate([scorer.are_right(scores[rows], known[rows]) for rows in batches])
     return Calibration(best, float(np.mean(right)), n_documents)
+
+
+def expected_accuracy(accuracy: float | None, n_judged: int, counts: Floats) -> float:
+    """Return what accuracy may be expected of new documents after few labels, by cross-validation if there was one.
+
+    `counts` are the labels of each class. Documents of classes that no label names yet are all wrong; their share is
+    about that of the classes with one label among the labels (Good and Turing).
+    """
+    chance, n_labels = 1 / max(len(counts), 1), max(float(np.sum(counts)), 1.0)
+    if accuracy is None:
+        within = chance + (1 - chance) * n_labels / (n_labels + _HALF_WAY)
+    else:
+        within = (n_judged * accuracy + _DOUBT * chance) / (n_judged + _DOUBT)
+    return float(within * (1 - np.sum(counts == 1) / n_labels))
+
+
+def believable(scorer: Any, scores: Floats, accuracy: float) -> float:
+    """Return the factor of scores with which decisions are as certain, on average, as they are expected to be right.
+
+    It is never larger than that of `scorer`. `scores` are those of documents that the fit did not have as labelled.
+    """
+
+    def certainty_at(log_sharpness: float) -> float:
+        likely = replace(scorer, sharpness=float(np.exp(log_sharpness))).probabilities(scores)
+        return float(likely.max(axis=1).mean())
+
+    most = float(np.log(scorer.sharpness))
+    if not len(scores) or certainty_at(most) <= accuracy:
+        return float(scorer.sharpness)
+    least = most + _LEAST_LOG
+    for _ in range(30):
+        middle = (least + most) / 2
+        least, most = (least, middle) if certainty_at(middle) > accuracy else (middle, most)
+    return float(np.exp(least))

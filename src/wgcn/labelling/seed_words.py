@@ -23,6 +23,7 @@ from wgcn.text.weighting import TermWeighting, document_terms
 __all__ = [
     "GivenSeeds",
     "SeedRows",
+    "SeedTrust",
     "SeedWord",
     "find_seeds",
     "near_words",
@@ -35,6 +36,7 @@ __all__ = [
 
 _RARE = 5  # texts that have a seed
 _DOUBTFUL = 0.3  # agreement
+_LEAST_KAPPA = 0.4  # of hidden seeds: 0.1 to 0.3 on opinions about films, 0.5 to 0.8 on topics
 _CANDIDATES = 20_000  # most frequent words that are looked at for near words
 
 
@@ -67,6 +69,45 @@ class SeedWord(NamedTuple):
     weight: float  # of a seed, how well it agrees with its class; of words that are added, the nearest has 1
     n_documents: int
     given: bool
+
+
+class SeedTrust(NamedTuple):
+    """What is known without a label of how far seeds can be trusted: see `wgcn.labelling.seeds.hidden_agreement`."""
+
+    coverage: float  # share of the texts that have a seed
+    conflicts: float  # share of the texts that have seeds of several classes
+    agreement: float  # share of texts with seeds whose other words, the seeds being hidden, tell the same class
+    by_chance: float  # what this share would be if they told nothing
+    kappa: float  # the same between 0, by chance, and 1 (Cohen)
+
+    @property
+    def is_low(self) -> bool:
+        """Whether the words of the texts hardly tell the classes."""
+        return self.kappa < _LEAST_KAPPA
+
+    def expected(self) -> float:
+        """Return a careful guess of the accuracy: of texts without a seed, half of what is beyond chance counts."""
+        beyond = max(self.agreement - self.by_chance, 0.0)
+        return min(self.by_chance, self.agreement) + beyond * (1 + self.coverage) / 2
+
+    def told(self) -> str:
+        """Return this in a sentence."""
+        return (
+            f"{self.coverage:.0%} of the texts have a seed word, {self.conflicts:.0%} have seeds of several classes. "
+            f"With the seeds hidden, the other words of these texts tell the class in {self.agreement:.0%} "
+            f"({self.by_chance:.0%} by chance)."
+        )
+
+    def doubt(self) -> str | None:
+        """Return what to do where the agreement is low."""
+        if not self.is_low:
+            return None
+        return (
+            f"Seed words hardly serve here. {self.told()} Seeds find classes that are topics; opinions or feelings are "
+            "told by other words than topics are. Answers may be little better than counting seed words: label some "
+            "texts (wgcn suggest says which), or teach with vectors of an encoder (vectors=...), and measure accuracy "
+            "on labelled texts."
+        )
 
 
 # Reading
@@ -175,14 +216,25 @@ def near_words(word: str, vocabulary: Vocabulary, n: int = 4) -> list[str]:
 # What the user sees
 
 
-def seed_report(given: GivenSeeds | None, words: Mapping[Any, Sequence[SeedWord]]) -> dict[str, Any]:
-    """Return what a model's report says of its seeds, and warn of those that may do harm."""
+def seed_report(
+    given: GivenSeeds | None,
+    words: Mapping[Any, Sequence[SeedWord]],
+    trust: SeedTrust,
+    shares: Mapping[str, float],
+) -> dict[str, Any]:
+    """Return what a model's report says of its seeds, and warn of what may do harm.
+
+    `shares` are those of the classes that the model expects.
+    """
     doubts = problems(words)
     if doubts:
         warnings.warn(f"Seeds to look at: {' '.join(doubts)}", WGCNWarning, stacklevel=4)
+    if low := trust.doubt():
+        warnings.warn(low, WGCNWarning, stacklevel=4)
     both = () if given is None else zip(given.classes, given.seeds, given.struck, strict=True)
     seeds = {str(name): [*own, *(f"-{word}" for word in struck)] for name, own, struck in both}
-    return {"seeds": seeds, "seed_problems": doubts}
+    told = {**{name: round(value, 4) for name, value in trust._asdict().items()}, "shares": dict(shares)}
+    return {"seeds": seeds, "seed_problems": [*doubts, *filter(None, [low])], "seed_trust": told}
 
 
 def problems(words: Mapping[Any, Sequence[SeedWord]]) -> list[str]:

@@ -7,30 +7,44 @@ Seeds and documents have places in one space, in which texts about the same thin
     E_dc    = sum over the seeds s of class c of w_s near_ds         evidence; a struck word has w_s = -1
     P_dc    = E_dc pi_c / sum_d E_dc, rows scaled to 1               shares of the classes in a document
 
-w_s is how well a seed agrees with the others of its class (`agreement`), so that a wrong one counts little. pi are the
-shares of the classes: equal at first, then those that a model of the first P gives to the documents. In the end P is
-corrected by such a model and by similar documents (`seed_shares`). Constants were chosen on training documents.
+w_s is how well a seed agrees with the others of its class (`agreement`), so that a wrong one counts little. P is
+corrected by a model of it and by similar documents, and a seed that stands in a document speaks for its class
+(`seed_shares`). pi are the shares of the classes, given or estimated (`class_shares`), and enter once.
+
+Whether the classes are topics, so that other words tell them too, is tested: in the documents that have a seed, the
+seeds are hidden, and naive Bayes guesses from the other words which class they had (`hidden_agreement`). P is made no
+more certain than these guesses are right, and where they are little better than chance, the shares are those of the
+documents that have seeds. Constants were chosen on training documents.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
+from sklearn.metrics import cohen_kappa_score
+from sklearn.naive_bayes import ComplementNB
+from sklearn.utils import check_random_state
 
-from wgcn.labelling.seed_words import SeedRows, SeedWord
+from wgcn.labelling.copies import copy_groups
+from wgcn.labelling.seed_words import SeedRows, SeedTrust, SeedWord
+from wgcn.labelling.splits import evenly, folds
 
 __all__ = [
     "SeedEvidence",
     "agreement",
+    "class_shares",
     "evidence",
     "expand",
+    "hidden_agreement",
     "label_evidence",
     "nearness",
     "seed_evidence",
+    "seed_hits",
     "seed_shares",
 ]
 
@@ -51,18 +65,22 @@ _ADDED_WORDS = 10  # per class
 _LEAST = 0.02  # value of an added word beside the first
 _SAMPLE = 20_000  # documents
 _BLOCK = 10_000  # documents
+_HIT = 4.0  # times as likely is a class of which a short document has a seed
+_SHORT = 50  # different words of a document up to which it is short; in a longer one, a seed says less
+_SMOOTHING = 0.1  # of naive Bayes
+_HIDDEN, _FOLDS = 5000, 5  # documents with seeds that are guessed, and in how many parts
+_NO_TOPICS, _TOPICS = 0.3, 0.5  # kappa of these guesses: up to the first, estimates of a model do not count
+_NOISE = 0.1  # variance of the logarithms of estimated shares
+_LIKELIHOOD = 1e-6  # least share beside the prior
 
 
 class SeedEvidence(NamedTuple):
     """What seeds say about documents."""
 
     evidence: Floats  # E, (documents, classes)
+    hits: Floats  # (documents, classes), seeds that a document has, as shares: at most 1 together, less in long ones
     words: list[list[SeedWord]]  # of each class
-
-    def guesses(self) -> Floats:
-        """Return 1 for the class of most evidence, all classes being equal, else 0: a noisy label for each document."""
-        shares = _shares(self.evidence, np.full(self.evidence.shape[1], 1 / self.evidence.shape[1]))
-        return np.asarray((shares == shares.max(axis=1, keepdims=True)) & (shares > 0), np.float32)
+    trust: SeedTrust
 
 
 def nearness(documents: Floats, seeds: Floats) -> Floats:
@@ -116,27 +134,104 @@ def evidence(near: Floats, weights: Floats, classes: Ints, n_classes: int) -> Fl
     return np.asarray(np.maximum(near @ members, 0))
 
 
+def seed_hits(terms: csr_array, seeds: SeedRows, weights: Floats) -> Floats:
+    """Return which documents, (documents, words), have seeds of which classes, by their weights.
+
+    A document has a phrase if it has all of its words. Rows add up to 1, or less in documents of many words.
+    """
+    has = csr_array((np.ones(terms.nnz, np.float32), terms.indices, terms.indptr), shape=terms.shape)
+    found = np.zeros((terms.shape[0], seeds.n_classes), np.float32)
+    for place in np.flatnonzero(~seeds.struck & (weights > 0)):
+        words = seeds.rows.indices[seeds.rows.indptr[place] : seeds.rows.indptr[place + 1]]
+        whole = np.asarray(has[:, words].sum(axis=1)).ravel() == max(len(words), 1)
+        found[whole, seeds.classes[place]] += np.float32(weights[place])
+    lengths = np.maximum(np.diff(terms.indptr), 1)[:, None]
+    return np.asarray(_scaled(found) * np.minimum(1, np.sqrt(_SHORT / lengths)), np.float32)
+
+
+def hidden_agreement(terms: csr_array, seeds: SeedRows, hits: Floats) -> SeedTrust:
+    """Return how well the other words of documents that have a seed tell which class it is of.
+
+    `terms` and `seeds.rows` have the same words, `hits` is the result of `seed_hits`. Documents are guessed by naive
+    Bayes that was fitted to others, without copies of them.
+    """
+    classes, rows = hits.argmax(axis=1), np.flatnonzero(hits.any(axis=1))
+    coverage, conflicts = len(rows) / max(len(hits), 1), float(np.mean((hits > 0).sum(axis=1) > 1))
+    rows = evenly(rows, _HIDDEN)
+    known, others = terms[rows], csr_array(terms[rows])
+    is_seed = np.zeros(terms.shape[1], bool)
+    is_seed[seeds.rows.indices] = True
+    others.data = np.where(is_seed[others.indices], 0, others.data)
+    own = classes[rows]
+    shares = np.bincount(own, minlength=1) / max(len(own), 1)
+    parts = folds(own, _FOLDS, check_random_state(0), copy_groups(known)) if len(rows) else []
+    guesses, guessed = np.zeros_like(own), np.zeros(len(own), bool)
+    for part in parts if len(parts) > 1 else ():
+        rest = np.setdiff1d(np.arange(len(own)), part)
+        guesses[part] = ComplementNB(alpha=_SMOOTHING).fit(others[rest], own[rest]).predict(others[part])
+        guessed[part] = True
+    if len(np.unique(own[guessed])) < 2:
+        return SeedTrust(coverage, conflicts, 0.0, float((shares**2).sum()), 0.0)
+    right, kappa = float(np.mean(guesses[guessed] == own[guessed])), cohen_kappa_score(own[guessed], guesses[guessed])
+    return SeedTrust(coverage, conflicts, right, float((shares**2).sum()), float(kappa))
+
+
+def class_shares(found: Floats, hits: Floats, kappa: float, fit: Callable[[Floats], Floats]) -> Floats:
+    """Estimate the shares of the classes: by documents that have seeds, and by a model as far as it can tell classes.
+
+    `found` is E; `fit` fits a model to shares and returns its scores of the documents. Shares of the model are drawn
+    towards equal ones, and stay equal where they differ no more than by chance (empirical Bayes).
+    """
+    shares = _scaled(hits)
+    hit = (shares.sum(axis=0, dtype=np.float64) + 1) / (shares.any(axis=1).sum() + shares.shape[1])
+    trust = float(np.clip((kappa - _NO_TOPICS) / (_TOPICS - _NO_TOPICS), 0, 1))
+    logs = np.log(_likely(_PRIOR_SHARPNESS * fit(_shares(found, hit))).mean(axis=0))
+    logs -= logs.mean()
+    logs *= max(1 - _NOISE / max(float(np.mean(logs**2)), 1e-12), 0)
+    both = np.exp(trust * logs + (1 - trust) * (np.log(hit) - np.log(hit).mean()))
+    return np.asarray(both / both.sum())
+
+
 def seed_shares(
-    found: Floats,
+    found: SeedEvidence,
     fit: Callable[[Floats], Floats],
     neighbours: Callable[[Floats], Floats],
     prior: Floats | None = None,
 ) -> Floats:
     """Return P_dc, of shape (documents, classes): 0 where there is no evidence.
 
-    `fit` fits a model to shares and returns its scores of the documents. Without `prior`, the shares of the classes
-    among all documents are those that the model gives, fitted to equal ones. A model of P is asked once more: its
-    answers, times P, are averaged with those of similar documents, which `neighbours` adds up.
+    `fit` fits a model to shares and returns its scores of the documents. `prior` are the shares of the classes among
+    all documents, estimated if they are not given. A model of P is asked once more: its answers, times P, are averaged
+    with those of similar documents, which `neighbours` adds up. At last a document's own seeds count.
     """
-    if prior is None:
-        equal = np.full(found.shape[1], 1 / found.shape[1])
-        prior = _likely(_PRIOR_SHARPNESS * fit(_shares(found, equal))).mean(axis=0)
-    shares = _shares(found, prior)
+    own, trust = found.evidence, found.trust
+    prior = class_shares(own, found.hits, trust.kappa, fit) if prior is None else prior
+    shares = _shares(own, prior)
     agreed = _scaled(shares * _likely(_ANSWER_SHARPNESS * fit(shares)).astype(np.float32))
     mixed = agreed
     for _ in range(_STEPS):
         mixed = np.float32(_SPREADING) * neighbours(mixed) + np.float32(1 - _SPREADING) * agreed
-    return _shares(mixed, prior)  # a class that spreads easily would get more than its share
+    mixed = _shares(mixed, prior)  # a class that spreads easily would get more than its share
+    return _scaled((_tempered(mixed, prior, trust.agreement) * _HIT**found.hits).astype(np.float32))
+
+
+def _tempered(shares: Floats, prior: Floats, right: float) -> Floats:
+    """Draw shares towards the prior until the largest of a document is as much on average as guesses are right."""
+    reached = shares.any(axis=1)
+    logs = np.log(np.maximum(shares[reached], _LIKELIHOOD) / prior)
+
+    def drawn(factor: float) -> Floats:
+        return _likely(factor * logs + np.log(prior))
+
+    if not reached.any() or shares[reached].max(axis=1).mean() <= right:
+        return shares
+    least, most = 0.0, 1.0
+    for _ in range(20):
+        middle = (least + most) / 2
+        least, most = (least, middle) if drawn(middle).max(axis=1).mean() > right else (middle, most)
+    result = np.zeros(shares.shape, np.float32)
+    result[reached] = drawn(least)
+    return result
 
 
 def _likely(scores: Floats) -> npt.NDArray[np.float64]:
@@ -154,11 +249,11 @@ def _shares(found: Floats, prior: Floats) -> Floats:
     return _scaled((found * (prior / np.maximum(found.sum(axis=0, dtype=np.float64), 1e-12))).astype(np.float32))
 
 
-def seed_evidence(seeds: SeedRows, terms: csr_array, place: Place) -> SeedEvidence:
-    """Return the evidence in documents of shape (documents, words), and the words of the classes.
+def seed_evidence(seeds: SeedRows, terms: csr_array, place: Place, columns: Ints) -> SeedEvidence:
+    """Return the evidence in documents of shape (documents, columns), and the words of the classes.
 
-    `place` gives rows of terms their places in the space, of length 1 or 0. What seeds agree on is judged by at most
-    20,000 documents, evenly chosen.
+    `columns` are the words that these documents have, among those of the seeds. `place` gives rows of terms their
+    places in the space, of length 1 or 0. What seeds agree on is judged by at most 20,000 documents, evenly chosen.
     """
     n, places = terms.shape[0], place(seeds.rows)
     sample = np.unique(np.linspace(0, n - 1, _SAMPLE).astype(int))
@@ -168,7 +263,9 @@ def seed_evidence(seeds: SeedRows, terms: csr_array, place: Place) -> SeedEviden
     for begin in range(0, n, _BLOCK):
         near = nearness(place(terms[begin : begin + _BLOCK]), places)
         found[begin : begin + _BLOCK] = evidence(near, weights, seeds.classes, seeds.n_classes)
-    return SeedEvidence(found, words)
+    own = replace(seeds, rows=csr_array(seeds.rows[:, columns]))
+    hits = seed_hits(terms, own, weights)
+    return SeedEvidence(found, hits, words, hidden_agreement(terms, own, hits))
 
 
 def label_evidence(documents: csr_array, labelled: csr_array, targets: Floats, place: Place) -> Floats:

@@ -1,4 +1,8 @@
-"""Stratified splits of labelled documents, where some classes may have one document."""
+"""Stratified splits of labelled documents, where some classes may have one document.
+
+Documents of one group, copies of each other, are held out together: `groups` has a number for each. A group counts as
+one document of its rarest class.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from sklearn.utils import check_random_state
 
 from wgcn.labelling.targets import Targets
 
-__all__ = ["Rows", "cross_validation_parts", "few_labels", "folds", "held_out_mask", "validation_rows"]
+__all__ = ["Rows", "cross_validation_parts", "evenly", "few_labels", "folds", "held_out_mask", "validation_rows"]
 
 Rows = npt.NDArray[np.int64]  # indices of documents
 
@@ -24,8 +28,12 @@ _FEW_DOCUMENTS, _REPEATS = 100, 3  # with fewer than 100, the folds are drawn th
 _FEWEST_TO_SPLIT = 10  # documents, for the validation of a network
 
 
-def held_out_mask(codes: Rows, fraction: float, random_state: Any) -> npt.NDArray[np.bool_]:
-    """Return which documents to hold out: about a share of them, but never the only document of a class."""
+def held_out_mask(codes: Rows, fraction: float, random_state: Any, groups: Rows | None = None) -> npt.NDArray[np.bool_]:
+    """Return which documents to hold out: about a share of them, but never all of a class."""
+    if groups is not None:
+        members, first = _members(codes, groups)
+        mask = np.isin(groups, members[held_out_mask(codes[first], fraction, random_state)])
+        return mask & np.isin(codes, codes[~mask])
     random, mask, counts = check_random_state(random_state), np.zeros(len(codes), bool), np.bincount(codes)
     size = min(round(fraction * len(codes)), int(np.maximum(counts - 1, 0).sum()))
     if size < max(int(np.sum(counts > 1)), 1):  # too few for one of each class that has several
@@ -36,6 +44,13 @@ def held_out_mask(codes: Rows, fraction: float, random_state: Any) -> npt.NDArra
         common = _in_common_classes(codes)
         mask[train_test_split(common, test_size=size, stratify=codes[common], random_state=random)[1]] = True
     return mask
+
+
+def _members(codes: Rows, groups: Rows) -> tuple[Rows, Rows]:
+    """Return the numbers of the groups, and the document that stands for each: the first of its rarest class."""
+    order = np.lexsort((np.bincount(codes)[codes], groups))
+    members, first = np.unique(groups[order], return_index=True)
+    return members, order[first]
 
 
 def validation_rows(targets: npt.NDArray[Any], fraction: float, seed: int) -> Rows:
@@ -59,8 +74,13 @@ def validation_rows(targets: npt.NDArray[Any], fraction: float, seed: int) -> Ro
     return np.concatenate([order[targets[order] == c][:n] for c, n in enumerate(take)])
 
 
-def folds(codes: Rows, n_folds: int, random: np.random.RandomState) -> list[Rows]:
+def folds(codes: Rows, n_folds: int, random: np.random.RandomState, groups: Rows | None = None) -> list[Rows]:
     """Return the rows of each fold. The only document of a class is in none; of other classes some are always left."""
+    if groups is not None and len(np.unique(groups)) < len(groups):
+        members, first = _members(codes, groups)
+        parts = [np.isin(groups, members[part]) for part in folds(codes[first], n_folds, random)]
+        parts = [mask & np.isin(codes, codes[~mask]) for mask in parts]
+        return [np.flatnonzero(mask) for mask in parts if mask.any()]
     common = _in_common_classes(codes)
     if not len(common):
         return []
@@ -71,15 +91,20 @@ def folds(codes: Rows, n_folds: int, random: np.random.RandomState) -> list[Rows
         return [common[test] for _, test in splitter.split(common, codes[common])]
 
 
-def cross_validation_parts(codes: Rows, targets: Targets, random_state: Any) -> list[Rows]:
+def cross_validation_parts(codes: Rows, targets: Targets, random_state: Any, groups: Rows | None = None) -> list[Rows]:
     """Return folds to hold out in turn, stratified by `codes`; none if half of the classes have only one document."""
     if np.mean(targets.sums() < 2) >= 0.5:
         return []
     random = check_random_state(random_state)
     repeats = _REPEATS if len(_in_common_classes(codes)) < _FEW_DOCUMENTS else 1
-    parts = [part for _ in range(repeats) for part in folds(codes, _FOLDS, random)]
+    parts = [part for _ in range(repeats) for part in folds(codes, _FOLDS, random, groups)]
     n_parts = int(np.searchsorted(np.cumsum([len(part) for part in parts]), _ENOUGH_DOCUMENTS)) + 1
     return parts[:n_parts]
+
+
+def evenly(rows: Rows, most: int) -> Rows:
+    """Return at most so many of some rows, evenly."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
 
 
 def _in_common_classes(codes: Rows) -> Rows:

@@ -27,7 +27,7 @@ from sklearn.preprocessing import normalize
 
 from wgcn.labelling.neighbours import nearest_documents
 from wgcn.labelling.seed_words import SeedRows
-from wgcn.labelling.seeds import label_evidence, seed_evidence, seed_shares
+from wgcn.labelling.seeds import SeedEvidence, label_evidence, seed_evidence, seed_shares
 from wgcn.labelling.sizes import check_memory
 from wgcn.labelling.space import find_space, scaled, threads
 from wgcn.labelling.splits import Rows, few_labels
@@ -59,6 +59,8 @@ class Taught(NamedTuple):
 
     word_scores: Floats  # (words, classes)
     bias: Floats  # (classes,)
+    # By seeds, the class of each document that has one, -1 for others, (documents,).
+    decided: Rows | None = None
 
     def scores(self, terms: csr_array) -> Floats:
         """Return the scores of documents."""
@@ -102,7 +104,7 @@ class Teacher:
             nearest = nearest_documents(space.place(rows), _NEIGHBOURS, pool)
         del rows  # of very many documents, it is the largest matrix
         self._order, self._graph = nearest.order, nearest.graph()
-        self.seeded = None if seeds is None else seed_evidence(seeds, terms, self.place)
+        self.seeded = None if seeds is None else seed_evidence(seeds, terms, self.place, self._words)
 
     def place(self, terms: csr_array) -> Floats:
         """Return the places of documents, (documents, words), in the space: rows of length 1, or 0 without a word."""
@@ -119,7 +121,7 @@ class Teacher:
     def with_seeds(self, seeds: SeedRows) -> Teacher:
         """Return a teacher of the same documents for other seeds; this one must have been made with some."""
         teacher = copy(self)
-        teacher.seeded = seed_evidence(seeds, self._terms, self.place)
+        teacher.seeded = seed_evidence(seeds, self._terms, self.place, self._words)
         return teacher
 
     def teach(self, known: Targets | Floats, labelled: Rows, class_prior: Floats | None = None) -> Taught:
@@ -140,11 +142,7 @@ class Teacher:
                 for _ in range(_MORE_REGRESSIONS[few]):
                     shares = self._sharpened(shares, targets, labelled, class_prior, pool)
             else:
-                found = self.seeded.evidence + label_evidence(self._terms, self._terms[labelled], targets, self.place)
-                places = np.argsort(self._order)
-                add_up = lambda rows: multiply(self._graph, rows[self._order], pool)[places]  # noqa: E731
-                shares = seed_shares(found, lambda rows: self._scores(rows, pool), add_up, class_prior)
-                shares[labelled] = targets
+                shares = self._seeded_shares(self.seeded, targets, labelled, class_prior, pool)
             weights, bias = self._least_squares(shares, pool)
             scores = self._table @ weights
             if self._vectors is not None:
@@ -153,11 +151,45 @@ class Teacher:
                 size, more_size = (float(np.std(multiply(self._terms, each, pool))) for each in (scores, more_scores))
                 factor = np.float32(_REGRESSION_WEIGHT * size / max(more_size, 1e-12))
                 scores, bias = scores + factor * more_scores, bias + factor * more_bias
+            decided = None if self.seeded is None else self._decided(self.seeded, shares, scores, bias, pool)
             if not few and self.seeded is None:
                 scores, bias = np.float32(_MANY_TRUST) * scores, np.float32(_MANY_TRUST) * bias
         everywhere = np.zeros((self._n_words, targets.shape[1]), np.float32)
         everywhere[self._words] = scores
-        return Taught(everywhere, bias)
+        return Taught(everywhere, bias, decided)
+
+    def _seeded_shares(
+        self,
+        seeded: SeedEvidence,
+        targets: Floats,
+        labelled: Rows,
+        class_prior: Floats | None,
+        pool: ThreadPoolExecutor,
+    ) -> Floats:
+        """Return P by seeds and by labelled documents, which are seeds too."""
+        places = np.argsort(self._order)
+        found = seeded.evidence + label_evidence(self._terms, self._terms[labelled], targets, self.place)
+        hits = seeded.hits.copy()
+        hits[labelled] = targets
+        shares = seed_shares(
+            seeded._replace(evidence=found, hits=hits),
+            lambda rows: self._scores(rows, pool),
+            lambda rows: multiply(self._graph, rows[self._order], pool)[places],
+            class_prior,
+        )
+        shares[labelled] = targets
+        return shares
+
+    def _decided(
+        self, seeded: SeedEvidence, shares: Floats, scores: Floats, bias: Floats, pool: ThreadPoolExecutor
+    ) -> Rows:
+        """Return the class of each document that has a seed, by shares and scores together; -1 for others."""
+        with_seed = np.flatnonzero(seeded.hits.any(axis=1))
+        answers = np.float32(_SHARPNESS) * (multiply(self._terms[with_seed], scores, pool) + bias)
+        both = np.log(np.maximum(shares[with_seed], 1e-12)) + answers
+        decided = np.full(len(shares), -1)
+        decided[with_seed] = both.argmax(axis=1)
+        return decided[self.rows]
 
     def _spread(self, targets: Floats, labelled: Rows, class_prior: Floats | None, pool: ThreadPoolExecutor) -> Floats:
         """Return P, the shares of the classes that reached each document: 0 where none did."""

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from wgcn.labelling.calibration import score_batches
-from wgcn.labelling.splits import Rows
+from wgcn.labelling.splits import Rows, evenly
 from wgcn.labelling.targets import Targets
 from wgcn.products import multiply
 
@@ -42,7 +42,6 @@ __all__ = [
     "Trials",
     "Tuned",
     "dual_of",
-    "evenly",
     "margins_of",
     "refine",
     "rounds",
@@ -296,8 +295,3 @@ def dual_of(known: tuple[Rows, Floats], rows: Rows) -> Floats:
     start = np.zeros((len(rows), known[1].shape[1]), known[1].dtype)
     start[np.isin(rows, known[0])] = known[1][np.isin(known[0], rows)]
     return start
-
-
-def evenly(rows: Rows, most: int) -> Rows:
-    """Return at most so many of some rows, evenly."""
-    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]

@@ -89,7 +89,16 @@ class Updating:
             graph = prepared.word_graph or self.word_graph_
             rows = prepared.seed_rows(before.seeds, now.classes)
             subwords = prepared.subword_matrix(self.subwords)
-            task = classifier._task(prepared.document_terms, now, weight, graph, None, seeds=rows, subwords=subwords)
+            task = classifier._task(
+                prepared.document_terms,
+                now,
+                weight,
+                graph,
+                None,
+                seeds=rows,
+                subwords=subwords,
+                digests=prepared.digests,
+            )
             classifier._train(task, self._earlier(before, prepared, now))
         updated: Self = self._finish(classifier, before._replace(prepared=prepared, labels=now, weight=weight), started)
         return updated

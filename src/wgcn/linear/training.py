@@ -8,13 +8,20 @@
    and the teacher before.
 4. Calibration: scores are multiplied by the factor that makes their softmax the most likely on held-out documents. With
    many labels, a part of them is held out of a first round of steps 2 and 3, which is fitted loosely and is the warm
-   start of the final one. With few, a part would say little, and the teacher alone is cross-validated instead.
+   start of the final one. With few, a part would say little: the teacher alone is cross-validated instead, or all of
+   it where there is none, and probabilities are no higher than the number of labels supports
+   (`wgcn.labelling.calibration.expected_accuracy`).
+
+Given shares of the classes enter once: in the labels of unlabelled documents, or, if there are none, in a shift of the
+scores. All that is drawn (folds, samples) is drawn from documents in the order of their digests
+(`wgcn.labelling.copies`), and copies of a document are held out with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,10 +34,21 @@ from wgcn.graph.association import strongest_edges
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.sums import Floats
 from wgcn.labelling.additions import Added, are_few
-from wgcn.labelling.calibration import SHARPNESS, Calibration, HeldOut, calibrate, guesses, most_held_out, score_batches
+from wgcn.labelling.calibration import (
+    SHARPNESS,
+    Calibration,
+    HeldOut,
+    believable,
+    calibrate,
+    expected_accuracy,
+    guesses,
+    most_held_out,
+    score_batches,
+)
+from wgcn.labelling.copies import canonical_order, copy_groups
 from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.sizes import check_table
-from wgcn.labelling.splits import Rows, cross_validation_parts, folds, held_out_mask
+from wgcn.labelling.splits import Rows, cross_validation_parts, evenly, folds, held_out_mask
 from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught, Teacher
 from wgcn.labelling.tuning import (
@@ -41,7 +59,6 @@ from wgcn.labelling.tuning import (
     Trials,
     Tuned,
     dual_of,
-    evenly,
     refine,
     rounds,
     tune,
@@ -57,6 +74,8 @@ _MIN_TO_HOLD_OUT = 100
 # With fewer than this and a teacher, cross-validating the teacher is quicker and more certain.
 _MIN_BESIDE_TEACHER = 500
 _TUNING_FOLDS = 5
+_BELIEVED_BY = 2000  # unlabelled documents on which probabilities are compared with what is expected
+_SHARE_STEPS = 50  # until shares of decisions are those that are given
 _MOST_EDGES = 100  # per word, where all documents are labelled
 _SHORT = 40  # words and n-grams per document of short texts
 # Tolerance of a fit that begins where an earlier one ended. On 20NG with 10 % new documents, scores of held-out ones
@@ -100,6 +119,11 @@ class LinearTask:
     # By how many terms at the beginning of a text count more, the rows of labelled and unlabelled documents.
     leads: Mapping[int, tuple[csr_array, csr_array]] = field(default_factory=dict)
     teacher: Teacher | None = None  # of these documents, the labelled ones first, if there is one already
+    # Of the labelled documents and then of the unlabelled ones, by which they are ordered and known as copies.
+    digests: npt.NDArray[np.int64] | None = None
+    are_texts: bool = False  # whether labelled documents with nearly the same terms are copies too
+    # The place that each of them had when the task was given, before `selected`; None where it is as it was.
+    places: Rows | None = None
 
     @property
     def blocks(self) -> Blocks:
@@ -110,6 +134,34 @@ class LinearTask:
     def codes(self) -> Rows:
         """The class of each document; all 0 where there may be several."""
         return np.zeros(len(self.targets), np.int64) if self.multilabel else self.targets.codes
+
+    @property
+    def given_places(self) -> Rows:
+        """The place that each document had when the task was given, counted through both kinds."""
+        return np.arange(len(self.targets) + self.unlabelled.shape[0]) if self.places is None else self.places
+
+    def selected(self, own: Rows, others: Rows) -> LinearTask:
+        """Return the task with some of the labelled documents and of the unlabelled ones, in this order."""
+        every = np.append(own, len(self.targets) + others)
+        return replace(
+            self,
+            terms=self.terms[own],
+            targets=self.targets[own],
+            weight=self.weight[own],
+            unlabelled=self.unlabelled[others],
+            leads={lead: (rows[own], more[others]) for lead, (rows, more) in self.leads.items()},
+            teacher=None if self.teacher is None else self.teacher.reordered(every),
+            digests=None if self.digests is None else self.digests[every],
+            places=self.given_places[every],
+        )
+
+    def in_order(self) -> LinearTask:
+        """Return the task with its documents by their digests: in which rows they were makes no difference then."""
+        if self.digests is None:
+            return self
+        n = len(self.targets)
+        own = canonical_order(self.digests[:n], self.targets, self.weight)
+        return self.selected(own, canonical_order(self.digests[n:]))
 
 
 class LinearTrained(NamedTuple):
@@ -129,6 +181,7 @@ class LinearTrained(NamedTuple):
     subword_rows: Floats | None  # likewise
     scale: tuple[Scales, int]  # of graph and subwords, and the number of labelled documents that gave it
     adjacency: csr_array  # the edges that were used
+    n_copies: int = 0  # labelled documents that are copies or near-copies of others
 
 
 Earlier = tuple[LinearTrained, Added]  # an earlier training, and how the task differs from it
@@ -146,15 +199,16 @@ def train_linear(
     """
     n_subwords = 0 if task.subwords is None else task.subwords.shape[1]
     check_table(task.terms.shape[1], n_subwords, task.targets.n_classes, task.terms.dtype.itemsize)
-    used = task.weight > 0
-    if not used.all():  # no fold may have only documents of weight 0
-        leads = {lead: (own[used], others) for lead, (own, others) in task.leads.items()}
-        terms, targets, weight = task.terms[used], task.targets[used], task.weight[used]
-        task = replace(task, terms=terms, targets=targets, weight=weight, leads=leads)
+    if not (used := task.weight > 0).all():  # no fold may have only documents of weight 0
+        task = task.selected(np.flatnonzero(used), np.arange(task.unlabelled.shape[0]))
         earlier = None  # whose documents may be others
+    task = task.in_order()
+    places, n = task.given_places, len(task.targets)
+    if earlier is not None and task.places is not None:
+        earlier = earlier[0], earlier[1].ordered(places, n)
     trainer, tuned = (make_trainer or Trainer)(task, training, earlier), None
     task = trainer.task
-    calibrates, few = training.validation_fraction > 0, len(task.targets) < _MIN_BESIDE_TEACHER
+    calibrates, few = training.validation_fraction > 0, n < _MIN_BESIDE_TEACHER
     start, known = ([], None) if earlier is None else trainer.starts(*earlier)
     if earlier is not None and (tuned := earlier[0].tuned) is not None:
         trainer.use(tuned.settings)
@@ -165,8 +219,12 @@ def train_linear(
     elif calibrates and known is not None:
         scorer, fits = trainer.train(trainer.rows, start)
         calibration = calibrate(scorer, known.scores, task.targets[known.rows])._replace(held_out=known)
+    elif calibrates and n < _MIN_TO_HOLD_OUT:
+        scorer, fits = trainer.train(trainer.rows, start)
+        with stage("Calibrating by cross-validation"):
+            calibration = trainer.calibrate_by_folds(scorer)
     else:
-        if training.tune and earlier is None and len(task.targets) >= MIN_LABELS:
+        if training.tune and earlier is None and n >= MIN_LABELS:
             with stage("Choosing settings") as choosing:
                 tuned = trainer.tune()
                 choosing.detail = "" if tuned is None else f"{tuned.n_fits} fits"
@@ -174,20 +232,21 @@ def train_linear(
             calibration, loose = trainer.calibrate_by_holding_out()
             calibrating.detail = f"{calibration.n_documents:,} documents held out"
         scorer, fits = trainer.train(trainer.rows, start or loose)
-    if trainer.teacher and trainer.teacher.seeded and calibration.held_out is None:  # no label: what seeds alone say
-        seeded = trainer.teacher.seeded.guesses()
-        sharpness = calibrate(scorer, scorer.scores_of(trainer.everything), seeded).sharpness
-        calibration = calibration._replace(sharpness=sharpness)
     scorer = replace(scorer, sharpness=calibration.sharpness)
+    if few and not task.multilabel:
+        scorer = replace(scorer, sharpness=trainer.believable(scorer, calibration))
     if task.class_prior is not None:
         scorer = scorer.with_prior(task.class_prior)
     _, accuracy, n_held_out, held_out = calibration
+    back = np.argsort(places)  # the place here of each document in the order that was given
     if held_out is not None:
-        held_out = held_out._replace(rows=np.flatnonzero(used)[held_out.rows])
-    last, duals = fits[-1], [fit.dual for fit in fits]
+        held_out = held_out._replace(rows=places[held_out.rows])
+    last, duals = fits[-1], [trainer.in_given_order(fit.dual, back, n) for fit in fits]
+    teacher = None if trainer.teacher is None else trainer.teacher.reordered(back)
     spelt = None if last.subword_rows is None else trainer.both_sides(last.subword_rows)
     own = trainer.both_sides(last.own_rows), last.factor, spelt, trainer.scale, task.adjacency
-    return LinearTrained(scorer, last.history, tuned, accuracy, n_held_out, held_out, duals, trainer.teacher, *own)
+    n_copies = n - len(np.unique(trainer.groups))
+    return LinearTrained(scorer, last.history, tuned, accuracy, n_held_out, held_out, duals, teacher, *own, n_copies)
 
 
 class Trainer:
@@ -237,12 +296,12 @@ class Trainer:
         targets = self.task.targets
         if not self.task.multilabel and np.mean(targets.sums() < 2) >= 0.5:
             return None
-        fifths = folds(self.task.codes, _TUNING_FOLDS, check_random_state(self.training.random_state))
+        fifths = folds(self.task.codes, _TUNING_FOLDS, check_random_state(self.training.random_state), self.groups)
         if len(fifths) < _TUNING_FOLDS:
             return None
         # The second has half of the rest: two fits judge much.
         most = most_held_out(targets.n_classes)
-        parts = [evenly(part, most) for part in (fifths[0], np.concatenate(fifths[1:3]))]
+        parts = [self.some(part, most) for part in (fifths[0], np.sort(np.concatenate(fifths[1:3])))]
         default = {"C": float(self.settings.C), "naive_bayes": float(self.settings.naive_bayes), "lead": 0}
         judge: Trials = Trials(self, parts, default)
         short = self.task.terms.nnz < _SHORT * len(targets)
@@ -277,19 +336,22 @@ class Trainer:
         whole = len(rows) == len(self.rows)
         terms = self.task.terms if whole else self.task.terms[rows]
         taught = self.teach(rows)
-        if self.task.seeds is not None and taught is not None and not known.sums().all():
+        seeds_alone = self.task.seeds is not None and taught is not None and not known.sums().all()
+        if seeds_alone and taught is not None:
             # Without a label of each class there is only what the seeds have taught. It stands for a fit of dual 0.
             n_columns, n_edged = len(taught.bias), np.count_nonzero(np.diff(self.task.adjacency.indptr))
             zeros = (np.zeros((n, n_columns), np.float32) for n in (len(rows), n_edged))
-            fits = [LinearFit(next(zeros), *taught, [{"loss": 0.0}], next(zeros), 0.0)]
+            fits = [LinearFit(next(zeros), *taught[:2], [{"loss": 0.0}], next(zeros), 0.0)]
             scorer = self.scorer(fits[0], np.ones(known.n_classes))
         else:
             fits = [self.fit(terms, known, weight, taught, next(starts, None))]
             scorer = self.scorer(fits[0], known.shares(weight))
         if self.training.self_training == 0 or not self.unlabelled.shape[0]:
             return scorer, fits
-        labelling = scorer if prior is None else scorer.with_prior(prior)
-        codes, certainty = self.guess(labelling)
+        codes, certainty = self.guess(scorer if prior is None or seeds_alone else self.with_shares(scorer, prior))
+        if seeds_alone and taught is not None and taught.decided is not None:
+            decided = taught.decided[len(self.rows) :]
+            codes = np.where(decided >= 0, decided, codes)
         targets = Targets.stacked([known, Targets.single(codes, known.n_classes)])
         # An unlabelled document weighs as much as the labelled ones of its class do on average, times self_training.
         counts = known.sums()
@@ -297,9 +359,45 @@ class Trainer:
         weights = np.concatenate([weight, self.training.self_training * class_weight[codes] * certainty])
         terms = self.everything if whole else self.joined(terms, self.unlabelled)
         fits.append(self.fit(terms, targets, weights, None, next(starts, None)))
-        # Scores can be shifted to a prior only from the shares that the fit has seen.
-        own_shares = prior is None and self.task.seeds is None
-        return self.scorer(fits[1], known.shares(weight) if own_shares else targets.shares(weights)), fits
+        if prior is None:
+            prior = known.shares(weight) if self.task.seeds is None else targets.shares(weights)
+        return self.scorer(fits[1], prior), fits  # given shares are in the labels that were fitted: no shift any more
+
+    def with_shares(self, scorer: Scorer, shares: Floats) -> Scorer:
+        """Return a scorer that expects classes of the unlabelled documents to have these shares on average."""
+        some = evenly(np.arange(self.unlabelled.shape[0]), most_held_out(len(shares)))
+        scores, shift = scorer.scores_of(self.unlabelled[some]), np.zeros(len(shares))
+        for _ in range(_SHARE_STEPS):
+            found = scorer.probabilities(scores + shift / scorer.sharpness).mean(axis=0)
+            shift += np.log(shares) - np.log(np.maximum(found, 1e-12))
+        return replace(scorer, bias=(scorer.bias + shift / scorer.sharpness).astype(scorer.bias.dtype))
+
+    @cached_property
+    def groups(self) -> Rows:
+        """A number for each labelled document, (documents,): copies of each other have the same."""
+        task = self.task
+        if task.digests is None:
+            return self.rows
+        return copy_groups(task.terms) if task.are_texts else self.equal_documents(task.digests)
+
+    def equal_documents(self, digests: npt.NDArray[np.int64]) -> Rows:
+        """Return a number for each labelled document: those of one digest have the same."""
+        return np.asarray(np.unique(digests[: len(self.rows)], return_inverse=True)[1])
+
+    def different(self, rows: Rows) -> Rows:
+        """Return some documents without copies of the same classes."""
+        pairs = self.groups[rows] * self.task.targets.n_classes + self.task.codes[rows]
+        return rows[np.sort(np.unique(pairs, return_index=True)[1])]
+
+    def some(self, rows: Rows, most: int) -> Rows:
+        """Return about so many of some documents, with all copies of each."""
+        groups = self.groups[rows]
+        different = np.unique(groups)
+        return rows[np.isin(groups, evenly(different, max(most * len(different) // max(len(rows), 1), 1)))]
+
+    def in_given_order(self, dual: Floats, back: Rows, n_labelled: int) -> Floats:
+        """Return the rows of a dual, of the labelled documents or of all, in the order that was given."""
+        return dual[back] if len(dual) == len(back) else dual[back[:n_labelled]]
 
     def calibrate_by_holding_out(self) -> tuple[Calibration, list[Floats]]:
         """Train without a part of the labelled documents; return warm starts of the final fits too.
@@ -311,7 +409,7 @@ class Trainer:
         most = most_held_out(task.targets.n_classes)
         fraction = 0 if len(task.targets) < _MIN_TO_HOLD_OUT else min(fraction, most / len(task.targets))
         if self._judged is None or fraction == 0:
-            held_out, start = held_out_mask(task.codes, fraction, self.training.random_state), None
+            held_out, start = held_out_mask(task.codes, fraction, self.training.random_state, self.groups), None
         else:
             held_out, start = np.isin(self.rows, self._judged[0]), self._judged[1]
         if not held_out.any():
@@ -329,7 +427,7 @@ class Trainer:
         """Cross-validate the teacher alone, whose scores are brought to the scorer's size on unlabelled documents."""
         assert self.teacher is not None
         targets, scores = self.task.targets, []
-        parts = cross_validation_parts(self.task.codes, targets, self.training.random_state)
+        parts = cross_validation_parts(self.task.codes, targets, self.training.random_state, self.groups)
         if not parts:
             return Calibration()
         for part in parts:
@@ -343,6 +441,38 @@ class Trainer:
         ratio = taught / own if own > 0 and taught > 0 else 1.0
         held_out = HeldOut(places, np.asarray(left_out / ratio, left_out.dtype))
         return found._replace(sharpness=found.sharpness * ratio, held_out=held_out)
+
+    def calibrate_by_folds(self, scorer: Scorer) -> Calibration:
+        """Cross-validate the whole training, where labelled documents are few and there is no teacher."""
+        targets = self.task.targets
+        parts = cross_validation_parts(self.task.codes, targets, self.training.random_state, self.groups)
+        if not parts:
+            return Calibration()
+        judged = [self.different(part) for part in parts]
+        scores = [
+            self.train(np.setdiff1d(self.rows, part))[0].scores_of(self.task.terms[own])
+            for part, own in zip(parts, judged, strict=True)
+        ]
+        places, left_out = np.concatenate(judged), np.vstack(scores)
+        found = calibrate(scorer, left_out, targets[places], len(np.unique(places)))
+        return found._replace(held_out=HeldOut(places, left_out))
+
+    def believable(self, scorer: Scorer, calibration: Calibration) -> float:
+        """Return the calibration factor, lowered where it claims more than so few labels support."""
+        targets, accuracy = self.task.targets, calibration.accuracy
+        if self.teacher is not None and self.teacher.seeded is not None and accuracy is None:
+            expected = self.teacher.seeded.trust.expected()
+        else:
+            expected = expected_accuracy(accuracy, calibration.n_documents, targets[self.different(self.rows)].sums())
+        n_unlabelled = self.unlabelled.shape[0]
+        some = self.unlabelled[evenly(np.arange(n_unlabelled), _BELIEVED_BY)]
+        if n_unlabelled:
+            scores = scorer.scores_of(some)
+        elif calibration.held_out is not None:
+            scores = calibration.held_out.scores
+        else:
+            scores = scorer.scores_of(self.task.terms)
+        return believable(scorer, scores, expected)
 
     def joined(self, terms: csr_array, unlabelled: csr_array) -> csr_array:
         """Return documents with others after them."""
@@ -375,8 +505,8 @@ class Trainer:
             return None
         taught = self.teacher.teach(self.task.targets[rows], rows, self.task.class_prior)
         weight = np.float32(self.training.teacher * self.unlabelled_share)
-        words, bias = (np.multiply(weight, part, out=part) for part in taught)
-        return Taught(words[:, 1:], bias[1:]) if self.binary else Taught(words, bias)
+        words, bias = (np.multiply(weight, part, out=part) for part in taught[:2])
+        return Taught(words[:, 1:], bias[1:], taught.decided) if self.binary else taught
 
     def fit(
         self,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from wgcn.errors import InputError
@@ -20,9 +21,9 @@ from wgcn.estimators.text import WGCNTextClassifier
 from wgcn.inference.model import TextModel
 from wgcn.inference.terms import load_compiled
 from wgcn.labelling.labels import Labels, class_options
-from wgcn.labelling.splits import Rows
+from wgcn.labelling.splits import Rows, evenly
 from wgcn.labelling.trust import Trust, held_out_trust
-from wgcn.labelling.tuning import LEADS, MIN_LABELS, evenly
+from wgcn.labelling.tuning import LEADS, MIN_LABELS
 from wgcn.linear.training import LinearTask
 from wgcn.progress import shown, stage
 from wgcn.scale.build import Resources, Site, tokenised
@@ -134,7 +135,8 @@ class _Fit:
         self.estimator.check_parameters(labels)
         prepared = self.prepare(pieces, labels, progress)
         load_compiled()
-        classifier = self.train(prepared, labels)
+        digests = np.concatenate([np.empty(0, np.int64), *(piece.digests(self.site.work) for piece in pieces)])
+        classifier = self.train(prepared, labels, digests)
         if classifier.tuned_ is not None:
             lead = int(classifier.tuned_.settings["lead"])
             prepared = replace(prepared, weighting=replace(prepared.weighting, lead=lead))
@@ -193,8 +195,8 @@ class _Fit:
             documents=documents,
         )
 
-    def train(self, prepared: ShardedPrepared, labels: Labels) -> WGCNClassifier:
-        """Return a classifier fitted to the documents."""
+    def train(self, prepared: ShardedPrepared, labels: Labels, digests: npt.NDArray[np.int64]) -> WGCNClassifier:
+        """Return a classifier fitted to the documents; `digests` are those of their texts."""
         weight, prior = np.ones(int(labels.labelled.sum())), None
         if self.estimator.class_weight is not None or self.estimator.class_prior is not None:
             options = self.estimator.class_weight, self.estimator.class_prior
@@ -206,7 +208,10 @@ class _Fit:
         assert prepared.word_graph is not None
         subwords, graph = prepared.subword_matrix(self.estimator.subwords), prepared.word_graph
         documents = terms, labels.targets, labels.multilabel, weight, unlabelled
-        task = LinearTask(*documents, graph.adjacency, None, prior, None, subwords, divided)
+        digests = np.concatenate([digests[own], digests[others]])
+        task = LinearTask(
+            *documents, graph.adjacency, None, prior, None, subwords, divided, digests=digests, are_texts=True
+        )
         classifier = self.estimator._classifier()
         classifier.classes_, classifier.n_labelled_, classifier.word_graph_ = labels.classes, len(weight), graph
         return classifier._train(task, make_trainer=partial(ShardedTrainer, place=self.place))

@@ -106,7 +106,7 @@ def fit_sharded(
             operator.scale(*naive_bayes(block))
             own = None if taught is None else Taught(taught.word_scores[:, block], taught.bias[block])
             shape = documents.n_words, block, documents.dtype
-            problem = ShardedProblem(operator.product, parts, place.workers, scratch, *shape, own)
+            problem = ShardedProblem(operator.product, parts, place.workers, scratch, *shape, own and own[:2])
             begin = start[:, block] if start is not None and start.shape[1] else None
             state = ShardedState(problem, begin)
             solution = descend(state, tol=settings.tol, max_iter=settings.max_iter, negligible=negligible)
@@ -138,7 +138,7 @@ def _name(
 ) -> str:
     digest = hashlib.sha256(repr((documents.parts, documents.lead, targets.shape)).encode())
     held = targets.held if isinstance(targets.held, np.ndarray) else targets.held.indices
-    for array in (documents.rows, held, weight, *(() if taught is None else taught)):
+    for array in (documents.rows, held, weight, *(() if taught is None else taught[:2])):
         digest.update(np.ascontiguousarray(array).data)
     return f"fit-{key_of(asdict(settings), digest.hexdigest())}"
 

@@ -8,6 +8,7 @@ gives to unlabelled documents, go through all parts.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ from scipy.sparse import csr_array
 from wgcn.inference.scorer import Scorer
 from wgcn.inference.sums import Floats, Ints
 from wgcn.labelling.calibration import certainty, decisions, score_batches
-from wgcn.labelling.splits import Rows
+from wgcn.labelling.copies import copy_groups
+from wgcn.labelling.splits import Rows, evenly
 from wgcn.labelling.targets import Targets
 from wgcn.labelling.teacher import Taught, Teacher
-from wgcn.labelling.tuning import evenly
 from wgcn.linear.model import LinearFit
 from wgcn.linear.training import Earlier, LinearTask, LinearTraining, Trainer
 from wgcn.progress import stage
@@ -46,6 +47,10 @@ class SampleTeacher(Teacher):
         """Learn from those of the labelled documents that are in the sample."""
         sampled = np.isin(labelled, self._labelled)
         return super().teach(known[sampled], np.searchsorted(self._labelled, labelled[sampled]), class_prior)
+
+    def reordered(self, rows: Rows) -> Teacher:
+        """Return it as it is: nothing is fitted to these documents again."""
+        return self
 
 
 class ShardedTrainer(Trainer):
@@ -85,6 +90,18 @@ class ShardedTrainer(Trainer):
         for own, found in zip(owners, self._place.workers.map(_decide, items, scorer), strict=True):
             codes[own], distances[own] = found
         return codes, certainty(codes, distances)
+
+    @cached_property
+    def groups(self) -> Rows:
+        """A number for each labelled document: copies have the same, near-copies too if all can be in memory."""
+        if len(self.rows) <= self._most_judged():
+            return copy_groups(self.task.terms.csr)
+        assert self.task.digests is not None
+        return self.equal_documents(self.task.digests)
+
+    def in_given_order(self, dual: Floats, back: Rows, n_labelled: int) -> Floats:
+        """Return X^T dual, whose rows are words, as it is."""
+        return dual
 
     def judged_by(self, rows: Rows) -> Rows:
         """Return at most as many of the documents as are judged."""

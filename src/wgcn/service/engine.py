@@ -119,6 +119,7 @@ class Engine:
             None,
             seeds=rows,
             subwords=prepared.subword_matrix(estimator.subwords),
+            digests=prepared.digests,
         )
         order = np.argsort(~labels.labelled, kind="stable")
         task = replace(task, teacher=self._teacher(rows).reordered(order))
