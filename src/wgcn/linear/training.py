@@ -393,7 +393,8 @@ class Trainer:
         """Return about so many of some documents, with all copies of each."""
         groups = self.groups[rows]
         different = np.unique(groups)
-        return rows[np.isin(groups, evenly(different, max(most * len(different) // max(len(rows), 1), 1)))]
+        kept = evenly(different, max(most * len(different) // max(len(rows), 1), 1))
+        return np.asarray(rows[np.isin(groups, kept)])
 
     def in_given_order(self, dual: Floats, back: Rows, n_labelled: int) -> Floats:
         """Return the rows of a dual, of the labelled documents or of all, in the order that was given."""
