@@ -357,6 +357,8 @@ class Trainer:
         counts = known.sums()
         class_weight = np.where(counts > 0, known.sums(weight) / np.maximum(counts, 1), 1.0)  # 1 where only seeds are
         weights = np.concatenate([weight, self.training.self_training * class_weight[codes] * certainty])
+        if seeds_alone:  # there is next to nothing that they could outweigh
+            weights /= self.training.self_training
         terms = self.everything if whole else self.joined(terms, self.unlabelled)
         fits.append(self.fit(terms, targets, weights, None, next(starts, None)))
         if prior is None:
