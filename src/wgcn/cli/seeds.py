@@ -16,17 +16,18 @@ def seeds(
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
 ) -> None:
-    """Show what seed words stand for: how many texts have them, and which words they draw in.
+    """Show what seed words stand for: the texts that have them, the words they draw in, and how far they can serve.
 
     Strike a word out with a minus. Example: wgcn seeds texts.csv --seed "sport=game,team,-card" --seed politics
     """
     from wgcn.estimators.text import WGCNTextClassifier
-    from wgcn.labelling.seed_words import problems, read_seed_options, shown_words
+    from wgcn.labelling.seed_words import problems, read_seed_options, shown_shares, shown_words
 
     given = read_seed_options(seed, seeds_file)
     estimator = WGCNTextClassifier(tokenizer=tokenizer, stop_words=options.read_stop_words(stop_words) or None)
     with stages():
-        words = estimator.expand_seeds(options.read_files(files, reading), given)
-    print(shown_words(words))
-    for problem in problems(words):
+        found = estimator.check_seeds(options.read_files(files, reading), given)
+    print(shown_words(found.words))
+    print(f"\n{found.trust.told()} {shown_shares(found.shares)}")
+    for problem in filter(None, [*problems(found.words), found.trust.doubt()]):
         warn(problem)

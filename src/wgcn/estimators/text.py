@@ -135,6 +135,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         sample_weight: npt.ArrayLike | None = None,
         *,
         seeds: Mapping[Any, Sequence[str]] | Sequence[Any] | None = None,
+        classes: Sequence[Any] = (),
         unlabeled: Texts = (),
         background: Texts = (),
         document_graph: csr_array | None = None,
@@ -154,6 +155,9 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         seeds : dict or list, optional
             Words that stand for classes instead of labels or beside them, such as ``{"sport": ["game", "team"]}``; a
             list of class names makes these the seeds. A word that begins with "-" must not count for the class.
+        classes : sequence, optional
+            Classes that may have no label yet, beside those of the labels. They are in `classes_` and have
+            probabilities, so that few labels claim no more than they can tell; they are hardly ever predicted.
         unlabeled : iterable of str, optional
             More unlabelled texts.
         background : iterable of str, optional
@@ -165,7 +169,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
             Vectors of words from elsewhere, such as GloVe's, for the teacher: they help where few texts are labelled.
             Prediction needs none.
         """
-        X, labels, given = _with_labels(X, y, seeds)
+        X, labels, given = _with_labels(X, y, seeds, classes)
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
@@ -209,8 +213,9 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         self.training_set_ = training_set
         if (teacher := classifier.trained_.teacher) and teacher.seeded:
             self.seed_words_ = dict(zip(classifier.classes_.tolist(), teacher.seeded.words, strict=True))
-            shares = dict(zip(map(str, model.classes.tolist()), model.scorer.prior.tolist(), strict=True))
-            told = seed_report(training_set.seeds, self.seed_words_, teacher.seeded.trust, shares)
+            shares = dict(zip(classifier.classes_.tolist(), teacher.estimated_shares().tolist(), strict=True))
+            given = None if self.class_prior is None else model.scorer.prior.tolist()
+            told = seed_report(training_set.seeds, self.seed_words_, teacher.seeded.trust, shares, given)
             model = replace(model, report=model.report | told)
         if (held_out := classifier.trained_.held_out) is not None:
             prepared = training_set.prepared
@@ -292,10 +297,13 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         return rows.data, rows.indices, rows.indptr, terms.new_rows
 
 
-def _with_labels(X: Texts, y: Any, seeds: Any) -> tuple[Texts, Labels, GivenSeeds | None]:
+def _with_labels(X: Texts, y: Any, seeds: Any, classes: Sequence[Any]) -> tuple[Texts, Labels, GivenSeeds | None]:
     """Return texts, their labels, of which seeds need none, and the seeds."""
     given = None if seeds is None else read_seeds(seeds)
     if given is not None and y is None:
         X = list(checked_texts(X, "X"))
         y = [None] * len(X)
-    return X, read_labels(y, () if given is None else given.classes), given
+    labels = read_labels(y, (*(() if given is None else given.classes), *classes))
+    if given is None and not labels.labelled.any():
+        raise InputError("No text has a label: classes alone say nothing of texts. Label some, or give seeds.")
+    return X, labels, given

@@ -32,9 +32,9 @@ SHARPNESS = 2.0  # factor of the scores where nothing can be held out
 # Standard deviation of the prior of the log of the calibration factor. Without it, a few documents that are all right
 # would make the model certain of everything. Chosen on training documents.
 _PRIOR_LOG_DEVIATION = 0.7
-# Documents that count beside those that were judged, right by chance; and labels with which half of what is beyond
-# chance is expected where none can be judged.
-_DOUBT, _HALF_WAY = 4, 16
+# Judged documents for which a prior counts; labels with which half of what is beyond chance is expected by this prior;
+# and labels that count beside those that are there, of classes that several have. Chosen on training documents.
+_DOUBT, _HALF_WAY, _UNSEEN = 4, 16, 2
 _LEAST_LOG = -6.0  # logarithm of the most by which a factor is lowered
 _MOST_DOCUMENTS = 50_000  # that are held out
 _MOST_SCORES = 1 << 26  # of held-out documents by classes, which are kept
@@ -54,6 +54,13 @@ class Calibration(NamedTuple):
     accuracy: float | None = None
     n_documents: int = 0
     held_out: HeldOut | None = None
+    n_alone: int = 0  # documents that cross-validation could not hold out, because no other one has their class
+
+    @property
+    def claimed(self) -> tuple[float | None, int]:
+        """The accuracy on all documents, and their number: those that are alone in their class are all wrong."""
+        n = self.n_documents + self.n_alone
+        return None if self.accuracy is None else self.accuracy * self.n_documents / n, n
 
 
 def most_held_out(n_classes: int) -> int:
@@ -123,15 +130,16 @@ def calibrate(scorer: Any, scores: Floats, targets: Targets | Floats, n_document
 def expected_accuracy(accuracy: float | None, n_judged: int, counts: Floats) -> float:
     """Return what accuracy may be expected of new documents after few labels, by cross-validation if there was one.
 
-    `counts` are the labels of each class. Documents of classes that no label names yet are all wrong; their share is
-    about that of the classes with one label among the labels (Good and Turing).
+    `counts` are the labels of each class, `accuracy` that of documents whose class has several. A prior by the number
+    of labels counts as `_DOUBT` judged documents. Documents of classes that no label names yet, and of those that have
+    one label in the part that judges, are all wrong; their share is about that of the classes with one label among the
+    labels (Good and Turing).
     """
     chance, n_labels = 1 / max(len(counts), 1), max(float(np.sum(counts)), 1.0)
-    if accuracy is None:
-        within = chance + (1 - chance) * n_labels / (n_labels + _HALF_WAY)
-    else:
-        within = (n_judged * accuracy + _DOUBT * chance) / (n_judged + _DOUBT)
-    return float(within * (1 - np.sum(counts == 1) / n_labels))
+    within = chance + (1 - chance) * n_labels / (n_labels + _HALF_WAY)
+    if accuracy is not None:
+        within = (n_judged * accuracy + _DOUBT * within) / (n_judged + _DOUBT)
+    return float(max(within * (1 - np.sum(counts == 1) / (n_labels + _UNSEEN)), chance))
 
 
 def believable(scorer: Any, scores: Floats, accuracy: float) -> float:

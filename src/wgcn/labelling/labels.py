@@ -63,7 +63,8 @@ def read_labels(y: Any, more_classes: Sequence[Any] = ()) -> Labels:
     are classes. Strings and numbers cannot be mixed. Floats stay floats, as in scikit-learn, but whole numbers become
     integers beside an unlabelled document: pandas turns integers beside a missing value into floats.
 
-    `more_classes` are classes that need no label, because seed words stand for them. No document needs one then.
+    `more_classes` are classes that need no label, because seed words stand for them or they have none yet. No document
+    needs one then.
     """
     if isinstance(y, Labels):
         return y
@@ -93,7 +94,7 @@ def read_some_labels(y: Any, classes: npt.NDArray[Any] | None = None, more_class
         classes = _different([*known.tolist(), *more_classes])
         targets = Targets.single(np.searchsorted(classes, known), len(classes))
     if multilabel and more_classes:
-        raise InputError("Seeds are for texts of one class each, but y has several labels for a text.")
+        raise InputError("Seeds and classes are for texts of one class each, but y has several labels for a text.")
     return Labels(classes, labelled, targets, multilabel)
 
 

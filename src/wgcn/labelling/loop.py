@@ -17,7 +17,7 @@ from wgcn.errors import InputError
 from wgcn.labelling.curve import CurvePoint, judging, learning_curve
 from wgcn.labelling.labels import Labels, check_lengths, read_labels
 from wgcn.labelling.review import Doubt, Seen, doubts
-from wgcn.labelling.seed_words import SeedRows, SeedWord, read_seeds
+from wgcn.labelling.seed_words import SeedCheck, SeedRows, SeedWord, read_seeds
 from wgcn.labelling.sizes import check_memory
 from wgcn.labelling.suggest import suggest
 from wgcn.labelling.teacher import Teacher
@@ -60,10 +60,16 @@ class LabellingLoop:
 
     def expand_seeds(self, X: Texts, seeds: Mapping[Any, Sequence[str]] | Sequence[Any]) -> dict[Any, list[SeedWord]]:
         """Return what `fit` makes of seeds, without fitting: per class the given words, then those they draw in."""
+        return self.check_seeds(X, seeds).words
+
+    def check_seeds(self, X: Texts, seeds: Mapping[Any, Sequence[str]] | Sequence[Any]) -> SeedCheck:
+        """Return what is known of seeds without labels and without fitting: words, coverage, agreement and shares."""
         given, prepared = read_seeds(seeds), self._prepare(checked_texts(X, "X"))
-        classes = read_labels([], given.classes).classes
-        found = self._teacher(prepared, prepared.seed_rows(given, classes)).seeded
-        return dict(zip(classes.tolist(), found.words if found else [], strict=True))
+        classes = read_labels([], given.classes).classes.tolist()
+        teacher = self._teacher(prepared, prepared.seed_rows(given, classes))
+        assert teacher.seeded is not None
+        words = dict(zip(classes, teacher.seeded.words, strict=True))
+        return SeedCheck(words, teacher.seeded.trust, dict(zip(classes, teacher.estimated_shares(), strict=True)))
 
     def review(self, n: int | None = None) -> list[Doubt]:
         """Return the `n` labels of the last fit that look most wrong, or all, most doubtful first.

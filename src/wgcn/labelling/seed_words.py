@@ -22,6 +22,7 @@ from wgcn.text.weighting import TermWeighting, document_terms
 
 __all__ = [
     "GivenSeeds",
+    "SeedCheck",
     "SeedRows",
     "SeedTrust",
     "SeedWord",
@@ -31,12 +32,15 @@ __all__ = [
     "read_seed_options",
     "read_seeds",
     "seed_report",
+    "shown_shares",
     "shown_words",
 ]
 
 _RARE = 5  # texts that have a seed
 _DOUBTFUL = 0.3  # agreement
 _LEAST_KAPPA = 0.4  # of hidden seeds: 0.1 to 0.3 on opinions about films, 0.5 to 0.8 on topics
+_FAR = 0.25  # share of the texts
+_SHOWN_CLASSES = 10
 _CANDIDATES = 20_000  # most frequent words that are looked at for near words
 
 
@@ -69,6 +73,14 @@ class SeedWord(NamedTuple):
     weight: float  # of a seed, how well it agrees with its class; of words that are added, the nearest has 1
     n_documents: int
     given: bool
+
+
+class SeedCheck(NamedTuple):
+    """What is known of seeds without labels, before a fit."""
+
+    words: dict[Any, list[SeedWord]]  # of each class: those given, then those near them
+    trust: SeedTrust
+    shares: dict[Any, float]  # of the classes, estimated
 
 
 class SeedTrust(NamedTuple):
@@ -220,21 +232,42 @@ def seed_report(
     given: GivenSeeds | None,
     words: Mapping[Any, Sequence[SeedWord]],
     trust: SeedTrust,
-    shares: Mapping[str, float],
+    shares: Mapping[Any, float],
+    expected: Sequence[float] | None = None,
 ) -> dict[str, Any]:
     """Return what a model's report says of its seeds, and warn of what may do harm.
 
-    `shares` are those of the classes that the model expects.
+    `shares` are those of the classes as estimated, `expected` those that were given, if any.
     """
     doubts = problems(words)
+    if expected is not None and not trust.is_low and (far := _far(shares, expected)):
+        doubts.append(far)
     if doubts:
         warnings.warn(f"Seeds to look at: {' '.join(doubts)}", WGCNWarning, stacklevel=4)
     if low := trust.doubt():
         warnings.warn(low, WGCNWarning, stacklevel=4)
     both = () if given is None else zip(given.classes, given.seeds, given.struck, strict=True)
     seeds = {str(name): [*own, *(f"-{word}" for word in struck)] for name, own, struck in both}
-    told = {**{name: round(value, 4) for name, value in trust._asdict().items()}, "shares": dict(shares)}
+    rounded = {str(name): round(float(share), 4) for name, share in shares.items()}
+    told = {**{name: round(value, 4) for name, value in trust._asdict().items()}, "shares": rounded}
     return {"seeds": seeds, "seed_problems": [*doubts, *filter(None, [low])], "seed_trust": told}
+
+
+def _far(shares: Mapping[Any, float], expected: Sequence[float]) -> str | None:
+    """Return a sentence if given shares are far from estimated ones: if over a quarter of the texts would change."""
+    apart = np.array(list(shares.values())) - np.asarray(expected)
+    if np.abs(apart).sum() / 2 < _FAR:
+        return None
+    place = int(np.abs(apart).argmax())
+    name, share = list(shares.items())[place]
+    return f"class_prior says that {expected[place]:.1%} of the texts are {name!r}; by its seeds, {share:.1%} are."
+
+
+def shown_shares(shares: Mapping[Any, float]) -> str:
+    """Return shares of classes in a sentence, the largest first."""
+    largest = sorted(shares.items(), key=lambda each: -each[1])
+    more = f" and {len(largest) - _SHOWN_CLASSES} more" if len(largest) > _SHOWN_CLASSES else ""
+    return f"Estimated shares: {', '.join(f'{name} {share:.1%}' for name, share in largest[:_SHOWN_CLASSES])}{more}."
 
 
 def problems(words: Mapping[Any, Sequence[SeedWord]]) -> list[str]:

@@ -40,7 +40,9 @@ __all__ = [
     "class_shares",
     "evidence",
     "expand",
+    "faith",
     "hidden_agreement",
+    "hit_shares",
     "label_evidence",
     "nearness",
     "seed_evidence",
@@ -69,7 +71,8 @@ _HIT = 4.0  # times as likely is a class of which a short document has a seed
 _SHORT = 50  # different words of a document up to which it is short; in a longer one, a seed says less
 _SMOOTHING = 0.1  # of naive Bayes
 _HIDDEN, _FOLDS = 5000, 5  # documents with seeds that are guessed, and in how many parts
-_NO_TOPICS, _TOPICS = 0.3, 0.5  # kappa of these guesses: up to the first, estimates of a model do not count
+_SLIGHT = 0.2  # kappa of these guesses: up to here, a model says nothing of documents without a seed;
+_NO_TOPICS, _TOPICS = 0.3, 0.5  # up to the first, it says nothing of the shares of the classes
 _NOISE = 0.1  # variance of the logarithms of estimated shares
 _LIKELIHOOD = 1e-6  # least share beside the prior
 
@@ -176,20 +179,44 @@ def hidden_agreement(terms: csr_array, seeds: SeedRows, hits: Floats) -> SeedTru
     return SeedTrust(coverage, conflicts, right, float((shares**2).sum()), float(kappa))
 
 
+def hit_shares(hits: Floats) -> Floats:
+    """Return the shares of the classes among documents that have seeds, as if each class had one document more."""
+    shares = _scaled(hits)
+    return np.asarray((shares.sum(axis=0, dtype=np.float64) + 1) / (shares.any(axis=1).sum() + shares.shape[1]))
+
+
+def faith(kappa: float) -> float:
+    """Return how much what a model says of documents without a seed counts, from 0 to 1.
+
+    Below a kappa of 0.2 agreement is slight (Landis and Koch 1977); then such documents are of the commonest class.
+    """
+    return float(np.clip((kappa - _SLIGHT) / (_NO_TOPICS - _SLIGHT), 0, 1))
+
+
+def topicality(kappa: float) -> float:
+    """Return how much the shares of the classes by a model count, from 0 to 1."""
+    return float(np.clip((kappa - _NO_TOPICS) / (_TOPICS - _NO_TOPICS), 0, 1))
+
+
 def class_shares(found: Floats, hits: Floats, kappa: float, fit: Callable[[Floats], Floats]) -> Floats:
     """Estimate the shares of the classes: by documents that have seeds, and by a model as far as it can tell classes.
 
     `found` is E; `fit` fits a model to shares and returns its scores of the documents. Shares of the model are drawn
     towards equal ones, and stay equal where they differ no more than by chance (empirical Bayes).
     """
-    shares = _scaled(hits)
-    hit = (shares.sum(axis=0, dtype=np.float64) + 1) / (shares.any(axis=1).sum() + shares.shape[1])
-    trust = float(np.clip((kappa - _NO_TOPICS) / (_TOPICS - _NO_TOPICS), 0, 1))
+    hit = hit_shares(hits)
+    trust = topicality(kappa)
     logs = np.log(_likely(_PRIOR_SHARPNESS * fit(_shares(found, hit))).mean(axis=0))
     logs -= logs.mean()
     logs *= max(1 - _NOISE / max(float(np.mean(logs**2)), 1e-12), 0)
-    both = np.exp(trust * logs + (1 - trust) * (np.log(hit) - np.log(hit).mean()))
-    return np.asarray(both / both.sum())
+    return _between(hit, np.exp(logs), trust)
+
+
+def _between(shares: Floats, others: Floats, weight: float) -> Floats:
+    """Return the weighted geometric mean of shares."""
+    logs = [np.log(each) - np.log(each).mean() for each in (shares, others)]
+    mean = np.exp((1 - weight) * logs[0] + weight * logs[1])
+    return np.asarray(mean / mean.sum())
 
 
 def seed_shares(
@@ -201,11 +228,13 @@ def seed_shares(
     """Return P_dc, of shape (documents, classes): 0 where there is no evidence.
 
     `fit` fits a model to shares and returns its scores of the documents. `prior` are the shares of the classes among
-    all documents, estimated if they are not given. A model of P is asked once more: its answers, times P, are averaged
+    all documents, if they are given. They are estimated too; where other words tell the classes, both count, since
+    shares that are given may be wrong. A model of P is asked once more: its answers, times P, are averaged
     with those of similar documents, which `neighbours` adds up. At last a document's own seeds count.
     """
     own, trust = found.evidence, found.trust
-    prior = class_shares(own, found.hits, trust.kappa, fit) if prior is None else prior
+    estimated = class_shares(own, found.hits, trust.kappa, fit)
+    prior = estimated if prior is None else _between(prior, estimated, topicality(trust.kappa) / 2)
     shares = _shares(own, prior)
     agreed = _scaled(shares * _likely(_ANSWER_SHARPNESS * fit(shares)).astype(np.float32))
     mixed = agreed

@@ -92,8 +92,8 @@ def folds(codes: Rows, n_folds: int, random: np.random.RandomState, groups: Rows
 
 
 def cross_validation_parts(codes: Rows, targets: Targets, random_state: Any, groups: Rows | None = None) -> list[Rows]:
-    """Return folds to hold out in turn, stratified by `codes`; none if half of the classes have only one document."""
-    if np.mean(targets.sums() < 2) >= 0.5:
+    """Return folds to hold out in turn, stratified by `codes`; none if no class has two documents."""
+    if not (targets.sums() > 1).any():
         return []
     random = check_random_state(random_state)
     repeats = _REPEATS if len(_in_common_classes(codes)) < _FEW_DOCUMENTS else 1

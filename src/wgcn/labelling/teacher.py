@@ -27,7 +27,15 @@ from sklearn.preprocessing import normalize
 
 from wgcn.labelling.neighbours import nearest_documents
 from wgcn.labelling.seed_words import SeedRows
-from wgcn.labelling.seeds import SeedEvidence, label_evidence, seed_evidence, seed_shares
+from wgcn.labelling.seeds import (
+    SeedEvidence,
+    class_shares,
+    faith,
+    hit_shares,
+    label_evidence,
+    seed_evidence,
+    seed_shares,
+)
 from wgcn.labelling.sizes import check_memory
 from wgcn.labelling.space import find_space, scaled, threads
 from wgcn.labelling.splits import Rows, few_labels
@@ -158,6 +166,13 @@ class Teacher:
         everywhere[self._words] = scores
         return Taught(everywhere, bias, decided)
 
+    def estimated_shares(self) -> Floats:
+        """Return the shares of the classes by the seeds alone."""
+        assert self.seeded is not None
+        with threads(self._n_jobs) as pool:
+            own, hits, trust = self.seeded.evidence, self.seeded.hits, self.seeded.trust
+            return class_shares(own, hits, trust.kappa, lambda rows: self._scores(rows, pool))
+
     def _seeded_shares(
         self,
         seeded: SeedEvidence,
@@ -183,12 +198,18 @@ class Teacher:
     def _decided(
         self, seeded: SeedEvidence, shares: Floats, scores: Floats, bias: Floats, pool: ThreadPoolExecutor
     ) -> Rows:
-        """Return the class of each document that has a seed, by shares and scores together; -1 for others."""
-        with_seed = np.flatnonzero(seeded.hits.any(axis=1))
-        answers = np.float32(_SHARPNESS) * (multiply(self._terms[with_seed], scores, pool) + bias)
-        both = np.log(np.maximum(shares[with_seed], 1e-12)) + answers
+        """Return the class of each document that has a seed, by shares and scores together; -1 for others.
+
+        Where scores can hardly be trusted, others are decided too: see `faith`.
+        """
+        believed, has_seed = faith(seeded.trust.kappa), np.asarray(seeded.hits.any(axis=1))
+        rows = np.flatnonzero(has_seed | (believed < 1))
+        answers = np.float32(_SHARPNESS) * (multiply(csr_array(self._terms[rows]), scores, pool) + bias)
+        both = np.log(np.maximum(shares[rows], 1e-12)) + answers
+        others = ~has_seed[rows]
+        both[others] = believed * both[others] + (1 - believed) * np.log(hit_shares(seeded.hits))
         decided = np.full(len(shares), -1)
-        decided[with_seed] = both.argmax(axis=1)
+        decided[rows] = both.argmax(axis=1)
         return decided[self.rows]
 
     def _spread(self, targets: Floats, labelled: Rows, class_prior: Floats | None, pool: ThreadPoolExecutor) -> Floats:

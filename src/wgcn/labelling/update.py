@@ -77,7 +77,8 @@ class Updating:
         n_texts = n_before + len(found.new)
         new = np.arange(n_before, n_texts)
         which, documents = np.append(found.given, found.new), np.append(found.documents, new)
-        seeded = before.seeds.classes if before.seeds else ()
+        unnamed = before.labels.classes[before.labels.targets.sums() == 0]  # given without a label
+        seeded = (*(before.seeds.classes if before.seeds else ()), *unnamed.tolist())
         now = relabelled(before.labels, more, which, documents, n_texts, seeded)
         self.check_parameters(now)
         started, classifier = time.perf_counter(), self._classifier()

@@ -237,7 +237,7 @@ def train_linear(
         scorer = replace(scorer, sharpness=trainer.believable(scorer, calibration))
     if task.class_prior is not None:
         scorer = scorer.with_prior(task.class_prior)
-    _, accuracy, n_held_out, held_out = calibration
+    (accuracy, n_held_out), held_out = calibration.claimed, calibration.held_out
     back = np.argsort(places)  # the place here of each document in the order that was given
     if held_out is not None:
         held_out = held_out._replace(rows=places[held_out.rows])
@@ -336,16 +336,17 @@ class Trainer:
         whole = len(rows) == len(self.rows)
         terms = self.task.terms if whole else self.task.terms[rows]
         taught = self.teach(rows)
-        seeds_alone = self.task.seeds is not None and taught is not None and not known.sums().all()
+        seeds = self.task.seeds
+        seeds_alone = seeds is not None and taught is not None and not known.sums()[seeds.classes].all()
         if seeds_alone and taught is not None:
-            # Without a label of each class there is only what the seeds have taught. It stands for a fit of dual 0.
+            # While classes with seeds lack labels, there is only what seeds have taught. It stands for a fit of dual 0.
             n_columns, n_edged = len(taught.bias), np.count_nonzero(np.diff(self.task.adjacency.indptr))
             zeros = (np.zeros((n, n_columns), np.float32) for n in (len(rows), n_edged))
             fits = [LinearFit(next(zeros), *taught[:2], [{"loss": 0.0}], next(zeros), 0.0)]
             scorer = self.scorer(fits[0], np.ones(known.n_classes))
         else:
             fits = [self.fit(terms, known, weight, taught, next(starts, None))]
-            scorer = self.scorer(fits[0], known.shares(weight))
+            scorer = self.scorer(fits[0], self.shares(known, weight))
         if self.training.self_training == 0 or not self.unlabelled.shape[0]:
             return scorer, fits
         codes, certainty = self.guess(scorer if prior is None or seeds_alone else self.with_shares(scorer, prior))
@@ -362,8 +363,15 @@ class Trainer:
         terms = self.everything if whole else self.joined(terms, self.unlabelled)
         fits.append(self.fit(terms, targets, weights, None, next(starts, None)))
         if prior is None:
-            prior = known.shares(weight) if self.task.seeds is None else targets.shares(weights)
+            prior = self.shares(*((known, weight) if self.task.seeds is None else (targets, weights)))
         return self.scorer(fits[1], prior), fits  # given shares are in the labels that were fitted: no shift any more
+
+    def shares(self, targets: Targets, weight: npt.NDArray[Any]) -> Floats:
+        """Return the shares of the classes; where one has no document, as if each had one more (Laplace)."""
+        sums = targets.sums(weight)
+        if sums.all() or self.task.multilabel:
+            return targets.shares(weight)
+        return np.asarray((sums + 1) / (sums + 1).sum())
 
     def with_shares(self, scorer: Scorer, shares: Floats) -> Scorer:
         """Return a scorer that expects classes of the unlabelled documents to have these shares on average."""
@@ -389,7 +397,7 @@ class Trainer:
     def different(self, rows: Rows) -> Rows:
         """Return some documents without copies of the same classes."""
         pairs = self.groups[rows] * self.task.targets.n_classes + self.task.codes[rows]
-        return rows[np.sort(np.unique(pairs, return_index=True)[1])]
+        return np.asarray(rows[np.sort(np.unique(pairs, return_index=True)[1])])
 
     def some(self, rows: Rows, most: int) -> Rows:
         """Return about so many of some documents, with all copies of each."""
@@ -435,9 +443,8 @@ class Trainer:
             return Calibration()
         for part in parts:
             rest = np.setdiff1d(self.rows, part)
-            scores.append(self.teacher.teach(targets[rest], rest).scores(self.task.terms[part]))
-        places, left_out = np.concatenate(parts), np.vstack(scores)
-        found = calibrate(scorer, left_out, targets[places], len(np.unique(places)))
+            scores.append(self.teacher.teach(targets[rest], rest).scores(self.task.terms[self.different(part)]))
+        found, places, left_out = self.judged(scorer, parts, scores)
         some = self.unlabelled[evenly(np.arange(self.unlabelled.shape[0]), most_held_out(targets.n_classes))]
         both = scorer.scores_of(some), self.teacher.teach(targets, self.rows).scores(some)
         own, taught = (float(np.std(each - each.mean(axis=1, keepdims=True))) for each in both)
@@ -451,14 +458,21 @@ class Trainer:
         parts = cross_validation_parts(self.task.codes, targets, self.training.random_state, self.groups)
         if not parts:
             return Calibration()
-        judged = [self.different(part) for part in parts]
         scores = [
-            self.train(np.setdiff1d(self.rows, part))[0].scores_of(self.task.terms[own])
-            for part, own in zip(parts, judged, strict=True)
+            self.train(np.setdiff1d(self.rows, part))[0].scores_of(self.task.terms[self.different(part)])
+            for part in parts
         ]
-        places, left_out = np.concatenate(judged), np.vstack(scores)
-        found = calibrate(scorer, left_out, targets[places], len(np.unique(places)))
+        found, places, left_out = self.judged(scorer, parts, scores)
         return found._replace(held_out=HeldOut(places, left_out))
+
+    def judged(
+        self, scorer: Scorer, parts: Sequence[Rows], scores: Sequence[Floats]
+    ) -> tuple[Calibration, Rows, Floats]:
+        """Calibrate by the scores of held-out parts without copies; return also their documents, and all scores."""
+        places, left_out = np.concatenate([self.different(part) for part in parts]), np.vstack(scores)
+        n = len(np.unique(places))
+        found = calibrate(scorer, left_out, self.task.targets[places], n)
+        return found._replace(n_alone=len(self.different(self.rows)) - n), places, left_out
 
     def believable(self, scorer: Scorer, calibration: Calibration) -> float:
         """Return the calibration factor, lowered where it claims more than so few labels support."""

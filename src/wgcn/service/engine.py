@@ -69,7 +69,8 @@ class Engine:
         if len({*labels.values(), *(number for number, each in live.items() if each.seeds)}) < 2:
             self.fitted = None
             return {**common, "classes": [], "suggested": self._suggest(done)}
-        estimator = self._fit({text: live[labels[text]].name for text in sorted(labels)}, seeds, quick)
+        names = {text: live[labels[text]].name for text in sorted(labels)}
+        estimator = self._fit(names, [each.name for each in live.values()], seeds, quick)
         numbers = {each.name: number for number, each in live.items()}
         self.fitted = estimator, numbers
         scorer = estimator.model_.scorer
@@ -104,11 +105,13 @@ class Engine:
             "problems": report.get("seed_problems", []),
         }
 
-    def _fit(self, names: dict[int, str], seeds: GivenSeeds | None, quick: bool) -> WGCNTextClassifier:
-        """Fit to the labels of some texts, which are in the order of the texts."""
+    def _fit(
+        self, names: dict[int, str], classes: Sequence[str], seeds: GivenSeeds | None, quick: bool
+    ) -> WGCNTextClassifier:
+        """Fit to the labels of some texts, in the order of the texts; some of the classes may have no label yet."""
         prepared, estimator, labelled = self.prepared, self._estimator(), np.zeros(len(self.texts), bool)
         labelled[list(names)] = True
-        labels = read_labels(list(names.values()), () if seeds is None else seeds.classes)._replace(labelled=labelled)
+        labels = read_labels(list(names.values()), classes)._replace(labelled=labelled)
         started, classifier = time.perf_counter(), estimator._classifier()
         rows, weight = prepared.seed_rows(seeds, labels.classes), np.ones(len(labelled))
         task = classifier._task(
