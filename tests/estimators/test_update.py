@@ -257,7 +257,8 @@ def test_too_few_held_out_scores_are_found_anew() -> None:
 
 def test_what_tune_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     texts, labels = corpus(80)
-    monkeypatch.setattr(training, "MIN_LABELS", 50)
+    for name in ("MIN_LABELS", "_MIN_TO_HOLD_OUT"):
+        monkeypatch.setattr(training, name, 50)
     model = WGCNTextClassifier().fit(texts[:70], labels[:70])
     tuned = model.tuned_
     assert tuned is not None

@@ -1,3 +1,4 @@
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ from wgcn import Corpus
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.labelling.seed_words import (
     SeedRows,
+    SeedTrust,
     SeedWord,
     find_seeds,
     near_words,
@@ -14,6 +16,7 @@ from wgcn.labelling.seed_words import (
     read_seed_options,
     read_seeds,
     seed_report,
+    shown_shares,
     shown_words,
 )
 from wgcn.text.vocabulary import Vocabulary
@@ -95,9 +98,30 @@ def test_problems_and_the_report_name_seeds_to_look_at() -> None:
     assert "'x' is a seed of 'a' and 'b'" in found[0]
     assert "Only 1 text has 'rare'" in found[1]
     assert "another class than 'b'" in found[2]
+    given, trust = read_seeds({"a": ["x", "rare", "-y"], "b": ["x"]}), SeedTrust(0.4, 0.1, 0.9, 0.5, 0.8)
     with pytest.warns(WGCNWarning, match="rare"):
-        report = seed_report(read_seeds({"a": ["x", "rare", "-y"], "b": ["x"]}), words)
-    assert report == {"seeds": {"a": ["x", "rare", "-y"], "b": ["x"]}, "seed_problems": found}
+        report = seed_report(given, words, trust, {"a": 0.7, "b": 0.3})
+    assert report["seeds"] == {"a": ["x", "rare", "-y"], "b": ["x"]}
+    assert report["seed_problems"] == found
+    assert report["seed_trust"] == {**trust._asdict(), "shares": {"a": 0.7, "b": 0.3}}
+
+
+def test_the_report_warns_of_low_agreement_and_of_given_shares_that_the_texts_do_not_have() -> None:
+    words = {"a": [SeedWord("x", 1.0, 20, True)], "b": [SeedWord("y", 1.0, 20, True)]}
+    trust, shares = SeedTrust(0.4, 0.1, 0.9, 0.5, 0.8), {"a": 0.7, "b": 0.3}
+    with pytest.warns(WGCNWarning, match="hardly serve here. 40% of the texts have a seed"):
+        report = seed_report(None, words, trust._replace(kappa=0.3), shares, [0.1, 0.9])
+    assert len(report["seed_problems"]) == 1
+    with pytest.warns(WGCNWarning, match=r"class_prior says that 90.0% of the texts are 'b'; by its seeds, 30.0% are"):
+        seed_report(None, words, trust, shares, [0.1, 0.9])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert seed_report(None, words, trust, shares, [0.6, 0.4])["seed_problems"] == []
+
+
+def test_shares_are_shown_the_largest_first() -> None:
+    assert shown_shares({"a": 0.2, "b": 0.8}) == "Estimated shares: b 80.0%, a 20.0%."
+    assert shown_shares(dict.fromkeys("abcdefghijkl", 1 / 12)).endswith("j 8.3% and 2 more.")
 
 
 def test_words_are_shown_with_the_number_of_their_texts() -> None:

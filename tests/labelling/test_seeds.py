@@ -1,19 +1,25 @@
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from wgcn.labelling.seed_words import (
-    SeedRows,
-)
+from wgcn.labelling.seed_words import SeedRows, SeedTrust
 from wgcn.labelling.seeds import (
     SeedEvidence,
     agreement,
+    class_shares,
     evidence,
     expand,
+    faith,
+    hidden_agreement,
+    hit_shares,
     label_evidence,
     nearness,
     seed_evidence,
+    seed_hits,
     seed_shares,
 )
 from wgcn.text.vocabulary import Vocabulary
@@ -119,37 +125,109 @@ def test_a_seed_alone_counts_and_a_struck_word_counts_against() -> None:
     assert agreement(_topics(0, 1, 2), seeds).tolist() == [1, 1, -1]
 
 
-def test_shares_follow_the_prior_and_are_0_without_evidence() -> None:
-    found = np.array([[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
-    shares = seed_shares(found, np.zeros_like, lambda some: some, np.array([0.8, 0.2]))
-    np.testing.assert_allclose(shares, [[0.8, 0.2], [0.8, 0.2], [0.0, 0.0]], rtol=1e-6)
+TRUST = SeedTrust(0.5, 0.0, 1.0, 0.5, 1.0)  # other words tell the classes
+
+
+def _found(evidence: np.ndarray, hits: np.ndarray | None = None, trust: SeedTrust = TRUST) -> SeedEvidence:
+    return SeedEvidence(evidence, np.zeros_like(evidence) if hits is None else hits, [], trust)
+
+
+def _no_model(shares: np.ndarray) -> np.ndarray:
+    return np.zeros_like(shares)
+
+
+def test_shares_are_0_without_evidence_and_equal_where_nothing_tells_more() -> None:
+    found = _found(np.array([[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]))
+    shares = seed_shares(found, _no_model, lambda some: some, np.array([0.5, 0.5]))
+    np.testing.assert_allclose(shares, [[0.5, 0.5], [0.5, 0.5], [0.0, 0.0]], rtol=1e-6)
+
+
+def test_given_shares_count_alone_where_words_tell_nothing_and_half_where_they_do() -> None:
+    evidence, prior = np.array([[1.0, 1.0]] * 4), np.array([0.8, 0.2])
+    alone, both = (
+        seed_shares(_found(evidence, None, trust), _no_model, lambda some: some, prior)[0]
+        for trust in (TRUST._replace(kappa=0.0), TRUST)
+    )
+    np.testing.assert_allclose(alone, prior, rtol=1e-6)
+    np.testing.assert_allclose(both, np.sqrt(prior) / np.sqrt(prior).sum(), rtol=1e-6)  # estimated: equal shares
 
 
 def test_similar_documents_and_the_model_correct_the_shares() -> None:
-    found, prior = np.array([[1.0, 0.0], [0.0, 1.0], [0.2, 0.3]]), np.array([0.5, 0.5])
-    alone = seed_shares(found, np.zeros_like, lambda some: some, prior)
+    found, prior = _found(np.array([[1.0, 0.0], [0.0, 1.0], [0.2, 0.3]])), np.array([0.5, 0.5])
+    alone = seed_shares(found, _no_model, lambda some: some, prior)
     assert alone[2, 1] > 0.5
-    beside = seed_shares(found, np.zeros_like, lambda some: some[[0, 1, 0]], prior)
+    beside = seed_shares(found, _no_model, lambda some: some[[0, 1, 0]], prior)
     assert beside[2, 1] < 0.5
     answers = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0]])
     asked = seed_shares(found, lambda shares: answers, lambda some: some, prior)
     assert asked[2, 1] < 0.01
 
 
-def test_without_a_prior_the_model_of_equal_shares_gives_it() -> None:
-    found = np.array([[1.0, 0.0]] * 6 + [[0.0, 1.0]] * 2 + [[0.3, 0.2]])
-    asked = []
+def test_a_seed_that_a_document_has_counts() -> None:
+    evidence, hits = np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([[1.0, 0.0], [0.0, 0.0]])
+    shares = seed_shares(_found(evidence, hits), _no_model, lambda some: some, np.array([0.5, 0.5]))
+    np.testing.assert_allclose(shares, [[0.8, 0.2], [0.5, 0.5]], rtol=1e-5)  # four times as likely
+
+
+def test_shares_are_no_more_certain_than_hidden_seeds_are_told() -> None:
+    random = np.random.default_rng(0)
+    evidence, equal = random.random((200, 3)) ** 8, np.full(3, 1 / 3)
+    sure, unsure = (
+        seed_shares(_found(evidence, None, TRUST._replace(agreement=right)), _no_model, lambda some: some, equal)
+        for right in (1.0, 0.5)
+    )
+    assert sure.max(axis=1).mean() > 0.7
+    assert unsure.max(axis=1).mean() == pytest.approx(0.5, abs=1e-3)
+    np.testing.assert_array_equal(sure.argmax(axis=1), unsure.argmax(axis=1))
+
+
+def test_class_sizes_come_from_a_model_only_where_it_can_tell_classes() -> None:
+    hits = np.array([[1.0, 0.0]] * 30 + [[0.0, 1.0]] * 10)
+    found = np.ones((40, 2))
 
     def fit(shares: np.ndarray) -> np.ndarray:
-        asked.append(shares)
-        return 100 * (shares - 0.5)
+        return np.tile([0.0, 2.0], (len(shares), 1))  # nearly all documents are of the second class
 
-    seed_shares(found, fit, lambda some: some)
-    equal, fitted = (each[-1] for each in asked)
-    raw = found[-1] / found.sum(axis=0)
-    np.testing.assert_allclose(equal, raw / raw.sum(), rtol=1e-5)
-    raw *= np.array([6 / 9, 3 / 9])  # the last document goes to the second class
-    np.testing.assert_allclose(fitted, raw / raw.sum(), rtol=1e-5)
+    by_model, by_hits = (class_shares(found, hits, kappa, fit) for kappa in (0.9, 0.1))
+    assert by_model[1] > 0.9
+    np.testing.assert_allclose(by_hits, hit_shares(hits))
+    np.testing.assert_allclose(by_hits, [31 / 42, 11 / 42])
+    np.testing.assert_allclose(class_shares(found, hits, 0.9, _no_model), [0.5, 0.5])  # no more than chance
+
+
+def test_a_document_has_the_classes_of_its_seeds_and_a_phrase_needs_all_its_words() -> None:
+    rows = csr_array(np.array([[1, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]], np.float32))
+    seeds = replace(_rows(list("abc"), [0, 1, 1], n_words=4), rows=rows)
+    terms = csr_array(np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 0]], np.float32))
+    hits = seed_hits(terms, seeds, np.ones(3))
+    np.testing.assert_allclose(hits, [[1, 0], [0, 0], [0, 1], [0.5, 0.5], [0, 0]])
+    wide = replace(seeds, rows=csr_array(rows @ np.eye(4, 200)))
+    assert seed_hits(csr_array(np.ones((1, 200), np.float32)), wide, np.ones(3)).sum() == pytest.approx(0.5)  # long
+
+
+@pytest.mark.parametrize("topics", [True, False])
+def test_hidden_seeds_tell_topics_from_opinions(topics: bool) -> None:
+    random, n = np.random.default_rng(0), 400
+    own = random.integers(0, 2, n)
+    terms = np.zeros((n, 62), np.float32)
+    terms[np.arange(n), own] = 1  # its seed
+    for row, topic in zip(terms, own, strict=True):
+        row[2 + 30 * (topic if topics else random.integers(2)) + random.integers(0, 30, 6)] = 1
+    seeds = _rows(["w0", "w1"], [0, 1], n_words=62)
+    hits = seed_hits(csr_array(terms), seeds, np.ones(2))
+    trust = hidden_agreement(csr_array(terms), seeds, hits)
+    assert (trust.coverage, trust.conflicts) == (1, 0)
+    assert trust.is_low is not topics
+    assert (faith(trust.kappa), trust.doubt() is None) == ((1, True) if topics else (0, False))
+    assert trust.by_chance == pytest.approx(0.5, abs=0.02)
+    assert trust.expected() <= trust.agreement
+
+
+def test_seeds_that_nothing_can_be_told_of_are_not_trusted() -> None:
+    seeds, terms = _rows(["w0", "w1"], [0, 1]), csr_array(np.eye(2, dtype=np.float32))
+    trust = hidden_agreement(terms, seeds, seed_hits(terms, seeds, np.ones(2)))
+    assert trust.is_low
+    assert hidden_agreement(csr_array((3, 2)), seeds, np.zeros((3, 2))).coverage == 0
 
 
 def _identity(terms: csr_array) -> np.ndarray:
@@ -166,7 +244,7 @@ def test_evidence_of_documents_and_the_words_that_seeds_draw_in() -> None:
 
     seeds = _rows(["w0", "w1"], [0, 1], n_words=5)
     documents = csr_array(np.array([[1, 0, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 0]], np.float32))
-    found = seed_evidence(seeds, documents, place)
+    found = seed_evidence(seeds, documents, place, np.arange(5))
     np.testing.assert_array_equal(found.evidence.argmax(axis=1)[:2], [0, 1])
     np.testing.assert_array_equal(found.evidence[2], 0)
     assert [word.word for word in found.words[0]] == ["w0", "w2", "w3"]
@@ -174,11 +252,6 @@ def test_evidence_of_documents_and_the_words_that_seeds_draw_in() -> None:
     struck = _rows(["w0", "w1", "w2"], [0, 1, 0], [False, False, True], n_words=5)
     words = expand(struck, np.array([1.0, 1, -1]), place(struck.rows), place)
     assert [word.word for word in words[0]] == ["w0", "w3"]
-
-
-def test_a_guess_is_the_class_of_most_evidence_for_its_size() -> None:
-    found = np.array([[4.0, 0.0], [4.0, 0.0], [1.0, 0.9], [0.0, 0.0]])
-    np.testing.assert_array_equal(SeedEvidence(found, []).guesses(), [[1, 0], [1, 0], [0, 1], [0, 0]])
 
 
 def test_labelled_documents_count_as_seeds() -> None:

@@ -549,9 +549,13 @@ def test_a_tuned_model_is_the_same_with_any_number_of_threads() -> None:
 def few_labels_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (linear_training, text_estimator):
         monkeypatch.setattr(module, "MIN_LABELS", 50)
+    monkeypatch.setattr(linear_training, "_MIN_TO_HOLD_OUT", 50)
 
 
-TEXTS = [f"{'red' if i % 3 else 'old'} {'wine' if i % 2 else 'car'} number{i % 7}" for i in range(60)]
+TEXTS = [  # no near-copies, which would be held out together
+    " ".join(["wine" if i % 2 else "car", *(f"number{k}" for k in np.random.default_rng(i).integers(0, 30, 4))])
+    for i in range(60)
+]
 LABELS = ["drink" if i % 2 else "drive" for i in range(60)]
 
 

@@ -306,4 +306,10 @@ def _with_labels(X: Texts, y: Any, seeds: Any, classes: Sequence[Any]) -> tuple[
     labels = read_labels(y, (*(() if given is None else given.classes), *classes))
     if given is None and not labels.labelled.any():
         raise InputError("No text has a label: classes alone say nothing of texts. Label some, or give seeds.")
+    if (
+        given is not None
+        and len(labels.targets)
+        and not labels.targets.sums()[np.isin(labels.classes, given.classes)].any()
+    ):
+        warn("Seeds and labels name different classes: those of the seeds have no label.", WGCNWarning, stacklevel=3)
     return X, labels, given

@@ -65,11 +65,11 @@ class LabellingLoop:
     def check_seeds(self, X: Texts, seeds: Mapping[Any, Sequence[str]] | Sequence[Any]) -> SeedCheck:
         """Return what is known of seeds without labels and without fitting: words, coverage, agreement and shares."""
         given, prepared = read_seeds(seeds), self._prepare(checked_texts(X, "X"))
-        classes = read_labels([], given.classes).classes.tolist()
-        teacher = self._teacher(prepared, prepared.seed_rows(given, classes))
+        classes = read_labels([], given.classes).classes
+        teacher, names = self._teacher(prepared, prepared.seed_rows(given, classes)), classes.tolist()
         assert teacher.seeded is not None
-        words = dict(zip(classes, teacher.seeded.words, strict=True))
-        return SeedCheck(words, teacher.seeded.trust, dict(zip(classes, teacher.estimated_shares(), strict=True)))
+        shares = dict(zip(names, teacher.estimated_shares().tolist(), strict=True))
+        return SeedCheck(dict(zip(names, teacher.seeded.words, strict=True)), teacher.seeded.trust, shares)
 
     def review(self, n: int | None = None) -> list[Doubt]:
         """Return the `n` labels of the last fit that look most wrong, or all, most doubtful first.
