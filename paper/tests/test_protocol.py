@@ -494,7 +494,7 @@ def encode(texts: Sequence[str], kind: str, device: str = "auto") -> np.ndarray:
 
 def tune_with_few_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have settings chosen for pets, which are too few for it, and have few labels beside the teacher."""
-    for name in ("MIN_LABELS", "_MIN_BESIDE_TEACHER"):
+    for name in ("MIN_LABELS", "_MIN_TO_HOLD_OUT", "_MIN_BESIDE_TEACHER"):
         monkeypatch.setattr(training, name, 0)
 
 

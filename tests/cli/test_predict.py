@@ -277,7 +277,8 @@ def test_what_cannot_be_answered_is_said_before_a_text_is_read(
 
 
 @pytest.mark.parametrize("option", [["--abstain", "0.5"], ["--coverage", "0.5"], ["--scope"]])
-def test_a_model_that_cannot_tell_says_why(run: Run, model: Path, option: list[str]) -> None:
-    code, _, err = run("predict", model, *option)
+def test_a_model_that_cannot_tell_says_why(run: Run, tmp_path: Path, option: list[str]) -> None:
+    WGCNTextClassifier().fit(["red wine", "fast car"], ["drink", "drive"]).save(tmp_path / "model")
+    code, _, err = run("predict", tmp_path / "model", *option)
     assert code == 2
     assert "does not know how it does on held-out texts" in err

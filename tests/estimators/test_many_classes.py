@@ -49,7 +49,9 @@ def test_no_array_of_documents_by_classes_is_made(monkeypatch: pytest.MonkeyPatc
 
 
 def test_predictions_in_batches_are_those_of_all_texts_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = WGCNTextClassifier().fit(TEXTS * 6, LABELS * 6)
+    rng = np.random.default_rng(0)  # further words, since near-copies would be held out together
+    varied = [" ".join([text, *(f"thing{k}" for k in rng.integers(0, 40, 5))]) for text in TEXTS * 6]
+    model = WGCNTextClassifier().fit(varied, LABELS * 6)
     texts = [*TEXTS, "", "redder wine"]
     together = model.predict(texts).tolist(), model.predict(texts, abstain=0.3).tolist(), model.out_of_scope(texts)
     sets = model.predict_set(texts, 0.7), model.predict_set(texts, 0.7, as_mask=True)

@@ -125,7 +125,7 @@ def test_a_seed_alone_counts_and_a_struck_word_counts_against() -> None:
     assert agreement(_topics(0, 1, 2), seeds).tolist() == [1, 1, -1]
 
 
-TRUST = SeedTrust(0.5, 0.0, 1.0, 0.5, 1.0)  # other words tell the classes
+TRUST = SeedTrust(0.5, 0.0, 1.0, 0.5, 1.0, 0.01)  # other words tell the classes
 
 
 def _found(evidence: np.ndarray, hits: np.ndarray | None = None, trust: SeedTrust = TRUST) -> SeedEvidence:

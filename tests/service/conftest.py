@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -20,8 +21,12 @@ from wgcn import WGCNTextClassifier
 
 FOODS = ("cheese", "bread", "fruit", "honey", "figs")
 PARTS = ("tires", "brakes", "gears", "lights", "seats")
-TEXTS = [f"{kind} wine with {a} and {b}" for kind in ("red", "white", "old", "sweet") for a in FOODS for b in FOODS] + [
-    f"{kind} car with {a} and {b}" for kind in ("fast", "slow", "blue", "new") for a in PARTS for b in PARTS
+_SHORT = [
+    f"{kind} wine with {a} and {b}" for kind in ("red", "white", "old", "sweet") for a in FOODS for b in FOODS
+] + [f"{kind} car with {a} and {b}" for kind in ("fast", "slow", "blue", "new") for a in PARTS for b in PARTS]
+# Further words, since near-copies would be held out together.
+TEXTS = [
+    " ".join([text, *(f"thing{k}" for k in random.Random(i).sample(range(40), 5))]) for i, text in enumerate(_SHORT)
 ]
 LABELS = ["drink"] * 100 + ["drive"] * 100
 

@@ -151,8 +151,10 @@ def test_a_setting_that_was_removed_is_explained(name: str) -> None:
 
 
 def test_the_linear_model_can_be_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.linear.training.MIN_LABELS", 60)
-    texts = tuple(f"{'wine' if i % 2 else 'car'} {'car' if i % 5 < 2 else 'of'} {i % 3}" for i in range(60))
+    for name in ("MIN_LABELS", "_MIN_TO_HOLD_OUT"):
+        monkeypatch.setattr(f"wgcn.linear.training.{name}", 50)
+    rng = np.random.default_rng(0)
+    texts = tuple(f"{'wine' if i % 2 else 'car'} {' '.join(map(str, rng.integers(0, 40, 4)))}" for i in range(60))
     task = replace(TASK, texts=texts, labels=np.array(["drink" if i % 2 else "drive" for i in range(60)], object))
     method, fixed = LinearMethod({"C": 1e-4}), LinearMethod({"C": 1e-4, "tune": False})
     for each in (method, fixed):

@@ -79,7 +79,7 @@ def model_rows(model: Any) -> dict[str, str]:
         "words": f"{len(model.vocabulary) - n_ngrams:,}",
         "n-grams": f"{n_ngrams:,}" if n_ngrams else "",
         "words added without training": ", ".join(added),
-        "accuracy on held-out training documents": held_out_accuracy(report, model.scorer.multilabel, network),
+        "accuracy on held-out training documents": held_out_accuracy(report, network),
         "settings chosen": chosen,
     }
     return {name: value for name, value in rows.items() if value}

@@ -10,8 +10,6 @@ from wgcn.errors import InputError
 __all__ = ["accuracy_interval", "format_accuracy", "held_out_accuracy"]
 
 _Z = 1.959963984540054  # the normal distribution has 95 % between -z and z
-# As in wgcn.linear.training: with fewer labels none is held out, unless a teacher is there to be cross-validated.
-_MIN_TO_HOLD_OUT = 100
 
 
 def accuracy_interval(n_right: float, n: int) -> tuple[float, float]:
@@ -47,20 +45,16 @@ def format_accuracy(accuracy: float, n: int, what: str = "texts") -> str:
     return f"{accuracy:.2%} (95% interval {100 * low:.1f} to {100 * high:.1f}, {n:,} {what})"
 
 
-def held_out_accuracy(report: dict[str, Any], multilabel: bool = False, network: bool = False) -> str:
+def held_out_accuracy(report: dict[str, Any], network: bool = False) -> str:
     """Return the accuracy in the report of a fit, or the reason why it has none.
 
-    The linear model holds out a tenth of at least 100 labelled documents. With fewer than 500, unlabelled documents
-    and a word graph it cross-validates the teacher instead, which needs classes with two labelled documents.
+    The linear model holds out a tenth of many labelled documents, and cross-validates with few, which needs a class
+    with two of them that are no copies of each other.
     """
     if report.get("held_out_accuracy") is not None:
         return format_accuracy(report["held_out_accuracy"], report["n_held_out"], "documents")
-    n_labelled = report.get("n_labelled", 0)
-    has_teacher = report.get("n_documents", 0) > n_labelled and report.get("n_edges", 0) > 0 and not multilabel
-    if n_labelled == 0:
+    if report.get("n_labelled", 0) == 0:
         return "not measured: there are no labels"
     if network:
         return "not measured: too few labels to hold some out for early stopping"
-    if n_labelled < _MIN_TO_HOLD_OUT and not has_teacher:
-        return f"not measured: with fewer than {_MIN_TO_HOLD_OUT} labels all are needed for fitting"
-    return "not measured: too many classes have only one labelled document"
+    return "not measured: no class has two labelled documents that are no copies of each other"

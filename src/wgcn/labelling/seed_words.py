@@ -91,11 +91,12 @@ class SeedTrust(NamedTuple):
     agreement: float  # share of texts with seeds whose other words, the seeds being hidden, tell the same class
     by_chance: float  # what this share would be if they told nothing
     kappa: float  # the same between 0, by chance, and 1 (Cohen)
+    error: float  # standard error of kappa
 
     @property
     def is_low(self) -> bool:
-        """Whether the words of the texts hardly tell the classes."""
-        return self.kappa < _LEAST_KAPPA
+        """Whether the words of the texts hardly tell the classes, beyond what so few texts leave open."""
+        return self.kappa + 2 * self.error < _LEAST_KAPPA
 
     def expected(self) -> float:
         """Return a careful guess of the accuracy: of texts without a seed, half of what is beyond chance counts."""

@@ -173,10 +173,12 @@ def hidden_agreement(terms: csr_array, seeds: SeedRows, hits: Floats) -> SeedTru
         rest = np.setdiff1d(np.arange(len(own)), part)
         guesses[part] = ComplementNB(alpha=_SMOOTHING).fit(others[rest], own[rest]).predict(others[part])
         guessed[part] = True
+    by_chance, n = float((shares**2).sum()), int(guessed.sum())
     if len(np.unique(own[guessed])) < 2:
-        return SeedTrust(coverage, conflicts, 0.0, float((shares**2).sum()), 0.0)
+        return SeedTrust(coverage, conflicts, 0.0, by_chance, 0.0, 0.0)
     right, kappa = float(np.mean(guesses[guessed] == own[guessed])), cohen_kappa_score(own[guessed], guesses[guessed])
-    return SeedTrust(coverage, conflicts, right, float((shares**2).sum()), float(kappa))
+    error = np.sqrt(right * (1 - right) / n) / max(1 - by_chance, 1 / n)
+    return SeedTrust(coverage, conflicts, right, by_chance, float(kappa), float(error))
 
 
 def hit_shares(hits: Floats) -> Floats:

@@ -207,8 +207,8 @@ def train_linear(
     if earlier is not None and task.places is not None:
         earlier = earlier[0], earlier[1].ordered(places, n)
     trainer, tuned = (make_trainer or Trainer)(task, training, earlier), None
-    task = trainer.task
-    calibrates, few = training.validation_fraction > 0, n < _MIN_BESIDE_TEACHER
+    task, n_different = trainer.task, len(np.unique(trainer.groups))  # a copy tells nothing that it does not
+    calibrates, few = training.validation_fraction > 0, n_different < _MIN_BESIDE_TEACHER
     start, known = ([], None) if earlier is None else trainer.starts(*earlier)
     if earlier is not None and (tuned := earlier[0].tuned) is not None:
         trainer.use(tuned.settings)
@@ -219,12 +219,12 @@ def train_linear(
     elif calibrates and known is not None:
         scorer, fits = trainer.train(trainer.rows, start)
         calibration = calibrate(scorer, known.scores, task.targets[known.rows])._replace(held_out=known)
-    elif calibrates and n < _MIN_TO_HOLD_OUT:
+    elif calibrates and n_different < _MIN_TO_HOLD_OUT:
         scorer, fits = trainer.train(trainer.rows, start)
         with stage("Calibrating by cross-validation"):
             calibration = trainer.calibrate_by_folds(scorer)
     else:
-        if training.tune and earlier is None and n >= MIN_LABELS:
+        if training.tune and earlier is None and n_different >= MIN_LABELS:
             with stage("Choosing settings") as choosing:
                 tuned = trainer.tune()
                 choosing.detail = "" if tuned is None else f"{tuned.n_fits} fits"
@@ -245,8 +245,8 @@ def train_linear(
     teacher = None if trainer.teacher is None else trainer.teacher.reordered(back)
     spelt = None if last.subword_rows is None else trainer.both_sides(last.subword_rows)
     own = trainer.both_sides(last.own_rows), last.factor, spelt, trainer.scale, task.adjacency
-    n_copies = n - len(np.unique(trainer.groups))
-    return LinearTrained(scorer, last.history, tuned, accuracy, n_held_out, held_out, duals, teacher, *own, n_copies)
+    judged = tuned, accuracy, n_held_out, held_out, duals, teacher
+    return LinearTrained(scorer, last.history, *judged, *own, n_copies=n - n_different)
 
 
 class Trainer:
@@ -287,7 +287,7 @@ class Trainer:
     def starts(self, earlier: LinearTrained, added: Added) -> tuple[list[Floats], HeldOut | None]:
         """Return warm starts of the fits, and what was held out of earlier ones, if enough and not by a teacher."""
         n, before = len(self.rows), earlier.held_out
-        by_teacher = earlier.teacher is not None and len(earlier.duals[0]) < _MIN_BESIDE_TEACHER
+        by_teacher = earlier.teacher is not None and len(earlier.duals[0]) - earlier.n_copies < _MIN_BESIDE_TEACHER
         known = None if before is None or by_teacher else added.held_out(*before, n, self.training.validation_fraction)
         return added.starts(earlier.duals, n, self.binary), None if known is None else HeldOut(*known)
 

@@ -317,6 +317,7 @@ class LinearMethod(_TextMethod):
             word_vectors=vectors,
             subwords=prepared.subword_matrix(self.settings["subwords"]),
             leads=prepared.by_lead,
+            digests=prepared.digests,
         )
 
 
