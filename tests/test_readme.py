@@ -23,7 +23,9 @@ WINE = [f"{kind} wine with {food} and {more}" for kind in ("red", "white") for f
         for more in ("honey", "figs")]  # fmt: skip
 CARS = [f"{kind} car with {part} and {more}" for kind in ("fast", "slow") for part in ("tires", "brakes", "gears")
         for more in ("lights", "seats")]  # fmt: skip
-TEXTS = [text for pair in zip(WINE, CARS, strict=True) for text in pair]
+# Words of their own, so that no text is a near-copy of another.
+TEXTS = [f"{text} {' '.join(f'{word}{i}' for word in ('one', 'two', 'three', 'four'))}"
+         for i, text in enumerate(text for pair in zip(WINE, CARS, strict=True) for text in pair)]  # fmt: skip
 LABELS = ["drink", "drive"] * len(WINE)
 MORE = ["a claret is red wine with cheese", "the claret and the bread", "a sedan is a slow car with seats"] * 2
 NEW = ["claret with figs", "a sedan with brakes"]

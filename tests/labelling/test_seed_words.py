@@ -98,7 +98,7 @@ def test_problems_and_the_report_name_seeds_to_look_at() -> None:
     assert "'x' is a seed of 'a' and 'b'" in found[0]
     assert "Only 1 text has 'rare'" in found[1]
     assert "another class than 'b'" in found[2]
-    given, trust = read_seeds({"a": ["x", "rare", "-y"], "b": ["x"]}), SeedTrust(0.4, 0.1, 0.9, 0.5, 0.8, 0.01)
+    given, trust = read_seeds({"a": ["x", "rare", "-y"], "b": ["x"]}), SeedTrust(0.4, 0.1, 0.9, 0.5, 0.8, 500)
     with pytest.warns(WGCNWarning, match="rare"):
         report = seed_report(given, words, trust, {"a": 0.7, "b": 0.3})
     assert report["seeds"] == {"a": ["x", "rare", "-y"], "b": ["x"]}
@@ -108,7 +108,7 @@ def test_problems_and_the_report_name_seeds_to_look_at() -> None:
 
 def test_the_report_warns_of_low_agreement_and_of_given_shares_that_the_texts_do_not_have() -> None:
     words = {"a": [SeedWord("x", 1.0, 20, True)], "b": [SeedWord("y", 1.0, 20, True)]}
-    trust, shares = SeedTrust(0.4, 0.1, 0.9, 0.5, 0.8, 0.01), {"a": 0.7, "b": 0.3}
+    trust, shares = SeedTrust(0.4, 0.1, 0.9, 0.5, 0.8, 500), {"a": 0.7, "b": 0.3}
     with pytest.warns(WGCNWarning, match="hardly serve here. 40% of the texts have a seed"):
         report = seed_report(None, words, trust._replace(kappa=0.3), shares, [0.1, 0.9])
     assert len(report["seed_problems"]) == 1

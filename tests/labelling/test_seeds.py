@@ -125,7 +125,7 @@ def test_a_seed_alone_counts_and_a_struck_word_counts_against() -> None:
     assert agreement(_topics(0, 1, 2), seeds).tolist() == [1, 1, -1]
 
 
-TRUST = SeedTrust(0.5, 0.0, 1.0, 0.5, 1.0, 0.01)  # other words tell the classes
+TRUST = SeedTrust(0.5, 0.0, 1.0, 0.5, 1.0, 500)  # other words tell the classes
 
 
 def _found(evidence: np.ndarray, hits: np.ndarray | None = None, trust: SeedTrust = TRUST) -> SeedEvidence:
@@ -223,10 +223,11 @@ def test_hidden_seeds_tell_topics_from_opinions(topics: bool) -> None:
     assert trust.expected() <= trust.agreement
 
 
-def test_seeds_that_nothing_can_be_told_of_are_not_trusted() -> None:
+def test_seeds_of_very_few_texts_are_taken_for_topics_and_not_for_useless() -> None:
     seeds, terms = _rows(["w0", "w1"], [0, 1]), csr_array(np.eye(2, dtype=np.float32))
     trust = hidden_agreement(terms, seeds, seed_hits(terms, seeds, np.ones(2)))
-    assert trust.is_low
+    assert (trust.n_judged, trust.kappa, trust.is_low) == (0, 0.5, False)
+    assert "too few to tell" in trust.told()
     assert hidden_agreement(csr_array((3, 2)), seeds, np.zeros((3, 2))).coverage == 0
 
 

@@ -3,10 +3,10 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+from wgcn_paper.datasets.groups import COARSE
 
 from wgcn.errors import InputError
 from wgcn_paper.datasets import DATASETS
-from wgcn_paper.datasets.groups import COARSE
 from wgcn_paper.experiments import published
 from wgcn_paper.experiments.efficiency import WHOLE
 from wgcn_paper.experiments.reproduce import TABLES, all_cells

@@ -34,7 +34,7 @@ SHARPNESS = 2.0  # factor of the scores where nothing can be held out
 _PRIOR_LOG_DEVIATION = 0.7
 # Judged documents for which a prior counts; labels with which half of what is beyond chance is expected by this prior;
 # and labels that count beside those that are there, of classes that several have. Chosen on training documents.
-_DOUBT, _HALF_WAY, _UNSEEN = 4, 16, 2
+_DOUBT, _HALF_WAY, _UNSEEN = 4, 20, 2
 _LEAST_LOG = -6.0  # logarithm of the most by which a factor is lowered
 _MOST_DOCUMENTS = 50_000  # that are held out
 _MOST_SCORES = 1 << 26  # of held-out documents by classes, which are kept

@@ -66,20 +66,20 @@ def model_rows(model: Any) -> dict[str, str]:
     n_ngrams, n_background = int(model.vocabulary.are_ngrams.sum()), report.get("n_background", 0)
     several = " (a document may have several)" * model.scorer.multilabel
     added = (f"{more['words']:,} from {more['texts']:,} texts (by {more['how']})" for more in model.extensions)
-    chosen, tuned = "", report.get("tuned") or {}
-    if tuned.get("accuracy") is not None:
+    chosen, tuned, n_copies = "", report.get("tuned") or {}, report.get("n_copies", 0)
+    if tuned.get("accuracy") is not None:  # which is not that of the model, and is not shown beside it
         chosen = ", ".join(f"{name} {value:g}" for name, value in sorted(tuned["settings"].items()))
-        chosen += f": {tuned['accuracy']:.2%} in cross-validation, with the initial values "
-        chosen += f"{tuned['default_accuracy']:.2%}"
     rows = {
         "documents in training": f"{report.get('n_documents', 0):,}",
         "of these with labels": f"{report.get('n_labelled', 0):,}",
         "more texts, for vocabulary and word graph alone": f"{n_background:,}" if n_background else "",
+        "copies or near-copies among these": f"{n_copies:,}, held out together" if n_copies else "",
         "classes": f"{len(model.classes)}{several}",
         "words": f"{len(model.vocabulary) - n_ngrams:,}",
         "n-grams": f"{n_ngrams:,}" if n_ngrams else "",
         "words added without training": ", ".join(added),
         "accuracy on held-out training documents": held_out_accuracy(report, network),
+        "seed words": report.get("seed_note", ""),
         "settings chosen": chosen,
     }
     return {name: value for name, value in rows.items() if value}
@@ -125,6 +125,7 @@ def _card(template: str, model: Any, rows: dict[str, str], task: str, **parts: s
         "time to fit": f"{report.get('seconds', 0):.1f} s",
         "made": f"{report.get('date', 'unknown')}, wgcn {report.get('version', 'unknown')}",
     }
-    table = "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())])
+    cells = ((name, value.replace("|", "\\|")) for name, value in rows.items())
+    table = "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in cells)])
     settings = "\n".join(f"- `{name}`: `{json.dumps(value)}`" for name, value in sorted(model.settings.items()))
     return template.format(metadata=_metadata(model, task), table=table, settings=settings, **parts)

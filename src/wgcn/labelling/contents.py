@@ -18,7 +18,8 @@ __all__ = ["check_classes", "check_report", "read_json"]
 _MAX_VALUES, _MAX_DEPTH, _MAX_TEXT = 1 << 18, 12, 1 << 20  # in JSON; characters of a text
 _MAX_CHARACTERS = 1 << 24  # in the array of all names: four bytes each
 # What a report holds where it holds it; other entries are not read.
-_WHOLE = ("n_documents", "n_labelled", "n_background", "n_edges")
+_WHOLE = ("n_documents", "n_labelled", "n_background", "n_edges", "n_copies")
+_TEXTS = ("date", "version", "seed_note")
 _EXTENSION = {"how": str, "words": int, "texts": int}
 
 
@@ -89,7 +90,7 @@ def check_report(report: dict[str, Any], n_words: int) -> None:
     sound = (
         all(_is_whole(report.get(name, 0)) for name in _WHOLE)
         and _is_number(report.get("seconds", 0))
-        and all(isinstance(report.get(name, ""), str) for name in ("date", "version"))
+        and all(isinstance(report.get(name, ""), str) for name in _TEXTS)
         and (accuracy is None or (_is_share(accuracy) and _is_whole(report.get("n_held_out"), 1)))
         and (tuned is None or _is_choice(tuned))
         and isinstance(added, list)

@@ -4,7 +4,8 @@ Folds and samples are drawn from documents in the order of their digests, so the
 Copies stay together in every split: a held-out document of which training has a copy would say nothing.
 
 Near-copies share 60 % of their distinct terms (the Jaccard index of words and n-grams). Candidates come from MinHash
-signatures (Broder 1997) in bands; each is compared with the first document of its band, so time is linear.
+signatures (Broder 1997) in bands; each is compared with the first document of its band, so time is linear. Where nearly
+all documents would be copies of each other, such as forms or texts of few words, only those of the same terms are.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ __all__ = ["canonical_order", "copy_groups", "row_digests"]
 
 _ALIKE = 0.6  # share of common terms from which on documents are near-copies
 _BANDS, _HASHES = 6, 2  # of a signature, and in a band
+_LEAST_DIFFERENT = 10  # groups, at the least, or a quarter of the documents if that is less
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
 _SHIFTS = np.uint64(29), np.uint64(32)
 
@@ -78,4 +80,7 @@ def copy_groups(terms: csr_array, alike: float = _ALIKE) -> Rows:
     shared = np.asarray(has[one].multiply(has[other]).sum(axis=1)).ravel()
     near = shared >= alike * (sizes[one] + sizes[other] - shared)
     links = coo_array((np.ones(int(near.sum())), (one[near], other[near])), shape=(n, n))
-    return np.asarray(connected_components(links, directed=False)[1], np.int64)
+    groups = np.asarray(connected_components(links, directed=False)[1], np.int64)
+    if alike < 1 and 1 / np.square(np.bincount(groups) / n).sum() < min(_LEAST_DIFFERENT, n / 4):
+        return copy_groups(terms, 1.0)
+    return groups

@@ -21,6 +21,7 @@ from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting, document_terms
 
 __all__ = [
+    "FEW_JUDGED",
     "GivenSeeds",
     "SeedCheck",
     "SeedRows",
@@ -38,6 +39,7 @@ __all__ = [
 
 _RARE = 5  # texts that have a seed
 _DOUBTFUL = 0.3  # agreement
+FEW_JUDGED = 20  # texts with seeds, by which nothing is judged; see `wgcn.labelling.seeds`
 _LEAST_KAPPA = 0.4  # of hidden seeds: 0.1 to 0.3 on opinions about films, 0.5 to 0.8 on topics
 _FAR = 0.25  # share of the texts
 _SHOWN_CLASSES = 10
@@ -91,12 +93,13 @@ class SeedTrust(NamedTuple):
     agreement: float  # share of texts with seeds whose other words, the seeds being hidden, tell the same class
     by_chance: float  # what this share would be if they told nothing
     kappa: float  # the same between 0, by chance, and 1 (Cohen)
-    error: float  # standard error of kappa
+    n_judged: int  # different texts by which this was found
 
     @property
     def is_low(self) -> bool:
-        """Whether the words of the texts hardly tell the classes, beyond what so few texts leave open."""
-        return self.kappa + 2 * self.error < _LEAST_KAPPA
+        """Whether the words of the texts hardly tell the classes, beyond the standard error of kappa."""
+        error = np.sqrt(self.agreement * (1 - self.agreement) / max(self.n_judged, 1)) / max(1 - self.by_chance, 0.01)
+        return self.n_judged >= FEW_JUDGED and self.kappa + error < _LEAST_KAPPA
 
     def expected(self) -> float:
         """Return a careful guess of the accuracy: of texts without a seed, half of what is beyond chance counts."""
@@ -104,10 +107,14 @@ class SeedTrust(NamedTuple):
         return min(self.by_chance, self.agreement) + beyond * (1 + self.coverage) / 2
 
     def told(self) -> str:
-        """Return this in a sentence."""
+        """Return this in sentences."""
+        known = (
+            f"{self.coverage:.0%} of the texts have a seed word, {self.conflicts:.0%} have seeds of several classes."
+        )
+        if self.n_judged < FEW_JUDGED:
+            return f"{known} Those that differ are too few to tell whether other words agree with the seeds."
         return (
-            f"{self.coverage:.0%} of the texts have a seed word, {self.conflicts:.0%} have seeds of several classes. "
-            f"With the seeds hidden, the other words of these texts tell the class in {self.agreement:.0%} "
+            f"{known} With the seeds hidden, the other words of these texts tell the class in {self.agreement:.0%} "
             f"({self.by_chance:.0%} by chance)."
         )
 
@@ -251,7 +258,8 @@ def seed_report(
     seeds = {str(name): [*own, *(f"-{word}" for word in struck)] for name, own, struck in both}
     rounded = {str(name): round(float(share), 4) for name, share in shares.items()}
     told = {**{name: round(value, 4) for name, value in trust._asdict().items()}, "shares": rounded}
-    return {"seeds": seeds, "seed_problems": [*doubts, *filter(None, [low])], "seed_trust": told}
+    note = f"{trust.told()} {shown_shares(shares)}"
+    return {"seeds": seeds, "seed_problems": [*doubts, *filter(None, [low])], "seed_trust": told, "seed_note": note}
 
 
 def _far(shares: Mapping[Any, float], expected: Sequence[float]) -> str | None:

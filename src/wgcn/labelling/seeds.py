@@ -31,7 +31,7 @@ from sklearn.naive_bayes import ComplementNB
 from sklearn.utils import check_random_state
 
 from wgcn.labelling.copies import copy_groups
-from wgcn.labelling.seed_words import SeedRows, SeedTrust, SeedWord
+from wgcn.labelling.seed_words import FEW_JUDGED, SeedRows, SeedTrust, SeedWord
 from wgcn.labelling.splits import evenly, folds
 
 __all__ = [
@@ -156,7 +156,8 @@ def hidden_agreement(terms: csr_array, seeds: SeedRows, hits: Floats) -> SeedTru
     """Return how well the other words of documents that have a seed tell which class it is of.
 
     `terms` and `seeds.rows` have the same words, `hits` is the result of `seed_hits`. Documents are guessed by naive
-    Bayes that was fitted to others, without copies of them.
+    Bayes that was fitted to others, without copies of them. Beside those that are guessed, a few count as if topics were
+    to be told: the fewer there are, the less is known.
     """
     classes, rows = hits.argmax(axis=1), np.flatnonzero(hits.any(axis=1))
     coverage, conflicts = len(rows) / max(len(hits), 1), float(np.mean((hits > 0).sum(axis=1) > 1))
@@ -167,18 +168,20 @@ def hidden_agreement(terms: csr_array, seeds: SeedRows, hits: Floats) -> SeedTru
     others.data = np.where(is_seed[others.indices], 0, others.data)
     own = classes[rows]
     shares = np.bincount(own, minlength=1) / max(len(own), 1)
-    parts = folds(own, _FOLDS, check_random_state(0), copy_groups(known)) if len(rows) else []
+    groups = copy_groups(known)
+    parts = folds(own, _FOLDS, check_random_state(0), groups) if len(rows) else []
     guesses, guessed = np.zeros_like(own), np.zeros(len(own), bool)
     for part in parts if len(parts) > 1 else ():
         rest = np.setdiff1d(np.arange(len(own)), part)
         guesses[part] = ComplementNB(alpha=_SMOOTHING).fit(others[rest], own[rest]).predict(others[part])
         guessed[part] = True
-    by_chance, n = float((shares**2).sum()), int(guessed.sum())
-    if len(np.unique(own[guessed])) < 2:
-        return SeedTrust(coverage, conflicts, 0.0, by_chance, 0.0, 0.0)
-    right, kappa = float(np.mean(guesses[guessed] == own[guessed])), cohen_kappa_score(own[guessed], guesses[guessed])
-    error = np.sqrt(right * (1 - right) / n) / max(1 - by_chance, 1 / n)
-    return SeedTrust(coverage, conflicts, right, by_chance, float(kappa), float(error))
+    by_chance, n, right, kappa = float((shares**2).sum()), 0, 0.0, 0.0
+    if len(np.unique(own[guessed])) > 1:
+        n = len(np.unique(groups[guessed]))
+        right, kappa = float(np.mean(guesses == own, where=guessed)), cohen_kappa_score(own[guessed], guesses[guessed])
+    part = FEW_JUDGED / (n + FEW_JUDGED)
+    right = (1 - part) * right + part * (by_chance + _TOPICS * (1 - by_chance))
+    return SeedTrust(coverage, conflicts, right, by_chance, float((1 - part) * kappa + part * _TOPICS), n)
 
 
 def hit_shares(hits: Floats) -> Floats:

@@ -429,10 +429,12 @@ class Trainer:
         self.settings = replace(settings, tol=max(settings.tol, _LOOSE))
         scorer, fits = self.train(rows, [] if start is None else [self.start_of(start, rows)])
         self.settings = settings
-        scores, left_out = scorer.scores_of(task.terms[held_out]), np.flatnonzero(held_out)
-        calibration = calibrate(scorer, scores, task.targets[held_out])
+        left_out = np.flatnonzero(held_out)
+        judged = self.different(left_out)
+        scores = scorer.scores_of(task.terms[judged])
+        calibration = calibrate(scorer, scores, task.targets[judged])
         starts = [self.grown(fit.dual, left_out) for fit in fits]
-        return calibration._replace(held_out=HeldOut(left_out, scores)), starts
+        return calibration._replace(held_out=HeldOut(judged, scores)), starts
 
     def calibrate_by_teacher(self, scorer: Scorer) -> Calibration:
         """Cross-validate the teacher alone, whose scores are brought to the scorer's size on unlabelled documents."""

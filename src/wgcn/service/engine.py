@@ -103,6 +103,7 @@ class Engine:
                 for name in estimator.classes_.tolist()
             },
             "problems": report.get("seed_problems", []),
+            "seed_note": report.get("seed_note", ""),
         }
 
     def _fit(

@@ -48,7 +48,7 @@ _LEAST_FREE = 200  # texts among which one is found that nobody else was shown
 _LONGEST_QUERY = 200
 _DELIMITERS = ";\t|"  # that `wgcn fit` could find in the first line instead of commas
 _PLAIN_COLUMNS = {"names": ["row", "text", "label"], "text": 1, "label": 2}  # of projects that keep no others
-_TOLD = ("seq", "n_labels", "quick_seconds", "quick_cpu", "thorough_seconds", "thorough_cpu", "problems")
+_TOLD = ("seq", "n_labels", "quick_seconds", "quick_cpu", "thorough_seconds", "thorough_cpu", "problems", "seed_note")
 _STATIC = {
     "/": ("label.html", "text/html"),
     "/label.css": ("label.css", "text/css"),

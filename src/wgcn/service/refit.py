@@ -121,9 +121,8 @@ class _Worker:
 
 
 def _fitted_to(state: State) -> Any:
-    """Return what of a state a fit depends on: a class without labels and seeds changes nothing yet."""
-    labels, live = state.labels, state.live
-    return labels, {number: live[number].name for number in {*labels.values()}}, state.seeds
+    """Return what of a state a fit depends on: classes without labels too, since they have probability."""
+    return state.labels, {number: each.name for number, each in state.live.items()}, state.seeds
 
 
 def _plain(value: Any) -> Any:

@@ -30,8 +30,8 @@ from wgcn.inference.folder import check_csr
 from wgcn.text.read import read_rows
 from wgcn_paper.cache import cache_folder
 from wgcn_paper.datasets.dataset import Dataset
+from wgcn_paper.datasets.derived import SOURCES, derived
 from wgcn_paper.datasets.docs import docs_corpus
-from wgcn_paper.datasets.groups import COARSE, COARSE_SOURCE, coarse_groups
 from wgcn_paper.datasets.registry import (
     DOCS,
     STOP_WORDS,
@@ -97,7 +97,8 @@ def load_dataset(name: str) -> Dataset:
     Dataset
         A text set has texts, those for training first. A citation set has features, a symmetric document graph,
         validation documents and integer labels; a document with the label -1 is in no part of the split.
-        ``docs`` is :func:`wgcn_paper.datasets.docs_corpus`; ``20ng-coarse`` is 20ng in five groups.
+        ``docs`` is :func:`wgcn_paper.datasets.docs_corpus`; ``20ng-coarse`` is 20ng in five groups, ``mr-thinned``
+        MR with a tenth of negative reviews.
 
     Raises
     ------
@@ -106,8 +107,8 @@ def load_dataset(name: str) -> Dataset:
     """
     if name == DOCS:
         return docs_corpus()
-    if name == COARSE:
-        return coarse_groups(load_dataset(COARSE_SOURCE))
+    if name in SOURCES:
+        return derived(name, load_dataset(SOURCES[name]))
     return read_set(name, find_folder(name))
 
 

@@ -28,7 +28,7 @@ __all__ = ["LOOP", "main", "selected_cells"]
 LOOP = ("explanations", "seeds", "suggest", "review", "abstain", "update")  # the tables of the labelling loop
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 # CPU seconds of a fit of wgcn, roughly: the longest cells are begun first.
-_SECONDS = {"20ng": 20.0, "20ng-coarse": 20.0, "ohsumed": 4.0, "r52": 5.0, "r8": 2.5, "mr": 1.0}
+_SECONDS = {"20ng": 20.0, "20ng-coarse": 20.0, "ohsumed": 4.0, "r52": 5.0, "r8": 2.5, "mr": 1.0, "mr-thinned": 1.0}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -163,7 +163,7 @@ def selected_cells(name: str, options: argparse.Namespace) -> list[Cell]:
 def _possible(cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells that can be run here, and say which packages or data others lack."""
     from wgcn.errors import WGCNError
-    from wgcn_paper.datasets.groups import COARSE, COARSE_SOURCE
+    from wgcn_paper.datasets.derived import SOURCES
     from wgcn_paper.datasets.layout import find_folder
     from wgcn_paper.methods.baseline import method_class
 
@@ -171,7 +171,7 @@ def _possible(cells: Sequence[Cell]) -> list[Cell]:
     for method, dataset in dict.fromkeys((cell.method, cell.dataset) for cell in cells):
         missing = [package for package in method_class(method).packages if find_spec(package) is None]
         try:
-            find_folder(COARSE_SOURCE if dataset == COARSE else dataset)
+            find_folder(SOURCES.get(dataset, dataset))
         except WGCNError:
             missing.append(f"the data set {dataset}")
         if missing:

@@ -15,6 +15,7 @@ TITLES = {
     "20ng": "20NG",
     "20ng-coarse": "20NG, five groups",
     "mr": "MR",
+    "mr-thinned": "MR, 10 : 90",
     "ohsumed": "Ohsumed",
     "r52": "R52",
     "r8": "R8",

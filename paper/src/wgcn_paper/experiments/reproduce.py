@@ -12,7 +12,7 @@ from typing import Any
 
 from wgcn.errors import InputError, WGCNWarning
 from wgcn_paper.datasets import load_dataset, stop_words
-from wgcn_paper.datasets.groups import COARSE, COARSE_SOURCE
+from wgcn_paper.datasets.derived import SOURCES
 from wgcn_paper.datasets.registry import STOP_WORDS
 from wgcn_paper.experiments.cells import Cell, Run
 from wgcn_paper.experiments.report import provenance
@@ -152,7 +152,7 @@ def _data_names(cells: Iterable[Cell]) -> list[str]:
     """Return the data sets that cells need, and the stop words if a cell uses them."""
     names: dict[str, None] = {}
     for cell in cells:
-        names[COARSE_SOURCE if cell.dataset == COARSE else cell.dataset] = None
+        names[SOURCES.get(cell.dataset, cell.dataset)] = None
         names.update(dict.fromkeys([*cell.settings.get("background", ()), *cell.settings.get("others", ())]))
         if cell.settings.get("stop_words"):
             names[STOP_WORDS] = None

@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 from wgcn import WGCNTextClassifier
 from wgcn.text.read import read_rows
 from wgcn_paper.datasets import Dataset, load_dataset
-from wgcn_paper.datasets.groups import COARSE, COARSE_SOURCE, coarse_groups
+from wgcn_paper.datasets.derived import SOURCES, derived
 from wgcn_paper.datasets.layout import FILES, find_folder, set_path
 from wgcn_paper.datasets.registry import known_set
 from wgcn_paper.methods.baseline import Method, hold_out
@@ -84,8 +84,8 @@ def load_data(name: str, held_out: bool) -> Dataset:
 
 def held_out_dataset(name: str) -> Dataset:
     """Return the training documents of a text set, a fifth of them as test documents. The test file is not opened."""
-    if name == COARSE:
-        return coarse_groups(held_out_dataset(COARSE_SOURCE))
+    if name in SOURCES:
+        return derived(name, held_out_dataset(SOURCES[name]))
     file = set_path(find_folder(name), known_set(name)) / FILES["text"][0]
     rows = [(str(label), str(text)) for label, text in read_rows(file, [0, 1], header=False)]
     labels = np.array([label for label, _ in rows])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -12,8 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn import WGCNTextClassifier
+from wgcn.errors import WGCNWarning
+from wgcn.labelling.seed_words import SeedTrust
 from wgcn.text.tokenize import words
 from wgcn_paper.datasets import Dataset
+from wgcn_paper.datasets.derived import SOURCES
 from wgcn_paper.measures.measure import Measure, Split, share, split_of, svc_predict, tf_idf
 from wgcn_paper.methods.baseline import make_baseline
 from wgcn_paper.protocol import Protocol
@@ -32,39 +36,54 @@ class Seeds(Measure):
     - ``counting``: the class whose seeds a text has most often (`count_seeds`);
     - ``improvised``: an ordinary fit to the texts, without labels, and to made-up texts with labels: one of each seed,
       and one of all seeds of a class;
-    - ``labels``: no seeds, but wgcn, or LinearSVC with ``method = "linear-svc"``, with drawn labels per class. The
-      accuracy with n of them is the metric "n".
+    - ``labels``: no seeds, but wgcn or another method, such as LinearSVC with ``method = "linear-svc"``, with drawn
+      labels per class. The accuracy with n of them is the metric "n".
+
+    With ``prior = "uniform"`` the classes are said to be equally frequent, with ``prior = "true"`` as frequent as among
+    the labels of the training texts. For ``wgcn`` the metrics say what is known of the seeds without labels.
     """
 
     name = "seeds"
-    defaults: ClassVar = {**Measure.defaults, "way": "wgcn", "method": "wgcn-linear", "per_class": []}
+    version = 3  # 2: before evidence kept its size
+    defaults: ClassVar = {**Measure.defaults, "way": "wgcn", "method": "wgcn-linear", "per_class": [], "prior": ""}
 
     @property
     def cost(self) -> float:
         """One fit, or one per number of labels."""
-        return max(len(self.settings["per_class"]), 1) * (0.1 if self.settings["method"] == "linear-svc" else 1.0)
+        fits = max(len(self.settings["per_class"]), 1)
+        return fits * {"linear-svc": 0.1, "self-training-svc": 2.0}.get(self.settings["method"], 1.0)
 
     def measure(self, dataset: Dataset) -> dict[str, Any]:
         """Return the accuracy; with ``labels`` that of the largest number of labels, and all as metrics."""
         if self.settings["way"] == "labels":
             curve = {str(n): self._with_labels(dataset, n) for n in self.settings["per_class"]}
             return {"accuracy": curve[str(self.settings["per_class"][-1])], **curve}
-        split = split_of(dataset)
-        return {"accuracy": share(self._guesses(dataset.name, split) == split.test_labels)}
+        split, seeds = split_of(dataset), seed_words(dataset.name)
+        if self.settings["way"] == "counting":
+            return {"accuracy": share(count_seeds(split.train, split.test, seeds) == split.test_labels)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", WGCNWarning)  # of seeds: the report has them
+            model = self._fit(split, seeds)
+        accuracy = share(model.predict(split.test) == split.test_labels)
+        return {"accuracy": accuracy, **_known_of(model.model_.report)}
 
-    def _guesses(self, name: str, split: Split) -> npt.NDArray[Any]:
-        way, seeds = self.settings["way"], seed_words(name)
-        if way == "counting":
-            return count_seeds(split.train, split.test, seeds)
+    def _fit(self, split: Split, seeds: SeedWords) -> WGCNTextClassifier:
+        way, estimator = self.settings["way"], WGCNTextClassifier(class_prior=self._prior(split))
         if way == "improvised":
             made = [(text, name) for name, own in seeds.items() for text in (*own, " ".join(own))]
             labels = [*[None] * len(split.train), *(label for _, label in made)]
-            return WGCNTextClassifier().fit([*split.train, *(text for text, _ in made)], labels).predict(split.test)
+            return estimator.fit([*split.train, *(text for text, _ in made)], labels)
         if way == "names":
             seeds = class_names(seeds, split.train)
         elif way == "wrong":
             seeds = with_wrong_seeds(seeds, self.seed)
-        return WGCNTextClassifier().fit(split.train, None, seeds=seeds).predict(split.test)
+        return estimator.fit(split.train, None, seeds=seeds)
+
+    def _prior(self, split: Split) -> str | dict[str, float] | None:
+        if self.settings["prior"] != "true":
+            return self.settings["prior"] or None
+        names, counts = np.unique(split.train_labels, return_counts=True)
+        return dict(zip(names.tolist(), (counts / counts.sum()).tolist(), strict=True))
 
     def _with_labels(self, dataset: Dataset, per_class: int) -> float:
         protocol = Protocol("few-label", per_class=per_class)
@@ -79,11 +98,19 @@ class Seeds(Measure):
         return share(method.predict(protocol.query(dataset)) == truth)
 
 
+def _known_of(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a fit to seed words says of them, without labels; nothing for other fits."""
+    if "seed_trust" not in report:
+        return {}
+    trust = SeedTrust(*(report["seed_trust"][name] for name in SeedTrust._fields))
+    return {**trust._asdict(), "warned": float(trust.is_low)}
+
+
 def seed_words(dataset: str) -> dict[str, list[str]]:
     """Return the seed words of a data set by class; they were written down before the first run."""
     text = resources.files("wgcn_paper").joinpath("datasets", "seed_words.toml").read_text("utf-8")
-    found: dict[str, list[str]] = tomllib.loads(text)[dataset]
-    return found
+    found: dict[str, dict[str, list[str]]] = tomllib.loads(text)
+    return found[dataset if dataset in found else SOURCES[dataset]]
 
 
 def class_names(seeds: SeedWords, texts: Sequence[str]) -> dict[str, list[str]]:

@@ -486,9 +486,10 @@ function classCards() {
   });
   for (const card of [...box.children]) if (!made.includes(card)) card.remove();
   made.forEach((card, i) => { if (box.children[i] !== card) box.insertBefore(card, box.children[i] ?? null); });
-  const problems = state.classes.length ? state.fitted?.problems ?? [] : ["There is no class yet."];
-  $("class-note").hidden = !problems.length;
-  $("class-note").textContent = problems.join(" ");
+  const { problems = [], seed_note: note = "" } = state.fitted ?? {};
+  const told = state.classes.length ? [...problems, note].filter(Boolean) : ["There is no class yet."];
+  $("class-note").hidden = !told.length;
+  $("class-note").textContent = told.join(" ");
 }
 
 function classCard(each) {
