@@ -40,12 +40,16 @@ def _texts(name: str) -> tuple[list[str], list[str], list[str], list[str]]:
     """Return the training texts and labels, and the test texts and labels."""
     from wgcn.text.read import read_rows
 
-    parts: list[list[str]] = []
-    for file in sets.files(name):
-        labels, texts = zip(*read_rows(file, [0, 1], header=False), strict=True)
-        parts += [list(texts), list(labels)]
-    train, labels, test, truth = parts
-    return train, labels, test, truth
+    parts = [
+        [(str(label), str(text)) for label, text in read_rows(file, [0, 1], header=False)] for file in sets.files(name)
+    ]
+    train, test = parts
+    return (
+        [text for _, text in train],
+        [name for name, _ in train],
+        [text for _, text in test],
+        [name for name, _ in test],
+    )
 
 
 def drawn(labels: list[str], number: int, draw: int) -> list[str | None]:
@@ -69,8 +73,8 @@ def measure_calibration(name: str, number: int, draw: int, known: bool) -> dict[
     from wgcn import WGCNTextClassifier
 
     train, labels, test, truth = _texts(name)
-    more = {} if known else {"classes": sorted(set(labels))}
-    model = WGCNTextClassifier(n_jobs=1).fit(train, drawn(labels, number, draw), **more)
+    classes = [] if known else sorted(set(labels))
+    model = WGCNTextClassifier(n_jobs=1).fit(train, drawn(labels, number, draw), classes=classes)
     likely, own = model.predict_proba(test), np.array(truth)
     judged = np.isin(own, model.classes_) if known else np.ones(len(own), bool)
     right = (model.classes_[likely.argmax(axis=1)] == own)[judged]

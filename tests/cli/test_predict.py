@@ -235,7 +235,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that was fitted to so many texts that a tenth was held out."""
     folder, rng = tmp_path_factory.mktemp("judged"), np.random.default_rng(0)
     kinds = [("drink", "red white wine glass grape cork"), ("drive", "fast slow car road wheel gear")] * 100
-    texts = [" ".join(rng.choice([*words.split(), "the", "a", "with"], 6)) for _, words in kinds]
+    others = ["the", "a", "with", *(f"thing{i}" for i in range(40))]
+    texts = [" ".join([*rng.choice(words.split(), 3), *rng.choice(others, 5)]) for _, words in kinds]
     WGCNTextClassifier().fit(texts, [label for label, _ in kinds]).save(folder / "model")
     return folder / "model"
 

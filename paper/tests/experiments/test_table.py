@@ -3,10 +3,10 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from wgcn_paper.datasets.groups import COARSE
 
 from wgcn.errors import InputError
 from wgcn_paper.datasets import DATASETS
+from wgcn_paper.datasets.derived import SOURCES
 from wgcn_paper.experiments import published
 from wgcn_paper.experiments.efficiency import WHOLE
 from wgcn_paper.experiments.reproduce import TABLES, all_cells
@@ -44,7 +44,7 @@ def test_every_settings_file_is_of_a_table() -> None:
 def test_settings_files_load_and_their_cells_can_be_made(name: str) -> None:
     table = load_table(name)
     assert (table.name, bool(table.title), bool(table.datasets)) == (name, True, True)
-    assert set(table.datasets) <= {*DATASETS, COARSE} & set(published.TITLES)
+    assert set(table.datasets) <= {*DATASETS, *SOURCES} & set(published.TITLES)
     for protocol in table.protocols:
         assert str(Protocol.parse(protocol)) == protocol
     names = [row.name for row in table.rows]
@@ -134,7 +134,7 @@ def test_published_rows_are_complete() -> None:
     for name, figures in published.STATISTICS.items():
         known = DATASETS[name]
         assert figures == (known.documents, known.train, known.test, known.words, known.classes, known.mean_length)
-    assert set(published.TITLES) == {*DATASETS, "docs", COARSE}
+    assert set(published.TITLES) == {*DATASETS, "docs", *SOURCES}
 
 
 # Cells

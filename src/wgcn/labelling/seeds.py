@@ -156,8 +156,8 @@ def hidden_agreement(terms: csr_array, seeds: SeedRows, hits: Floats) -> SeedTru
     """Return how well the other words of documents that have a seed tell which class it is of.
 
     `terms` and `seeds.rows` have the same words, `hits` is the result of `seed_hits`. Documents are guessed by naive
-    Bayes that was fitted to others, without copies of them. Beside those that are guessed, a few count as if topics were
-    to be told: the fewer there are, the less is known.
+    Bayes that was fitted to others, without copies of them. Beside these documents, a few count as if classes were
+    topics: with few documents, little is known.
     """
     classes, rows = hits.argmax(axis=1), np.flatnonzero(hits.any(axis=1))
     coverage, conflicts = len(rows) / max(len(hits), 1), float(np.mean((hits > 0).sum(axis=1) > 1))
@@ -175,13 +175,14 @@ def hidden_agreement(terms: csr_array, seeds: SeedRows, hits: Floats) -> SeedTru
         rest = np.setdiff1d(np.arange(len(own)), part)
         guesses[part] = ComplementNB(alpha=_SMOOTHING).fit(others[rest], own[rest]).predict(others[part])
         guessed[part] = True
-    by_chance, n, right, kappa = float((shares**2).sum()), 0, 0.0, 0.0
+    by_chance, n, agreed, kappa = float((shares**2).sum()), 0, 0.0, 0.0
     if len(np.unique(own[guessed])) > 1:
         n = len(np.unique(groups[guessed]))
-        right, kappa = float(np.mean(guesses == own, where=guessed)), cohen_kappa_score(own[guessed], guesses[guessed])
-    part = FEW_JUDGED / (n + FEW_JUDGED)
-    right = (1 - part) * right + part * (by_chance + _TOPICS * (1 - by_chance))
-    return SeedTrust(coverage, conflicts, right, by_chance, float((1 - part) * kappa + part * _TOPICS), n)
+        agreed = float(np.mean(guesses == own, where=guessed))
+        kappa = cohen_kappa_score(own[guessed], guesses[guessed])
+    unknown = FEW_JUDGED / (n + FEW_JUDGED)
+    agreed = (1 - unknown) * agreed + unknown * (by_chance + _TOPICS * (1 - by_chance))
+    return SeedTrust(coverage, conflicts, agreed, by_chance, float((1 - unknown) * kappa + unknown * _TOPICS), n)
 
 
 def hit_shares(hits: Floats) -> Floats:

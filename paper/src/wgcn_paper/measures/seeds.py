@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -79,9 +79,9 @@ class Seeds(Measure):
             seeds = with_wrong_seeds(seeds, self.seed)
         return estimator.fit(split.train, None, seeds=seeds)
 
-    def _prior(self, split: Split) -> str | dict[str, float] | None:
+    def _prior(self, split: Split) -> Literal["uniform"] | dict[str, float] | None:
         if self.settings["prior"] != "true":
-            return self.settings["prior"] or None
+            return "uniform" if self.settings["prior"] == "uniform" else None
         names, counts = np.unique(split.train_labels, return_counts=True)
         return dict(zip(names.tolist(), (counts / counts.sum()).tolist(), strict=True))
 
