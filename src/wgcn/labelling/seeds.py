@@ -73,6 +73,7 @@ _SMOOTHING = 0.1  # of naive Bayes
 _HIDDEN, _FOLDS = 5000, 5  # documents with seeds that are guessed, and in how many parts
 _SLIGHT = 0.2  # kappa of these guesses: up to here, a model says nothing of documents without a seed;
 _NO_TOPICS, _TOPICS = 0.3, 0.5  # up to the first, it says nothing of the shares of the classes
+_ESTIMATED = 2 / 3  # of the shares of the classes, beside given ones, where a model tells classes
 _NOISE = 0.1  # variance of the logarithms of estimated shares
 _LIKELIHOOD = 1e-6  # least share beside the prior
 
@@ -240,7 +241,7 @@ def seed_shares(
     """
     own, trust = found.evidence, found.trust
     estimated = class_shares(own, found.hits, trust.kappa, fit)
-    prior = estimated if prior is None else _between(prior, estimated, topicality(trust.kappa) / 2)
+    prior = estimated if prior is None else _between(prior, estimated, _ESTIMATED * topicality(trust.kappa))
     shares = _shares(own, prior)
     agreed = _scaled(shares * _likely(_ANSWER_SHARPNESS * fit(shares)).astype(np.float32))
     mixed = agreed
