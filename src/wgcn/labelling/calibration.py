@@ -34,7 +34,7 @@ SHARPNESS = 2.0  # factor of the scores where nothing can be held out
 _PRIOR_LOG_DEVIATION = 0.7
 # Judged documents for which a prior counts; labels with which half of what is beyond chance is expected by this prior;
 # and labels that count beside those that are there, of classes that several have. Chosen on training documents.
-_DOUBT, _HALF_WAY, _UNSEEN = 4, 20, 2
+_DOUBT, _HALF_WAY, _UNSEEN = 8, 20, 2
 _LEAST_LOG = -6.0  # logarithm of the most by which a factor is lowered
 _MOST_DOCUMENTS = 50_000  # that are held out
 _MOST_SCORES = 1 << 26  # of held-out documents by classes, which are kept
@@ -131,15 +131,20 @@ def expected_accuracy(accuracy: float | None, n_judged: int, counts: Floats) -> 
     """Return what accuracy may be expected of new documents after few labels, by cross-validation if there was one.
 
     `counts` are the labels of each class, `accuracy` that of documents whose class has several. A prior by the number
-    of labels counts as `_DOUBT` judged documents. Documents of classes that no label names yet, and of those that have
-    one label in the part that judges, are all wrong; their share is about that of the classes with one label among the
-    labels (Good and Turing).
+    of labels counts as `_DOUBT` judged documents; it begins at the accuracy of guesses by the shares of the classes. A
+    standard error is taken off, so that few labels are rather believed too little. Documents of classes that no label
+    names yet, and of those that have one label in the part that judges, are all wrong; their share is about that of the
+    classes with one label among the labels (Good and Turing).
     """
-    chance, n_labels = 1 / max(len(counts), 1), max(float(np.sum(counts)), 1.0)
+    n_classes, n_labels = max(len(counts), 1), max(float(np.sum(counts)), 1.0)
+    shares = (counts + 1 / n_classes) / (n_labels + 1)
+    chance, n_known = float(np.sum(shares**2)), float(_DOUBT)
     within = chance + (1 - chance) * n_labels / (n_labels + _HALF_WAY)
     if accuracy is not None:
-        within = (n_judged * accuracy + _DOUBT * within) / (n_judged + _DOUBT)
-    return float(max(within * (1 - np.sum(counts == 1) / (n_labels + _UNSEEN)), chance))
+        n_known += n_judged
+        within = (n_judged * accuracy + _DOUBT * within) / n_known
+    within -= np.sqrt(within * (1 - within) / n_known)
+    return float(max(within * (1 - np.sum(counts == 1) / (n_labels + _UNSEEN)), 1 / n_classes))
 
 
 def believable(scorer: Any, scores: Floats, accuracy: float) -> float:

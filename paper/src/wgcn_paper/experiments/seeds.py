@@ -52,7 +52,7 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
         "Test accuracy in percent; mean ± standard deviation over draws of the wrong seeds.\n",
         markdown_table(["no labels", *header], rows),
         "What a fit tells of its seeds without a label, in percent: *agreement* is the share of texts with seeds whose "
-        "other words, the seeds being hidden, tell the same class, and *kappa* the same between 0, by chance, and 100.\n",
+        "other words, the seeds being hidden, tell the same class; *kappa* is this between 0, by chance, and 100.\n",
         _known(found, seeds),
         "With labels instead of seeds: mean ± standard deviation over draws of the labels.\n",
     ]
