@@ -8,6 +8,9 @@ that have a label count.
 ``python -m benchmarks.reliability order`` fits to all labels and to 5 % of them, with the rows as they are and
 shuffled, and reports the share of the test labels that change. Test labels are not looked at.
 
+``python -m benchmarks.reliability shares`` fits to all labels, to 5 % and to 1 % of them, without shares of the classes
+and with those of all training labels (``class_prior=``). ``mr-rare`` is MR with one negative review in ten.
+
 Each finished fit is saved at once to the file of ``--output``, one line of JSON; fits in it are not made again. Needs
 the benchmark data (``WGCN_DATA``).
 """
@@ -21,6 +24,7 @@ import warnings
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +36,8 @@ from benchmarks.measure import machine
 
 LABELS = (2, 4, 8, 16, 32, 100)
 SHARES = (1.0, 0.05)
+PRIOR_SHARES = (1.0, 0.05, 0.01)
+RARE = "mr-rare"
 BINS = 15
 
 
@@ -40,9 +46,10 @@ def _texts(name: str) -> tuple[list[str], list[str], list[str], list[str]]:
     """Return the training texts and labels, and the test texts and labels."""
     from wgcn.text.read import read_rows
 
-    parts = [
-        [(str(label), str(text)) for label, text in read_rows(file, [0, 1], header=False)] for file in sets.files(name)
-    ]
+    files = sets.files("mr" if name == RARE else name)
+    parts = [[(str(label), str(text)) for label, text in read_rows(file, [0, 1], header=False)] for file in files]
+    if name == RARE:
+        parts = [[row for i, row in enumerate(part) if row[0] != "0" or i % 9 == 0] for part in parts]
     train, test = parts
     return (
         [text for _, text in train],
@@ -98,9 +105,22 @@ def measure_order(name: str, share: float, draw: int) -> dict[str, Any]:
     return {"codes": np.searchsorted(model.classes_, model.predict(test)).tolist(), "tuned": tuned}
 
 
+def measure_shares(name: str, share: float, given: bool, draw: int) -> dict[str, Any]:
+    """Fit to drawn labels, without or with the shares of the classes; return the accuracy on the test texts."""
+    from wgcn import WGCNTextClassifier
+
+    train, labels, test, truth = _texts(name)
+    kept = drawn(labels, round(share * len(labels)), draw)
+    classes, counts = np.unique([label for label in labels if label in set(kept)], return_counts=True)
+    prior = dict(zip(classes.tolist(), (counts / counts.sum()).tolist(), strict=True)) if given else None
+    model = WGCNTextClassifier(class_prior=prior, n_jobs=1).fit(train, kept)
+    return {"accuracy": float(np.mean(model.predict(test) == np.array(truth)))}
+
+
 def _run(command: str, cell: list[Any]) -> dict[str, Any]:
     warnings.simplefilter("ignore")  # about classes without labels
-    return (measure_calibration if command == "calibration" else measure_order)(*cell)
+    measures = {"calibration": measure_calibration, "order": measure_order, "shares": measure_shares}
+    return measures[command](*cell)
 
 
 def run(command: str, cells: Iterable[list[Any]], output: Path, jobs: int) -> list[dict[str, Any]]:
@@ -144,12 +164,25 @@ def order_table(lines: list[dict[str, Any]]) -> str:
     return "\n".join(rows)
 
 
+def shares_table(lines: list[dict[str, Any]]) -> str:
+    """Return the mean accuracy without and with given shares, and the difference."""
+    rows = ["| set | labels | draws | without | shares given | difference |", "|---|---:|---:|---:|---:|---:|"]
+    for name, share in sorted({(each["cell"][0], each["cell"][1]) for each in lines}):
+        found = {tuple(each["cell"][2:]): each["accuracy"] for each in lines if each["cell"][:2] == [name, share]}
+        draws = [draw for given, draw in found if given and (False, draw) in found]
+        if draws:
+            without, given = (100 * float(np.mean([found[way, draw] for draw in draws])) for way in (False, True))
+            figures = f"{without:.1f} | {given:.1f} | {given - without:+.1f}"
+            rows.append(f"| {name} | {share:.0%} | {len(draws)} | {figures} |")
+    return "\n".join(rows)
+
+
 def main() -> int:
     """Run what is asked for and print its table."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.reliability", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("command", choices=["calibration", "order"])
+    parser.add_argument("command", choices=["calibration", "order", "shares"])
     parser.add_argument("sets", nargs="*", metavar="SET", help="20ng, mr, ohsumed, r52 or r8; by default all")
     parser.add_argument("--draws", type=int, default=10, help="of the labels, or shuffles (default: 10)")
     parser.add_argument("--labels", type=int, nargs="+", default=LABELS, help="how many labels (default: 2 to 100)")
@@ -163,6 +196,13 @@ def main() -> int:
         draws = range(options.draws)
         cells = [[name, n, draw, options.known] for draw in draws for name in names for n in options.labels]
         print(calibration_table(run(options.command, cells, options.output, options.jobs)))
+    elif options.command == "shares":
+        names = options.sets or [*sets.SETS, RARE]
+        draws = range(options.draws)
+        cells = [
+            [n, share, given, d] for d in draws for n in names for share in PRIOR_SHARES for given in (False, True)
+        ]
+        print(shares_table(run(options.command, cells, options.output, options.jobs)))
     else:
         cells = [[name, share, draw] for draw in range(options.draws + 1) for name in names for share in SHARES]
         print(order_table(run(options.command, cells, options.output, options.jobs)))
