@@ -198,10 +198,8 @@ def main() -> int:
         print(calibration_table(run(options.command, cells, options.output, options.jobs)))
     elif options.command == "shares":
         names = options.sets or [*sets.SETS, RARE]
-        draws = range(options.draws)
-        cells = [
-            [n, share, given, d] for d in draws for n in names for share in PRIOR_SHARES for given in (False, True)
-        ]
+        each = product(range(options.draws), names, PRIOR_SHARES, (False, True))
+        cells = [[name, share, given, draw] for draw, name, share, given in each]
         print(shares_table(run(options.command, cells, options.output, options.jobs)))
     else:
         cells = [[name, share, draw] for draw in range(options.draws + 1) for name in names for share in SHARES]
