@@ -104,23 +104,22 @@ def _absent(missing: str | Iterable[str] | None) -> frozenset[str]:
 
 def _given(label: Any, absent: frozenset[str], separator: str | None = None) -> Any:
     """Return a label as it is used: a str, a list of str, or None."""
-    if isinstance(label, str) and separator is not None:
-        parts = [part.strip() for part in label.split(separator)]
-    else:
-        parts = label if isinstance(label, list) else [label or ""]
-    names = [name for part in parts if part.strip() and (name := label_text(part)).strip() not in absent]
-    if parts and not names:
-        return None
-    return names if isinstance(label, list) or separator is not None else names[0]
+    if separator is None and not isinstance(label, list):
+        name = label_text(label or "")
+        return None if not (bare := name.strip()) or bare in absent else name
+    parts = label if isinstance(label, list) else [part.strip() for part in (label or "").split(separator)]
+    names = [name for part in parts if (name := _given(part, absent)) is not None]
+    return names if names or not parts else None
 
 
 def _watched(rows: Iterable[Row], source: Source) -> Iterator[Row]:
     """Yield rows whose columns are not mixed up; at the end, warn of labels that often stand for none."""
     signs, n_rows = Counter[str](), 0
     for row in distinct_columns(rows):
-        names = [row[1]] if isinstance(row[1], str) else row[1] or ()
-        if found := MISSING_SIGNS.intersection(map(str.strip, names)):
-            signs.update(found)
+        label = row[1]
+        found = {label.strip()} if isinstance(label, str) else set(map(str.strip, label or ()))
+        if not found.isdisjoint(MISSING_SIGNS):
+            signs.update(found & MISSING_SIGNS)
             n_rows += 1
         yield row
     shown = ", ".join(f"{sign!r} ({n:,})" for sign, n in sorted(signs.items()))

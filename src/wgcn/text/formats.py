@@ -32,7 +32,7 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical ba
 _DETECTION_ROWS = 100
 _BATCH_ROWS, _BATCH_BYTES = 1024, 2**27  # of parquet, at most
 _MAX_SHEET_ROWS = 2**20  # Excel has no more
-_UNCALCULATED = re.compile(rb"(?:</\w*:?f>|<\w*:?f\b[^>]*/>)\s*<(?:/|\w*:?v\s*/|\w*:?v>\s*</)")  # formula, no value
+_UNCALCULATED = re.compile(rb"(?:</\w*:?f>|<\w*:?f\b[^<>]*/>)\s*<(?:/|\w*:?v\s*/|\w*:?v>\s*</)")  # formula, no value
 
 
 def _read_delimited(stream: Any, source: Source) -> Opened:
