@@ -12,6 +12,7 @@ __all__ = [
     "InputError",
     "InterruptWarning",
     "MissingDependencyError",
+    "NoColumnError",
     "NoWordError",
     "StoreError",
     "WGCNError",
@@ -45,6 +46,10 @@ class WGCNError(Exception):
 
 class InputError(WGCNError, ValueError):
     """A text, file, column or parameter cannot be used as it was given."""
+
+
+class NoColumnError(InputError):
+    """A file has no column of the name or position that was given."""
 
 
 class NoWordError(InputError):

@@ -108,7 +108,7 @@ def test_help_of_fit_is_short_and_has_the_defaults_of_the_estimator(run: Run, mo
     monkeypatch.setenv("COLUMNS", "400")
     plain = re.sub(r"\x1b\[[0-9;]*m", "", run("fit", "--help")[1])
     lines = {match[1]: line for line in plain.splitlines() if (match := re.match(r"│ \*? *--([A-Za-z-]+)", line))}
-    assert len(lines) - 1 <= 30  # --help beside them, and five for text that does not fit into memory
+    assert len(lines) - 1 <= 31  # --help beside them, and five for text that does not fit into memory
     expected = WGCNTextClassifier().get_params()
     for name in ("tokenizer", "window", "alpha", "subwords", "C"):
         assert f"[default: {expected[name]}]" in lines[name]
@@ -413,3 +413,64 @@ def test_extend_says_what_it_cannot_use(run: Run, model: Path, tmp_path: Path) -
         assert code == 2
         assert message in err.replace("\n", "")
     assert not (tmp_path / "m").exists()
+
+
+def write_rows(path: Path, *columns: list[str]) -> Path:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("text", "label"), *zip(*columns, strict=True)])
+    return path
+
+
+COMMANDS = {
+    "fit": lambda folder: ["--model", folder / "m"],
+    "fit out of core": lambda folder: ["--model", folder / "n", "--memory", "1GB"],
+    "fit network": lambda folder: ["--model", folder / "o", "--network", "--epochs", "2"],
+    "evaluate": lambda folder: [],
+    "suggest": lambda folder: [],
+    "review": lambda folder: [],
+    "curve": lambda folder: [],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_labels_that_stand_for_none_are_counted_once_or_left_out(
+    run: Run, model: Path, tmp_path: Path, command: str
+) -> None:
+    texts = [f"{text} number{i}" for i, text in enumerate([*TEXTS, *TEXTS])]
+    path = write_rows(
+        tmp_path / "a.csv", texts, ["N/A" if i % 6 == 0 else "nan" if i == 1 else y for i, y in enumerate(LABELS * 2)]
+    )
+    own = [command.split()[0], *([model] if command == "evaluate" else []), path, *COMMANDS[command](tmp_path)]
+    err = run(*own)[2]
+    assert "5 rows of" in err
+    assert "--missing N/A,nan" in err
+    assert err.count("often stand") == 1
+    code, out, err = run(*own, "--missing", "N/A,nan")
+    assert (code, err.count("often stand")) == (0, 0), err
+    assert "N/A" not in out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_columns_that_are_mixed_up_are_an_error_of_every_command(
+    run: Run, model: Path, tmp_path: Path, command: str
+) -> None:
+    texts = [f"{text} number{i}" for i, text in enumerate(TEXTS * 2)]
+    path = write_rows(tmp_path / "a.csv", LABELS * 2, texts)
+    own = [command.split()[0], *([model] if command == "evaluate" else []), path, *COMMANDS[command](tmp_path)]
+    code, _, err = run(*own)
+    assert (code, "look swapped" in err, "Fitting" in err) == (2, True, False), err
+    code, _, err = run(*own, "--label-column", "0")
+    assert (code, "has texts and labels at once" in err) == (2, True), err
+    path.write_text("text,label\nred wine,drink\nso, so wine,drink\n")
+    code, _, err = run(*own)
+    assert (code, "line 3: the row has 3 fields, but the header has 2" in err) == (2, True), err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_labels_that_differ_by_a_nul_are_refused(run: Run, model: Path, tmp_path: Path, command: str) -> None:
+    path = tmp_path / "a.jsonl"
+    labels = [label + "\0" * (i % 8 < 2) for i, label in enumerate(LABELS)]
+    path.write_text("\n".join(json.dumps({"text": t, "label": y}) for t, y in zip(TEXTS, labels, strict=True)))
+    own = [command.split()[0], *([model] if command == "evaluate" else []), path, *COMMANDS[command](tmp_path)]
+    code, _, err = run(*own)
+    assert (code, r"'drink\x00'" in err) == (2, True), err

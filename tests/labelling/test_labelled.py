@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from wgcn.labelling.labelled import label_text, read_labelled, texts_and_labels
+from wgcn.errors import InputError, WGCNWarning
+from wgcn.labelling.labelled import (
+    distinct_columns,
+    label_text,
+    read_labelled,
+    read_labelled_table,
+    texts_and_labels,
+)
 
 
 @pytest.mark.parametrize(
@@ -53,5 +60,102 @@ def test_lists_are_several_labels_and_an_empty_label_is_none(tmp_path: Path) -> 
     assert [label for _, label in found] == [["a", "true"], "b", [], None, None]
     assert texts_and_labels(found) == (["x"] * 5, [["a", "true"], ["b"], [], None, None])
     assert texts_and_labels([("x", "a"), ("y", None)]) == (["x", "y"], ["a", None])
+    path.write_text('{"text": "x", "label": [""]}\n{"text": "x", "label": [null]}')
+    assert list(read_labelled(path)) == [("x", None)] * 2  # as in Python
     path.write_text('{"text": "x", "label": "a; 1.0;;"}')
     assert list(read_labelled(path, separator=";")) == [("x", ["a", "1"])]
+
+
+SIGNS = ["N/A", "None", "", "N/A", "a", "none", " nan "]
+
+
+def test_signs_of_a_missing_label_are_classes_that_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("label,text\n" + "".join(f"{sign},x\n" for sign in SIGNS))
+    with pytest.warns(
+        WGCNWarning, match="^4 rows of .*'N/A' .2., 'None' .1., 'nan' .1.*--missing N/A,None,nan"
+    ) as caught:
+        found = [label for _, label in read_labelled(path)]
+    assert found == ["N/A", "None", None, "N/A", "a", "none", " nan "]
+    assert len(caught) == 1
+    with pytest.warns(WGCNWarning, match="^4 rows of"):
+        assert [row[1] for row in read_labelled_table(path).rows] == found
+
+
+@pytest.mark.parametrize("missing", ["N/A, None,nan", ["N/A", "None", "nan"]])
+def test_missing_labels_are_those_that_are_named(tmp_path: Path, missing: Any) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("label,text\n" + "".join(f"{sign},x\n" for sign in SIGNS))
+    expected = [None, None, None, None, "a", "none", None]
+    assert [label for _, label in read_labelled(path, missing=missing)] == expected
+    assert [row[1] for row in read_labelled_table(path, missing=missing).rows] == expected
+    path.write_text("label,text\na;N/A,x\nN/A;nan,y\n-1.0,z\n")
+    assert [label for _, label in read_labelled(path, missing=missing, separator=";")] == [["a"], None, ["-1"]]
+    assert [label for _, label in read_labelled(path, missing="-1")][-1] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "header"),
+    [
+        ("a.csv", ["id,text,label", "1,fine,a", "2,so, qux and more,b"], True),
+        ("a.tsv", ["id\ttext\tlabel", "1\tfine\ta", "2\tso\t qux and more\tb"], True),
+        ("a.csv", ["1,fine,a", "2,so, qux and more,b"], False),
+        ("a.csv", ["id,text,label", "2,so, qux and more,b"], True),  # the first row
+    ],
+)
+def test_a_label_of_a_row_that_is_too_wide_is_an_error(
+    tmp_path: Path, name: str, rows: list[str], header: bool
+) -> None:
+    path = tmp_path / name
+    path.write_text("\n".join(rows))
+    columns: dict[str, Any] = {"text_column": "1", "label_column": "label" if header else "2", "header": header}
+    message = f"line {len(rows)}: the row has 4 fields, but the {'header' if header else 'first row'} has 3"
+    with pytest.raises(InputError, match=message):
+        list(read_labelled(path, **columns, optional=True))
+    with pytest.raises(InputError, match=message):
+        list(read_labelled_table(path, **columns).rows)
+
+
+@pytest.mark.parametrize("label_column", ["text", "0", 0])
+@pytest.mark.parametrize("read", [read_labelled, lambda *given, **how: read_labelled_table(*given, **how).rows])
+def test_one_column_for_texts_and_labels(tmp_path: Path, read: Any, label_column: str | int) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\nx,a\n")
+    with pytest.raises(InputError, match=r"'text' of .* has texts and labels at once"):
+        next(iter(read(path, label_column=label_column)))
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"data": {"body": "x"}}')
+    with pytest.raises(InputError, match="has texts and labels at once"):
+        next(iter(read(path, text_column="data.body", label_column="data.body")))
+
+
+LONG = [f"sentence number {i} about something or other" for i in range(1200)]
+
+
+@pytest.mark.parametrize("n", [20, 999, 1000, 1200])
+def test_swapped_columns_are_an_error_at_once(n: int) -> None:
+    rows = list(zip(["sport", "politics"] * 600, LONG, strict=True))[:n]
+    with pytest.raises(InputError, match="look swapped"):
+        list(distinct_columns(rows))
+    with pytest.raises(InputError, match="is the text itself"):
+        list(distinct_columns([(text, text) for text in LONG[:n]]))
+    seen = []
+    with pytest.raises(InputError):
+        seen.extend(distinct_columns(iter(rows)))
+    assert len(seen) <= 1000
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(text, "sport" if i % 2 else "politics") for i, text in enumerate(LONG)],
+        [(text, f"the name of product number {i}, which is long") for i, text in enumerate(LONG)],  # one text a class
+        [("sport", text) for text in LONG[:19]],  # few
+        [(text, text) for text in LONG[:19]],
+        [("sport", None) for _ in LONG],
+        [("the same long text in every row", f"id {i}") for i in range(30)],
+        [(f"text {i // 3}", f"a longer label {i // 2}") for i in range(30)],  # copies, and small classes
+    ],
+)
+def test_other_columns_are_left_alone(rows: list[tuple[str, str | None]]) -> None:
+    assert list(distinct_columns(rows)) == rows

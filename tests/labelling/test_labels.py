@@ -1,4 +1,6 @@
+import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -6,7 +8,7 @@ import pandas as pd
 import pytest
 
 from wgcn.errors import InputError
-from wgcn.labelling.labels import read_class_prior, read_labels
+from wgcn.labelling.labels import labelled_accuracy, read_class_prior, read_labels
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,8 @@ MISSING = {
     "NaT": pd.NaT,
     "numpy NaT": np.datetime64("NaT"),
     "NA": pd.NA,
+    "empty": "",
+    "blank": " \t\n",
 }
 CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
     "list": list,
@@ -101,6 +105,40 @@ def test_minus_one_and_one_are_classes_beside_a_missing_value(missing: object) -
     assert read_labels([-1, 1, 0, missing]).labelled.tolist() == [False, True, True, False]
 
 
+@pytest.mark.parametrize(
+    "container", [np.array, pd.Categorical, pd.Series, lambda y: pd.array(y, dtype="string"), lambda y: [y[:3], [y[3]]]]
+)
+def test_blank_strings_are_no_class_in_typed_containers(container: Callable[[list[Any]], Any]) -> None:
+    labels = read_labels(container(["a", "b", "a", ""]))
+    assert labels.classes.tolist() == ["a", "b"]
+    assert labels.labelled.tolist()[-1] is False
+    assert labelled_accuracy(["a", "", " "], np.array(["a", "b", "b"]), labels.classes) == 1
+
+
+@pytest.mark.parametrize("name", ["a\0", "\0a", "a\x07", "a\x1b[2J"])
+@pytest.mark.parametrize("container", [list, lambda y: np.array(y, object), pd.Series, pd.Categorical])
+def test_labels_with_control_characters_are_refused_before_they_are_merged(
+    name: str, container: Callable[[list[Any]], Any]
+) -> None:
+    classes = np.array(["a", "b"])
+    message = re.escape(f"The label {name!r} has a control character")
+    for read in (read_labels, partial(labelled_accuracy, predicted=np.array(["a", "a", "b"]), classes=classes)):
+        with pytest.raises(InputError, match=message):
+            read(container(["a", name, "b"]))  # type: ignore[operator]
+    with pytest.raises(InputError, match=message):
+        read_labels([["a"], ["a", name], ["b"]])
+    with pytest.raises(InputError, match=message):
+        read_labels(["a", "b"], (name,))
+    with pytest.raises(InputError, match=r"see .a"):
+        read_class_prior({"a": 1, "b": 1, f"a{name}": 1}, read_labels(["a", "b"]))
+
+
+@pytest.mark.parametrize("name", ["", " \n"])
+def test_classes_without_a_label_have_a_name(name: str) -> None:
+    with pytest.raises(InputError, match="blank name"):
+        read_labels(["a", "b"], (name,))
+
+
 def test_strings_that_look_like_a_mark_are_classes() -> None:
     assert read_labels(["-1", "nan", "None", -1]).classes.tolist() == ["-1", "None", "nan"]
 
@@ -160,6 +198,7 @@ def test_a_matrix_of_classes(as_list: bool) -> None:
         (np.array(["a", 1], object), "all strings or all numbers"),
         ([["a"], [1]], "all strings or all numbers"),
         ([["a", None], ["b"]], r"Document 0 .*\['a', None\]"),
+        ([["a", " "], ["b"]], r"Document 0 .* a missing or blank value"),
         (np.array([[1, np.nan], [0, 1]]), "or in none"),
         (np.array([["1", None], ["0", "1"]], object), "holds 0 and 1"),
         ("ab", "a label for each document"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from wgcn import WGCNTextClassifier
-from wgcn.errors import WGCNWarning
+from wgcn.errors import InputError, WGCNWarning
 from wgcn.labelling.labels import read_labels
 from wgcn.labelling.notices import Observed, notices, shared_texts
 from wgcn.text.read import read_rows
@@ -72,7 +72,17 @@ def test_many_empty_texts() -> None:
     [notice] = said(texts, y)
     assert notice.startswith("5 of 9 texts (56%) are empty")
     assert said(texts[:-1], y[:-1]) == []
-    assert said(PLAIN * 15 + [""] * 5, ["a", "a", "b", "b"] * 15 + ["a"] * 5) == []
+    assert said(PLAIN * 15 + [""] * 5, ["a", "a", "b", "b"] * 15 + [None] * 5) == []
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], ["a", "a"]])
+def test_labelled_texts_that_are_empty_are_no_copies_that_contradict(labels: list[str]) -> None:
+    texts, y = [f"text {i}" for i in range(48)], ["a", "b"] * 24
+    [notice] = said([*texts, "", " \n"], [*y, *labels])
+    assert notice.startswith("2 of 50 labelled texts (4%) are empty")
+    assert said([*texts, ""], [*y, "a"]) == []
+    [notice] = said([*texts, *[""] * 6], [*y, *["a", "b"] * 3])
+    assert notice.startswith("6 of 54 texts (11%) are empty")
 
 
 def test_labels_that_differ_by_case_or_blanks() -> None:
@@ -138,6 +148,25 @@ def test_a_fit_warns_once_and_goes_on() -> None:
     with pytest.warns(WGCNWarning, match="characters") as caught:
         WGCNTextClassifier().fit(CHINESE, ["a", "b"])
     assert len(caught) == 1
+
+
+@pytest.mark.parametrize("as_texts", [list, iter])
+def test_a_fit_refuses_swapped_columns_before_it_begins(as_texts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wgcn.estimators.matrix.WGCNClassifier.fit", None)
+    long = [f"sentence number {i} about something or other" for i in range(60)]
+    for given, message in ((["spam", "ham", "spam"] * 20, "look swapped"), (long, "is the text itself")):
+        with pytest.raises(InputError, match=message):
+            WGCNTextClassifier().fit(as_texts(given), long)
+    with pytest.raises(InputError, match="look swapped"):
+        WGCNTextClassifier().learning_curve(["spam", "ham", "spam"] * 20, long)
+
+
+def test_strings_that_were_missing_values() -> None:
+    y = np.array(["a", None, "b", None]).astype(str)
+    [notice] = said(PLAIN, y)
+    assert notice.startswith("2 labels often stand for a missing one: 'None' (2)")
+    assert said(PLAIN, ["a", None, "b", None]) == []
+    assert said(PLAIN, ["a", "none", "b", "Namibia"]) == []
 
 
 @pytest.mark.skipif("WGCN_DATA" not in os.environ, reason="WGCN_DATA, the folder of the benchmark sets, is not set")

@@ -199,6 +199,17 @@ def deadly_curved(part: Part, place: Place, direction: Any) -> Any:
     return curved(part, place, direction)
 
 
+def test_labels_are_told_apart_and_left_out_as_in_memory(tmp_path: Path) -> None:
+    texts, labels = documents(60)
+    with pytest.raises(InputError, match=r"class [0-3]\\x00"):
+        fit_files(write(tmp_path, texts, [f"{label}\0" if i % 2 else label for i, label in enumerate(labels)]))
+    marked = ["N/A" if i % 5 == 0 else label for i, label in enumerate(labels)]
+    for missing in ("N/A,None", ["None", "N/A"]):
+        model = fit_files(write(tmp_path, texts, marked), missing=missing)
+        assert model.report["n_labelled"] == 48
+        assert "N/A" not in model.classes
+
+
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[Callable[[int], str]]:
     distributed = pytest.importorskip("distributed", reason="needs Dask: pip install '.[scale]'")

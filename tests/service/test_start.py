@@ -18,7 +18,7 @@ import pytest
 
 from wgcn import TextModel
 from wgcn.errors import InputError, WGCNWarning
-from wgcn.service.project import Project, create_project
+from wgcn.service.project import Project, create_project, project_path
 from wgcn.service.start import ready_project, serve_page
 
 TEXTS = [
@@ -166,6 +166,22 @@ def test_other_texts_do_not_get_into_a_project(tmp_path: Path) -> None:
         ready_project(None, None)
     with pytest.raises(InputError, match="cannot be read"):
         ready_project(tmp_path / "nothing.csv", None)
+
+
+def test_labels_that_stand_for_none_do_not_get_into_a_project(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\nred wine,drink\nfast car,N/A\nslow car,drive\nold car,\n")
+    with pytest.warns(WGCNWarning, match="1 row of .*--missing N/A"):
+        made = ready_project(path, tmp_path / "one")
+    with Project(made) as project:
+        assert {each.name for each in project.state.classes.values()} == {"N/A", "drink", "drive"}
+    with Project(ready_project(path, tmp_path / "two", missing="N/A")) as project:
+        assert {each.name for each in project.state.classes.values()} == {"drink", "drive"}
+        assert set(project.state.given) == {0, 2}
+    path.write_text("text,label\n" + "".join(f"{'ab'[i % 2]},a longer text of number {i}\n" for i in range(30)))
+    with pytest.raises(InputError, match="look swapped"):
+        ready_project(path, tmp_path / "three")
+    assert not project_path(tmp_path / "three").exists()
 
 
 def test_what_is_assumed_of_a_file_is_said_once(tmp_path: Path) -> None:

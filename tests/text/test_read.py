@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import re
 import sys
 import threading
 import tracemalloc
@@ -467,6 +468,42 @@ def test_first_sheet_of_a_workbook(write):
     fails(write("d.xlsx", workbook([])), "no rows")
     with pytest.warns(WGCNWarning, match="1 row .*more fields"):
         assert list(read_rows(write("e.xlsx", workbook(rows, E3="far")), ["id"]))[1] == (None,)
+
+
+def test_a_formula_that_was_never_calculated_is_read_as_its_text(write):
+    rows = [["text", "label", "other"], ["=good wine", "a", 1], ["fine", "=B2", 2], ["x", None, "=1+1"]]
+    path = write("a.xlsx", workbook(rows))
+    with pytest.warns(WGCNWarning, match=r"^2 rows of .*a\.xlsx held a formula without a value") as caught:
+        assert list(read_rows(path, ["text", "label"])) == [("=good wine", "a"), ("fine", "=B2"), ("x", None)]
+    assert len(caught) == 1
+    with pytest.warns(WGCNWarning, match=r"^1 row of .*a\.xlsx.gz held a formula"):
+        assert list(read_texts(write("a.xlsx.gz", workbook(rows)))) == ["=good wine", "fine", "x"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ("<f>B2</f><v>7</v>", "7"),
+        ('<f t="shared" si="0"/><v>7</v>', "7"),
+        ("<f>B2</f><v></v>", "=B2"),
+        ("<f>B2</f>", "=B2"),
+        ("<f>B2</f>\n<v />", "=B2"),
+        ('<f t="array" ref="A2">B2</f><v/>', "=B2"),
+    ],
+)
+def test_formulas_with_and_without_a_value(write, cell, value):
+    sink = io.BytesIO(workbook([["text", "b"], ["REPLACED", "b"]]))
+    changed = io.BytesIO()
+    with zipfile.ZipFile(sink) as old, zipfile.ZipFile(changed, "w") as new:
+        for part in old.namelist():
+            data = re.sub(rb'<c r="A2"[^>]*>.*?</c>', f'<c r="A2">{cell}</c>'.encode(), old.read(part))
+            # A text that a formula has calculated to nothing is no formula without a value.
+            data = re.sub(rb'<c r="B2"[^>]*>.*?</c>', b'<c r="B2" t="str"><f>""</f><v></v></c>', data)
+            new.writestr(part, data)
+    path = write("a.xlsx", changed.getvalue())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WGCNWarning)
+        assert list(read_rows(path, ["text", "b"])) == [(value, None)]
 
 
 def test_damaged_or_oversized_workbook(write, monkeypatch):

@@ -33,6 +33,8 @@ def run(module: str) -> None:
             app = import_module(module).app
         with warnings.catch_warnings(), needs("This command"):
             warnings.simplefilter("always", WGCNWarning)  # one for each file, not only the first
+            # Who reads labels out of a file says so with its name.
+            warnings.filterwarnings("ignore", "[0-9,]+ labels often stand for", WGCNWarning)
             warnings.showwarning = lambda message, *_, **__: warn(str(message))
             try:
                 app()

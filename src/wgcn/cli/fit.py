@@ -49,6 +49,7 @@ def fit(
     seeds_file: options.SeedsFile = None,
     label_column: options.LabelColumn = "label",
     label_separator: options.LabelSeparator = None,
+    missing: options.Missing = None,
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
     ngrams: Ngrams = None,
@@ -94,7 +95,7 @@ def fit(
     check_target(model, "model")
     settings = {**texts_as, **classes_as, "alpha": alpha, "subwords": subwords, "C": c, "tune": tune}
     files: dict[str, Any] = {"unlabeled": unlabeled or [], "label_column": label_column}
-    files["label_separator"] = label_separator
+    files |= {"label_separator": label_separator, "missing": missing}
     if limits is not None:
         _fit_files(train, model, limits, reading=reading, **files, **settings)
     elif network:
@@ -125,13 +126,12 @@ def _texts(
     reading: dict[str, Any],
     *,
     unlabeled: list[Path],
-    label_column: str,
-    label_separator: str | None,
     optional: bool = False,
+    **labels_as: Any,
 ) -> tuple[Read, Iterator[str]]:
     """Return what reads the labelled texts, and more texts; labels may be missing where they are optional."""
     more = options.read_files(unlabeled, reading | {"format": None} if str(train) == "-" else reading)  # not of stdin
-    return partial(options.read_labelled_texts, train, label_column, label_separator, reading, optional=optional), more
+    return partial(options.read_labelled_texts, train, reading=reading, optional=optional, **labels_as), more
 
 
 @contextmanager

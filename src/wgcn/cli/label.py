@@ -18,6 +18,7 @@ def label(
         Path | None, typer.Option(metavar="NAME", help="File to keep all work in. Default: the name of the texts.")
     ] = None,
     label_column: options.LabelColumn = "label",
+    missing: options.Missing = None,
     tokenizer: options.TokenizerName = "words",
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port of the page; 0 is a free one.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Whether to open the browser.")] = True,
@@ -29,5 +30,6 @@ def label(
     with needs("The labelling page", "serve"):
         from wgcn.service.start import ready_project, serve_page
 
-    made = ready_project(texts, project, label_column=label_column, tokenizer=tokenizer, reading=reading, say=say)
+    labels_as: dict[str, Any] = {"label_column": label_column, "missing": missing}
+    made = ready_project(texts, project, **labels_as, tokenizer=tokenizer, reading=reading, say=say)
     serve_page(made, port=port, browser=browser, say=say)

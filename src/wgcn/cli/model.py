@@ -6,7 +6,16 @@ from typing import Annotated, Any
 import typer
 
 from wgcn.cli.console import say, show, stages, warn
-from wgcn.cli.options import LabelColumn, LabelSeparator, ModelFolder, TextFiles, read_files, reads_files, to_file
+from wgcn.cli.options import (
+    LabelColumn,
+    LabelSeparator,
+    Missing,
+    ModelFolder,
+    TextFiles,
+    read_files,
+    reads_files,
+    to_file,
+)
 from wgcn.cli.predict import predict_texts
 from wgcn.errors import InputError
 from wgcn.progress import stage
@@ -73,6 +82,7 @@ def evaluate(
     test: Annotated[Path, typer.Argument(metavar="TEST", help="Labelled texts not in training; - is standard input.")],
     label_column: LabelColumn = "label",
     label_separator: LabelSeparator = None,
+    missing: Missing = None,
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the confusion matrix: .png, .svg or .pdf.")
     ] = None,
@@ -100,7 +110,8 @@ def evaluate(
         raise InputError("A confusion matrix is for models that give one label per text. Leave out --picture.")
     if label_separator is not None and not model.scorer.multilabel:
         raise InputError("The model gives one label per text: leave out --label-separator.")
-    rows = read_labelled(test, label_column=label_column, separator=label_separator, **reading)
+    labels_as: dict[str, Any] = {"label_column": label_column, "separator": label_separator, "missing": missing}
+    rows = read_labelled(test, **labels_as, **reading)
     found = measure(model, rows, skip_unknown)
     if found.n_left_out:
         say(f"Left out {found.n_left_out:,} texts whose label is not in the model.")

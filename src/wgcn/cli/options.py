@@ -20,6 +20,9 @@ LabelColumn = Annotated[str, typer.Option(metavar="NAME", help="Column with the 
 LabelSeparator = Annotated[
     str | None, typer.Option(metavar="CHAR", help="Texts may have several labels, separated by this.")
 ]
+Missing = Annotated[
+    str | None, typer.Option(metavar="LABELS", help="Labels that stand for none, separated by commas: N/A,None.")
+]
 TokenizerName = Annotated[
     Literal["words", "characters", "text_gcn"],
     typer.Option(metavar="NAME", help="'words', 'characters' (Chinese, Thai, …) or 'text_gcn' (as in earlier papers)."),
@@ -104,12 +107,19 @@ def read_files(paths: Iterable[Path], reading: dict[str, Any]) -> Iterator[str]:
 
 
 def read_labelled_texts(
-    path: Path, label_column: str, label_separator: str | None, reading: dict[str, Any], *, optional: bool = False
+    path: Path,
+    label_column: str,
+    label_separator: str | None,
+    reading: dict[str, Any],
+    *,
+    missing: str | None = None,
+    optional: bool = False,
 ) -> tuple[list[str], list[Any]]:
     """Return the texts of a file and their labels, and say how many there are."""
     from wgcn.labelling.labelled import read_labelled, texts_and_labels
 
-    rows = read_labelled(path, label_column=label_column, separator=label_separator, optional=optional, **reading)
+    labels_as: dict[str, Any] = {"label_column": label_column, "separator": label_separator, "missing": missing}
+    rows = read_labelled(path, **labels_as, optional=optional, **reading)
     texts, labels = texts_and_labels(rows)
     say(f"Read {len(texts):,} texts, {sum(label is not None for label in labels):,} of them labelled.")
     return texts, labels

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from wgcn.cli.console import say, stages
-from wgcn.cli.options import LabelColumn, LabelSeparator, read_labelled_texts, reads_files, to_file
+from wgcn.cli.options import LabelColumn, LabelSeparator, Missing, read_labelled_texts, reads_files, to_file
 
 
 @reads_files
@@ -17,6 +17,7 @@ def review(
     output: Annotated[Path | None, to_file(metavar="FILE.csv", help="Write them to a file, with whole texts.")] = None,
     label_column: LabelColumn = "label",
     label_separator: LabelSeparator = None,
+    missing: Missing = None,
 ) -> None:
     """Show the labels that look wrong, most doubtful first.
 
@@ -30,7 +31,7 @@ def review(
 
     if output is not None:
         check_target(output)
-    texts, labels = read_labelled_texts(train, label_column, label_separator, reading)
+    texts, labels = read_labelled_texts(train, label_column, label_separator, reading, missing=missing)
     with stages():
         found = WGCNTextClassifier().fit(texts, labels).review(n or None)
     if output is None:

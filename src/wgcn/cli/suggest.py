@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from wgcn.cli.console import say, stages
-from wgcn.cli.options import LabelColumn, LabelSeparator, read_labelled_texts, reads_files, to_file
+from wgcn.cli.options import LabelColumn, LabelSeparator, Missing, read_labelled_texts, reads_files, to_file
 
 Texts = Annotated[Path, typer.Argument(metavar="TEXTS", help="Texts, of which some have a label; - is standard input.")]
 
@@ -20,6 +20,7 @@ def suggest(
         str, typer.Option(metavar="NAME", help="Column with the labels so far; 'label' may be missing.")
     ] = "label",
     label_separator: LabelSeparator = None,
+    missing: Missing = None,
     output: Annotated[Path | None, to_file(metavar="FILE", help="Write a .csv file with a column to fill in.")] = None,
 ) -> None:
     """Say which texts to label next; there may be no label yet. Rows count from 1, below a header.
@@ -33,7 +34,7 @@ def suggest(
 
     if output is not None:
         check_target(output)
-    given, labels = read_labelled_texts(texts, label_column, label_separator, reading, optional=True)
+    given, labels = read_labelled_texts(texts, label_column, label_separator, reading, missing=missing, optional=True)
     with stages():
         found, why = suggestions(WGCNTextClassifier(), given, labels, n)
     say(why)
@@ -50,6 +51,7 @@ def curve(
     texts: Texts,
     label_column: LabelColumn = "label",
     label_separator: LabelSeparator = None,
+    missing: Missing = None,
     output: Annotated[Path | None, to_file(metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")] = None,
 ) -> None:
     """Measure by cross-validation how accuracy grows with the number of labels.
@@ -62,7 +64,7 @@ def curve(
 
     if output is not None:
         check_picture(output)
-    given, labels = read_labelled_texts(texts, label_column, label_separator, reading)
+    given, labels = read_labelled_texts(texts, label_column, label_separator, reading, missing=missing)
     with stages():
         points = WGCNTextClassifier().learning_curve(given, labels)
     n_labelled = sum(label is not None for label in labels)

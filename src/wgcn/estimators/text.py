@@ -24,7 +24,7 @@ from wgcn.labelling.answers import Answers
 from wgcn.labelling.classifier import LabelledClassifier
 from wgcn.labelling.labels import Labels, check_lengths, checked_weights, read_labels
 from wgcn.labelling.loop import LabellingLoop
-from wgcn.labelling.notices import Observed, notices
+from wgcn.labelling.notices import Observed, notices, told_apart
 from wgcn.labelling.scope import n_tokens
 from wgcn.labelling.seed_words import GivenSeeds, read_seeds, seed_report
 from wgcn.labelling.trust import held_out_trust
@@ -148,8 +148,8 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         ----------
         X : iterable of str
         y : sequence
-            One label per text, None (or -1, NaN, pd.NA) for an unlabelled one; or a list of labels per text. With
-            `seeds`, no text needs a label, and `y` may be None.
+            One label per text, None (or -1, NaN, pd.NA, a blank string) for an unlabelled one; or a list of labels per
+            text. With `seeds`, no text needs a label, and `y` may be None.
         sample_weight, verbose
             As in `WGCNClassifier.fit`.
         seeds : dict or list, optional
@@ -173,7 +173,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
         classifier, preparation = self._classifier(), Preparation.of(self)
-        own = Observed(checked_texts(X, "X"))
+        own = Observed(told_apart(checked_texts(X, "X"), labels))
         check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
         weight = checked_weights(sample_weight, n_labels)
         with shown(verbose):

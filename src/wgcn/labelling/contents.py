@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from wgcn.checks import CONTROLS
 from wgcn.errors import InputError
 
-__all__ = ["check_classes", "check_report", "read_json"]
+__all__ = ["check_classes", "check_names", "check_report", "read_json"]
 
 _MAX_VALUES, _MAX_DEPTH, _MAX_TEXT = 1 << 18, 12, 1 << 20  # in JSON; characters of a text
 _MAX_CHARACTERS = 1 << 24  # in the array of all names: four bytes each
@@ -67,18 +67,23 @@ def check_classes(classes: Sequence[Any]) -> None:
         raise InputError("A model has one class at least, and no class twice.")
     if whole:
         return
-    for name in classes:
-        if CONTROLS.search(name):
-            raise InputError(
-                f"The label {name!r:.80} has a control character in it, which terminals obey, or half of a "
-                "character. Rename it."
-            )
+    check_names(classes)
     longest = max(classes, key=len)
     if len(longest) > (most := min(_MAX_CHARACTERS // len(classes), _MAX_TEXT)):
         raise InputError(
             f"The label {longest!r:.80} has {len(longest):,} characters, too many for one of {len(classes):,} classes: "
             f"the limit is {most:,}. Shorten it."
         )
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raise an InputError for a name with control characters; at the end of one, an array of names drops a NUL."""
+    for name in names:
+        if CONTROLS.search(name):
+            raise InputError(
+                f"The label {name!r:.80} has a control character in it, which terminals obey, or half of a "
+                "character. Rename it."
+            )
 
 
 def check_report(report: dict[str, Any], n_words: int) -> None:

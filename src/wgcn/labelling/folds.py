@@ -24,7 +24,7 @@ class LabelledKFold(BaseCrossValidator):  # type: ignore[misc]
 
     So an estimator learns from the unlabelled texts of all folds, and any scorer of scikit-learn meets labels only. The
     folds are stratified by class, unless a text may have several labels. A text is unlabelled where its label is None,
-    NaN, pd.NA or -1, as for `fit` of the classifiers; it may also be a row of -1 in a label matrix.
+    NaN, pd.NA, -1 or blank, as for `fit` of the classifiers; it may also be a row of -1 in a label matrix.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.utils import column_or_1d
 
 from wgcn.errors import InputError
+from wgcn.labelling.contents import check_names
 from wgcn.labelling.sizes import labels_array
 
 __all__ = ["SEVERAL", "normalised", "of_one_kind", "read_lists", "read_matrix", "read_single"]
@@ -52,7 +53,9 @@ def normalised(y: Any, classes: npt.NDArray[Any] | None = None) -> list[Any] | n
 
 
 def _plain(value: Any) -> Any:
-    """Return None for a missing value, a list or a frozen set of such for several labels, or else a label."""
+    """Return None for a missing value or blank text, lists or frozen sets for several labels, or else a label."""
+    if isinstance(value, str):
+        return value if value.strip() else None
     if type(value) in _USUAL:
         return value
     if isinstance(value, set | frozenset):
@@ -60,7 +63,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1:
         return list(map(_plain, value))
     if getattr(value, "ndim", 1) == 0 and not isinstance(value, np.generic) and value is not np.ma.masked:
-        value = value.item()
+        return _plain(value.item())
     different = value != value  # as NaN and NaT are; pandas.NA says neither yes nor no
     absent = value is None or value is np.ma.masked or type(value).__name__ == "NAType"
     return None if absent or (isinstance(different, bool | np.bool_) and different) else value
@@ -102,8 +105,8 @@ def read_lists(values: list[Any]) -> tuple[Mask, list[list[Any]]]:
             raise InputError("Some documents have a list of labels and some a single label: give a list for each.")
         if value is not None and None in value and set(value) != {None}:
             raise InputError(
-                f"Document {i} (counted from 0) has a label and a missing value, {list(value)!r:.80}. Take the missing "
-                "value out, or give None for an unlabelled document."
+                f"Document {i} (counted from 0) has a label and a missing or blank value, {list(value)!r:.80}. Take "
+                "that value out, or give None for an unlabelled document."
             )
     labelled = np.array([value is not None and None not in value for value in values], bool)
     return labelled, [list(values[i]) for i in np.flatnonzero(labelled)]
@@ -128,4 +131,8 @@ def of_one_kind(labels: list[Any]) -> npt.NDArray[Any]:
             f"Labels must be all strings or all numbers, got {labels[0]!r:.60} and {other[0]!r:.60}. Convert them to "
             "one kind."
         )
+    if kind is str:
+        check_names(names := set(labels))
+        if any(not name.strip() for name in names):
+            raise InputError("A class, of seeds or classes, has a blank name: blank labels mean that there is none.")
     return labels_array(labels)

@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, TypeVar, Unpack
 
-from wgcn.errors import InputError, WGCNWarning
+from wgcn.errors import InputError, NoColumnError, WGCNWarning
 from wgcn.labelling.tables import cell_text
-from wgcn.text.read import Reading, read_rows, read_source, read_texts
+from wgcn.text.read import Reading, read_source, read_texts
 from wgcn.text.source import Source, short
 
-__all__ = ["LabelledTable", "label_text", "read_labelled", "read_labelled_table", "texts_and_labels"]
+__all__ = [
+    "FIRST_ROWS",
+    "MISSING_SIGNS",
+    "LabelledTable",
+    "distinct_columns",
+    "label_text",
+    "read_labelled",
+    "read_labelled_table",
+    "texts_and_labels",
+]
 
+Row = TypeVar("Row", bound=tuple[Any, ...])  # of a text, its label and perhaps more
+
+# What pandas reads as missing, and what people write for it.
+_OF_PANDAS = ("#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "NaT", "None", "n/a", "nan", "null")
+MISSING_SIGNS = frozenset([*_OF_PANDAS, "-", "--", "?"])
 _WHOLE_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
+FIRST_ROWS, _FEWEST = 1000, 20  # labelled rows by which columns are told apart, at most and at least
+_MOST_DIFFER = 0.9  # share of labels of swapped columns that differ
 
 
 def label_text(text: str) -> str:
@@ -42,36 +59,106 @@ def read_labelled(
     text_column: str | int | None = None,
     label_column: str | int = "label",
     separator: str | None = None,
+    missing: str | Iterable[str] | None = None,
     optional: bool = False,
     **reading: Unpack[Reading],
 ) -> Iterator[tuple[str, str | list[str] | None]]:
-    """Read texts with their labels: a str, a list of str, or None for an empty label.
+    """Read texts with their labels: a str, a list of str, or None for a blank label or one that is `missing`.
 
     A label is a list where the file has a list (JSON or parquet), or if there is a `separator`, at which it is split.
-    The file is opened when the first row is asked for. If labels are `optional`, a file without a column "label" has
-    unlabelled texts.
+    `missing` are labels that stand for none, as a list or separated by commas; a warning counts those of
+    :data:`MISSING_SIGNS` that are not among them, which are classes. The file is opened when the first row is asked
+    for. If labels are `optional`, a file without a column "label" has unlabelled texts.
+
+    An InputError are one column for texts and labels, columns that look swapped, and, in .csv and .tsv, a row with more
+    fields than the header, since its label may be part of its text.
     """
     columns = [label_column, "text" if text_column is None else text_column]
-    rows: Iterator[Any]
     try:
-        rows = read_rows(path, columns, lists=[label_column], **reading)
-    except InputError:
+        source = Source(Path(path), columns, labelled=True, **reading)
+        rows = read_source(source, [label_column])[1]
+    except NoColumnError:
         if not optional or label_column != "label":
             raise
-        rows = ((None, text) for text in read_texts(path, text_column=text_column, **reading))
-    for label, text in rows:
-        yield text or "", _given(label, separator)
+        yield from ((text, None) for text in read_texts(path, text_column=text_column, **reading))
+        return
+    _check_two(source)
+    absent = _absent(missing)
+    yield from _watched(((text or "", _given(label, absent, separator)) for label, text in rows), source)
 
 
-def _given(label: Any, separator: str | None = None) -> Any:
+def _check_two(source: Source) -> None:
+    """Raise an InputError if one column has texts and labels."""
+    if source.columns and len(set(source.chosen)) < len(source.columns):
+        raise InputError(
+            f"The column {short(source.columns[-1])} of {source.name} has texts and labels at once. Name two: "
+            "--text-column for the texts, --label-column for the labels."
+        )
+
+
+def _absent(missing: str | Iterable[str] | None) -> frozenset[str]:
+    """Return labels that stand for none in the form of `label_text`."""
+    given = missing.split(",") if isinstance(missing, str) else missing or ()
+    return frozenset(label_text(label.strip()) for label in given)
+
+
+def _given(label: Any, absent: frozenset[str], separator: str | None = None) -> Any:
     """Return a label as it is used: a str, a list of str, or None."""
-    if isinstance(label, list):
-        return [label_text(part) for part in label if part.strip()]
-    if label is None or not label.strip():
-        return None
-    if separator is None:
-        return label_text(label)
-    return [label_text(part.strip()) for part in label.split(separator) if part.strip()]
+    if separator is None and not isinstance(label, list):
+        name = label_text(label or "")
+        return None if not (bare := name.strip()) or bare in absent else name
+    parts = label if isinstance(label, list) else [part.strip() for part in (label or "").split(separator)]
+    names = [name for part in parts if (name := _given(part, absent)) is not None]
+    return names if names or not parts else None
+
+
+def _watched(rows: Iterable[Row], source: Source) -> Iterator[Row]:
+    """Yield rows whose columns are not mixed up; at the end, warn of labels that often stand for none."""
+    signs, n_rows = Counter[str](), 0
+    for row in distinct_columns(rows):
+        label = row[1]
+        found = {label.strip()} if isinstance(label, str) else set(map(str.strip, label or ()))
+        if not found.isdisjoint(MISSING_SIGNS):
+            signs.update(found & MISSING_SIGNS)
+            n_rows += 1
+        yield row
+    shown = ", ".join(f"{sign!r} ({n:,})" for sign, n in sorted(signs.items()))
+    what = f"had a label that often stands for a missing one: {shown}. They count as classes. "
+    source.warn(f"{what}If there is no label, say so: missing=… (--missing {','.join(sorted(signs))}).", n_rows)
+
+
+def distinct_columns(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows of a text, its label and perhaps more; an InputError if the columns are the same or look swapped.
+
+    The first thousand rows with a label are looked at, if there are twenty. Columns look swapped where nearly all
+    labels differ and are longer than the texts, most of which are there several times: nothing could be learnt.
+    """
+    first: list[tuple[str, str]] = []
+    for row in rows:
+        if row[1] and len(first) < FIRST_ROWS:
+            first.append((row[0], row[1] if isinstance(row[1], str) else " ".join(row[1])))
+            if len(first) == FIRST_ROWS:
+                _check_distinct(first)
+        yield row
+    if _FEWEST <= len(first) < FIRST_ROWS:
+        _check_distinct(first)
+
+
+def _check_distinct(pairs: list[tuple[str, str]]) -> None:
+    texts, labels = zip(*pairs, strict=True)
+    n_texts, n_labels = len(set(texts)), len(set(labels))
+    if all(text.strip() == label.strip() for text, label in pairs):
+        raise InputError(
+            f"Each of the first {len(pairs):,} labels is the text itself: there is nothing to learn. Name another "
+            "column for the labels (--label-column), or for the texts (--text-column)."
+        )
+    length, text_length = (sum(map(len, each)) / len(pairs) for each in (labels, texts))
+    if n_labels >= _MOST_DIFFER * len(pairs) and n_texts <= len(pairs) / 2 and length > text_length:
+        raise InputError(
+            f"Texts and labels look swapped: the first {len(pairs):,} rows have {n_labels:,} different labels, of "
+            f"{length:.0f} characters on average, and {n_texts:,} different texts, of {text_length:.0f}. Exchange them "
+            "(--text-column, --label-column; in Python, texts come first)."
+        )
 
 
 class LabelledTable(NamedTuple):
@@ -84,15 +171,24 @@ class LabelledTable(NamedTuple):
 
 
 def read_labelled_table(
-    path: str | Path, *, text_column: str | int | None = None, label_column: str = "label", **reading: Unpack[Reading]
+    path: str | Path,
+    *,
+    text_column: str | int | None = None,
+    label_column: str = "label",
+    missing: str | Iterable[str] | None = None,
+    **reading: Unpack[Reading],
 ) -> LabelledTable:
-    """Read texts, their labels, if there is such a column, and the values of all other columns as text."""
-    with_labels = Source(Path(path), [label_column, "text" if text_column is None else text_column], True, **reading)
+    """Read texts, their labels, if there is such a column, and the values of all other columns as text.
+
+    Labels are read as by `read_labelled`.
+    """
+    columns = [label_column, "text" if text_column is None else text_column]
+    source = Source(Path(path), columns, whole=True, labelled=True, **reading)
     try:
-        names, rows = read_source(with_labels, [label_column])
-        label, text = with_labels.chosen
+        names, rows = read_source(source, [label_column])
+        label, text = source.chosen
     except InputError:
-        source = Source(Path(path), None if text_column is None else [text_column], True, **reading)
+        source = Source(Path(path), None if text_column is None else [text_column], whole=True, **reading)
         with warnings.catch_warnings():  # of the delimiter and the like: they were said already
             warnings.simplefilter("ignore", WGCNWarning)
             names, found = read_source(source)
@@ -100,19 +196,16 @@ def read_labelled_table(
             raise
         rows = ((None, *row) for row in found)
         label, (text,) = -1, source.chosen
-    if text == label:
-        raise InputError(
-            f"The column {short(names[text])} of {path} has texts and labels at once. Name two: --text-column for the "
-            "texts, --label-column for the labels."
-        )
+    _check_two(source)
     n = len(names)
     others = [place for place in range(n) if place not in (text, label)]
     if text >= n:  # inside another one
         names, text = [*names, str(text_column)], len(names)
     if not 0 <= label < n:
         names, label = [*names, label_column], len(names)
-    table = ((row[1] or "", _given(row[0]), [cell_text(row[2 + place]) for place in others]) for row in rows)
-    return LabelledTable(names, text, label, table)
+    absent = _absent(missing)
+    table = ((row[1] or "", _given(row[0], absent), [cell_text(row[2 + place]) for place in others]) for row in rows)
+    return LabelledTable(names, text, label, _watched(table, source))
 
 
 def texts_and_labels(rows: Iterable[tuple[str, str | list[str] | None]]) -> tuple[list[str], list[Any]]:

@@ -58,10 +58,10 @@ def read_labels(y: Any, more_classes: Sequence[Any] = ()) -> Labels:
     or in a list, for an unlabelled one. An empty list is a document that is known to have no class. Labels that were
     read before are returned as they are.
 
-    A missing value (None, NaN, NaT, pandas.NA) marks an unlabelled document, and so does the number -1, among strings
-    too. Where, apart from missing values, -1 and 1 are the only labels, both are classes. The strings "-1" and "nan"
-    are classes. Strings and numbers cannot be mixed. Floats stay floats, as in scikit-learn, but whole numbers become
-    integers beside an unlabelled document: pandas turns integers beside a missing value into floats.
+    A missing value (None, NaN, NaT, pandas.NA) or a blank string marks an unlabelled document, and so does the number
+    -1, among strings too. Where, apart from missing values, -1 and 1 are the only labels, both are classes. The strings
+    "-1" and "nan" are classes. Strings and numbers cannot be mixed. Floats stay floats, as in scikit-learn, but whole
+    numbers become integers beside an unlabelled document: pandas turns integers beside a missing value into floats.
 
     `more_classes` are classes that need no label, because seed words stand for them or they have none yet. No document
     needs one then.

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from wgcn.errors import InputError
 from wgcn.labelling.curve import CurvePoint, judging, learning_curve
 from wgcn.labelling.labels import Labels, check_lengths, read_labels
+from wgcn.labelling.notices import told_apart
 from wgcn.labelling.review import Doubt, Seen, doubts
 from wgcn.labelling.seed_words import SeedCheck, SeedRows, SeedWord, read_seeds
 from wgcn.labelling.sizes import check_memory
@@ -114,7 +115,8 @@ class LabellingLoop:
         `X` and `y` are as for `fit`. By default, each of at most six numbers is twice the one before. The held-out
         texts shape vocabulary and word graph alone. This estimator stays as it is.
         """
-        labels, texts = read_labels(y), list(checked_texts(X, "X"))
+        labels = read_labels(y)
+        texts = list(told_apart(checked_texts(X, "X"), labels))
         self.check_parameters(labels)
         check_lengths(len(texts), len(labels.labelled))
         prepared = self._prepare(texts)

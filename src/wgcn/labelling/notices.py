@@ -14,21 +14,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wgcn.labelling.labelled import FIRST_ROWS, MISSING_SIGNS, distinct_columns
+from wgcn.labelling.labels import Labels
 from wgcn.labelling.targets import Targets
 from wgcn.text.encode import text_digest
 from wgcn.text.tokenize import unspaced
 
-__all__ = ["Observed", "notices", "shared_texts"]
+__all__ = ["Observed", "notices", "shared_texts", "told_apart"]
 
 _SAMPLE = 128  # texts, at most twice as many
 _CHARACTERS = 1000  # of a sampled text
 _MANY_EMPTY, _LEAST_EMPTY = 0.1, 5  # share and number of empty texts that are worth a warning
-_MANY_IN_CONFLICT = 0.01  # share of labelled texts that have copies with another label
+_MANY_LABELLED = 0.01  # share of labelled texts that are empty, or have copies with another label
 _USUAL_CLASS = 10  # texts that the median class has before a class of one is odd
 _MANY_UNSPACED = 0.2  # share of letters of scripts that do not separate words
 _LONG_RUN = 8  # mean characters between blanks where there are such letters: words, if separated, are shorter
 _LONG_TOKEN = 40  # mean characters between blanks in any script
-_SWAPPED_LEAST = 20  # labelled texts to recognise swapped columns by
+_LEAST_LABELLED = 20  # labelled texts by which such shares and swapped columns are recognised
 _NAMED = 3  # examples in a sentence
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -37,7 +39,8 @@ class Observed:
     """Texts that are read once, and what was seen of them."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self.texts, self.n, self.n_empty = texts, 0, 0
+        self.texts, self.n = texts, 0
+        self.empty = array("q")  # the places of texts without anything but blanks
         self.digests = array("q")  # of `text_digest`, 8 bytes per text
         self.sample: list[str] = []  # evenly spread
         self._step = 1
@@ -48,10 +51,20 @@ class Observed:
                 self.sample.append(text[:_CHARACTERS])
                 if len(self.sample) == 2 * _SAMPLE:
                     self.sample, self._step = self.sample[::2], 2 * self._step
+            if not text or text.isspace():
+                self.empty.append(self.n)
             self.n += 1
-            self.n_empty += not text or text.isspace()
             self.digests.append(text_digest(text))
             yield text
+
+
+def told_apart(texts: Iterable[str], labels: Labels) -> Iterator[str]:
+    """Yield texts; an InputError if texts and labels are the same or look swapped, as in `distinct_columns`."""
+    given = {}
+    if labels.classes.dtype.kind in "UO" and not labels.multilabel:
+        rows = np.flatnonzero(labels.labelled)[:FIRST_ROWS].tolist()
+        given = dict(zip(rows, labels.classes[labels.targets.codes[:FIRST_ROWS]].tolist(), strict=True))
+    return (text for text, _ in distinct_columns((text, given.get(row)) for row, text in enumerate(texts)))
 
 
 def notices(
@@ -68,13 +81,17 @@ def notices(
     With a tokeniser of the user's own, or one that needs no blanks, nothing is said about word boundaries.
     """
     codes = None if multilabel or not len(targets) else targets.codes  # with seeds, there may be no label
+    is_empty = np.zeros(texts.n, bool)
+    is_empty[texts.empty] = True
+    empty, digests = is_empty[labelled], np.asarray(texts.digests)[labelled]
     found = [
         None if own_tokenizer else _no_word_boundaries(texts.sample),
-        _empty_texts(texts.n_empty, texts.n),
+        _empty_texts(len(texts.empty), texts.n, int(empty.sum()), len(empty)),
+        _missing_signs(classes, targets.sums()),
         _alike_labels(classes),
         _single_texts(classes, targets.sums()),
         None if codes is None else _swapped_columns(texts, classes, codes),
-        None if codes is None else _conflicts(np.asarray(texts.digests)[labelled], codes),
+        None if codes is None else _conflicts(digests[~empty], codes[~empty]),
     ]
     return [notice for notice in found if notice is not None]
 
@@ -113,12 +130,25 @@ def _no_word_boundaries(sample: list[str]) -> str | None:
     )
 
 
-def _empty_texts(n_empty: int, n_texts: int) -> str | None:
-    if n_empty < max(_LEAST_EMPTY, _MANY_EMPTY * n_texts):
+def _empty_texts(n_empty: int, n_texts: int, n_labelled_empty: int, n_labelled: int) -> str | None:
+    advice = "are empty: nothing can be learnt from them. Is it the right column? Leave such rows out, or name another."
+    if n_empty >= max(_LEAST_EMPTY, _MANY_EMPTY * n_texts):
+        return f"{n_empty:,} of {n_texts:,} texts ({n_empty / n_texts:.0%}) {advice}"
+    if n_labelled_empty >= max(_MANY_LABELLED * n_labelled, 2) and n_labelled >= _LEAST_LABELLED:
+        return f"{n_labelled_empty:,} of {n_labelled:,} labelled texts ({n_labelled_empty / n_labelled:.0%}) {advice}"
+    return None
+
+
+def _missing_signs(classes: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> str | None:
+    if classes.dtype.kind not in "UO":
         return None
+    found = {name: int(n) for name, n in zip(classes.tolist(), sizes, strict=True) if name in MISSING_SIGNS and n}
+    if not found:
+        return None
+    shown = ", ".join(f"{name!r} ({n:,})" for name, n in found.items())
     return (
-        f"{n_empty:,} of {n_texts:,} texts ({n_empty / n_texts:.0%}) are empty: nothing can be learnt from them. Is it "
-        "the right column? Leave such rows out, or name another column."
+        f"{sum(found.values()):,} labels often stand for a missing one: {shown}. They count as classes. If there is no "
+        "label, give None instead: astype(str), for one, makes text of what is missing."
     )
 
 
@@ -152,7 +182,7 @@ def _single_texts(classes: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> str | N
 
 def _swapped_columns(texts: Observed, classes: npt.NDArray[Any], codes: npt.NDArray[Any]) -> str | None:
     """Labels are long and nearly all different, while texts are short and repeat."""
-    if len(codes) < _SWAPPED_LEAST or len(classes) < 0.5 * len(codes):
+    if len(codes) < _LEAST_LABELLED or len(classes) < 0.5 * len(codes):
         return None
     label_length = float(np.mean([len(str(name)) for name in classes[:_SAMPLE].tolist()]))
     text_length = float(np.mean([len(text) for text in texts.sample]))
@@ -171,7 +201,7 @@ def _conflicts(hashes: npt.NDArray[np.int64], codes: npt.NDArray[Any]) -> str | 
     pairs = np.unique(places[times[places] > 1] * n_classes + codes[times[places] > 1])
     n_labels = np.bincount(pairs // n_classes, minlength=len(times))  # different labels of a text that has copies
     n_texts = int(times[n_labels > 1].sum())
-    if n_texts < max(_MANY_IN_CONFLICT * len(codes), 2) or len(codes) < _SWAPPED_LEAST:
+    if n_texts < max(_MANY_LABELLED * len(codes), 2) or len(codes) < _LEAST_LABELLED:
         return None
     return (
         f"{n_texts:,} labelled texts ({n_texts / len(codes):.0%}) have a copy with another label: one of the two is "

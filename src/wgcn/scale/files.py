@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -50,6 +50,7 @@ def fit_files(
     unlabeled: Iterable[str | Path] = (),
     label_column: str | int = "label",
     label_separator: str | None = None,
+    missing: str | Collection[str] | None = None,
     reading: Mapping[str, Any] | None = None,
     memory: str = "4GB",
     scheduler: str | None = None,
@@ -70,7 +71,7 @@ def fit_files(
         Files with texts and labels; a text with an empty label is unlabelled.
     unlabeled : iterable of paths, optional
         Files with more unlabelled texts.
-    label_column, label_separator, reading
+    label_column, label_separator, missing, reading
         How the files are read: see `wgcn.labelling.labelled.read_labelled`.
     memory : str, default="4GB"
         Limit of the memory of this process and of the workers on this machine.
@@ -95,11 +96,13 @@ def fit_files(
     estimator.check_parameters()
     if not isinstance(estimator.tokenizer, str):
         raise InputError("Out of core, the tokenizer must be one of those that have a name.")
-    shards = find_shards(paths, reading, label_column=label_column, separator=label_separator)
+    shards = find_shards(paths, reading, label_column=label_column, separator=label_separator, missing=missing)
     more = list(unlabeled)
     others = find_shards(more, reading) if more else []
     given = {**estimator.get_params(deep=False), "stop_words": sorted(estimator.stop_words or ()), "n_jobs": None}
-    read_as = {"label_column": label_column, "separator": label_separator, "reading": dict(reading or {})}
+    absent = missing if isinstance(missing, str) else sorted(missing or ())
+    read_as: dict[str, Any] = {"label_column": label_column, "separator": label_separator, "missing": absent}
+    read_as["reading"] = dict(reading or {})
     settings = {"result": "model", "labelled": len(shards), **read_as, **{name: repr(given[name]) for name in given}}
     with shown(verbose), tempfile.TemporaryDirectory(prefix="wgcn-") as folder:
         resources = Resources(memory, scheduler, n_workers, Path(work or Path(folder, "work")), restart)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,15 +36,15 @@ class Shard:
         The column with the labels; by default the texts have none.
     separator : str, optional
         Between the labels of a text, if it may have several.
-    optional_labels : bool
-        Whether a file that has no column "label" has unlabelled texts, rather than being an error.
+    missing : str or collection of str, optional
+        Labels that stand for none.
     """
 
     path: Path
     reading: Mapping[str, Any] = field(default_factory=dict)
     label_column: str | int | None = None
     separator: str | None = None
-    optional_labels: bool = False
+    missing: str | Collection[str] | None = None
 
     def rows(self) -> Iterator[tuple[str, Label]]:
         """Open the file, and yield its texts with their labels."""
@@ -54,7 +54,7 @@ class Shard:
             self.path,
             label_column=self.label_column,
             separator=self.separator,
-            optional=self.optional_labels,
+            missing=self.missing,
             **self.reading,
         )
 
@@ -80,10 +80,10 @@ def find_shards(
     *,
     label_column: str | int | None = None,
     separator: str | None = None,
-    optional_labels: bool = False,
+    missing: str | Collection[str] | None = None,
 ) -> list[Shard]:
     """Return the shards of a corpus; each is opened, so that what is wrong with its head or columns is said at once."""
-    shards = [Shard(Path(path), dict(reading or {}), label_column, separator, optional_labels) for path in paths]
+    shards = [Shard(Path(path), dict(reading or {}), label_column, separator, missing) for path in paths]
     if not shards:
         raise InputError("There are no files to read. Name at least one.")
     places = set[str]()

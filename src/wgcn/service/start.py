@@ -7,7 +7,7 @@ import os
 import secrets
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ def ready_project(
     name: Path | None,
     *,
     label_column: str = "label",
+    missing: str | Iterable[str] | None = None,
     tokenizer: str = "words",
     reading: dict[str, Any] | None = None,
     say: Callable[[str], None] = lambda _: None,
@@ -55,12 +56,13 @@ def ready_project(
         raise InputError(f"There is no project {path}. Give a file with texts to make it: wgcn label TEXTS --project …")
     say(f"Reading {texts} into {path}, once.")
     source, reading = {"name": texts.name, "digest": digest, "tokenizer": tokenizer}, reading or {}
-    table = read_labelled_table(texts, label_column=label_column, **reading)
+    labels_as: dict[str, Any] = {"label_column": label_column, "missing": missing}
+    table = read_labelled_table(texts, **labels_as, **reading)
     try:
         create_project(path, table.rows, source, {"names": table.names, "text": table.text, "label": table.label})
     except TooLargeError as error:
         say(f"{error} They are left out: the export will have the columns row, text and label alone.")
-        create_project(path, read_labelled(texts, label_column=label_column, optional=True, **reading), source)
+        create_project(path, read_labelled(texts, **labels_as, optional=True, **reading), source)
     return path
 
 

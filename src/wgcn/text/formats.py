@@ -10,8 +10,9 @@ import csv
 import io
 import json
 import math
+import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
@@ -31,6 +32,7 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical ba
 _DETECTION_ROWS = 100
 _BATCH_ROWS, _BATCH_BYTES = 1024, 2**27  # of parquet, at most
 _MAX_SHEET_ROWS = 2**20  # Excel has no more
+_UNCALCULATED = re.compile(rb"(?:</\w*:?f>|<\w*:?f\b[^<>]*/>)\s*<(?:/|\w*:?v\s*/|\w*:?v>\s*</)")  # formula, no value
 
 
 def _read_delimited(stream: Any, source: Source) -> Opened:
@@ -62,6 +64,10 @@ def _fields(records: Iterator[list[Any]], names: list[str], source: Source, posi
             if len(fields) <= source.last and not in_sheet:  # a sheet does not keep empty cells at the end of a row
                 what = f"column {short(names[source.last])} is missing"
                 raise source.fault(f"{what}: the row has {len(fields)} of {width} fields.")
+            if len(fields) > width and source.labelled and not in_sheet:
+                head = f"the {'header' if source.header else 'first row'} has {width}"
+                advice = "If a text has the character between the fields in it, put the text in quotes (.csv)."
+                raise source.fault(f"the row has {len(fields)} fields, but {head}. {advice}")
             source.too_wide += len(fields) > width
             fields = [*fields, *[None if in_sheet else ""] * (width - len(fields))]
         yield tuple([fields[position] for position in positions])
@@ -247,16 +253,47 @@ def _read_excel(stream: Any, source: Source) -> Opened:
         with zipfile.ZipFile(stream) as parts:  # which never unpacks more of a part than is declared
             if sum(part.file_size for part in parts.infolist()) > MAX_UNPACKED:
                 raise InputError(f"{source.name} unpacks to more than {MAX_UNPACKED >> 20} MiB. Save it as .csv.")
+            both = (True, False) if _has_uncalculated(parts) else (True,)
         with warnings.catch_warnings():  # of styles and the like
             warnings.simplefilter("ignore")
-            sheet = openpyxl.load_workbook(stream, read_only=True, data_only=True).worksheets[0]
-        sheet.reset_dimensions()  # what a file says of its size is often wrong
-        return _as_table(_sheet_records(sheet, source), source)
+            sheets = [openpyxl.load_workbook(stream, read_only=True, data_only=each).worksheets[0] for each in both]
+        for sheet in sheets:
+            sheet.reset_dimensions()  # what a file says of its size is often wrong
+        return _as_table(_sheet_records(sheets, source), source)
 
 
-def _sheet_records(sheet: Any, source: Source) -> Iterator[list[Any]]:
+def _has_uncalculated(parts: Any) -> bool:
+    """Return whether a sheet has formulas without a value, as libraries write them, also for a text such as '=good'."""
+    for name in parts.namelist():
+        if name.startswith("xl/worksheets/") and name.endswith(".xml"):
+            with parts.open(name) as part:
+                end = b""
+                while block := part.read(HEAD_BYTES):
+                    if _UNCALCULATED.search(end + block):
+                        return True
+                    end = block[-100:]
+    return False
+
+
+def _sheet_rows(sheets: Sequence[Any], source: Source) -> Iterator[Sequence[Any]]:
+    """Yield the values of rows; where formulas without a value are in a second sheet, the text of those."""
+    if len(sheets) == 1:
+        yield from sheets[0].iter_rows(values_only=True)
+        return
+    for cells, written in zip(sheets[0].iter_rows(), sheets[1].iter_rows(values_only=True), strict=True):
+        values = [cell.value for cell in cells]
+        without = [place for place, cell in enumerate(cells) if cell.value is None and cell.data_type != "str"]
+        for place in without:  # those of type "str" were calculated: to nothing
+            formula = written[place]
+            values[place] = formula if isinstance(formula, str) else getattr(formula, "text", None)
+        source.uncalculated += any(values[place] is not None for place in without if place in source.chosen)
+        yield values
+
+
+def _sheet_records(sheets: Sequence[Any], source: Source) -> Iterator[list[Any]]:
     with _undamaged(source):
-        for source.line, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        rows = _sheet_rows(sheets, source)
+        for source.line, row in enumerate(rows, 1):
             if source.line > _MAX_SHEET_ROWS:
                 raise source.fault("a sheet has no more than 1,048,576 rows. Save it as .csv.")
             last = max((place for place, value in enumerate(row, 1) if value is not None), default=0)

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from wgcn.errors import InputError
+from wgcn.errors import InputError, NoColumnError
 from wgcn.text.formats import LOOK_AHEAD_ROWS, READERS
 from wgcn.text.source import ENDINGS, MAX_CHARACTERS, NAME_ENCODING, Columns, Source, explained, opened, short
 
@@ -31,6 +31,10 @@ _BROKEN = f"held text that is not {{}}; U+FFFD now stands for each broken byte. 
 _TOO_WIDE = (
     "had more fields than the first, and the extra ones were left out. "
     "If they are part of a text, quote it (.csv) or take the tabs out of it (.tsv)."
+)
+_UNCALCULATED = (
+    "held a formula without a value, such as =B2 or '=good wine'; the text of the formula was read. If its value is "
+    "meant, open the workbook in a spreadsheet program and save it there."
 )
 _NEW_KEYS = f"had keys that none of the first {LOOK_AHEAD_ROWS} has, which were left out."
 
@@ -123,6 +127,7 @@ def _rows(source: Source, lists: Columns = ()) -> Rows:
         for row in rows:
             yield (*map(source.plain, row[:n], *zip(*kinds, strict=True)), *row[n:])
     source.warn(_BROKEN.format((source.encoding or "utf-8").upper()), source.broken)
+    source.warn(_UNCALCULATED, source.uncalculated)
     source.warn(_NEW_KEYS if source.kind in (".jsonl", ".json") else _TOO_WIDE, source.too_wide)
 
 
@@ -145,4 +150,4 @@ def _position(source: Source, names: Sequence[str], column: str | int) -> int:
         message += f" (At most {LOOK_AHEAD_ROWS} rows were searched; give an early one the key, with null.)"
     if source.columns is None:
         message += " Name the one that holds the text: text_column=… (--text-column on the command line)."
-    raise InputError(message)
+    raise NoColumnError(message)

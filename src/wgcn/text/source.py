@@ -50,6 +50,7 @@ class Source:
     path: Path
     columns: Columns | None  # None stands for the text column
     whole: bool = False  # all columns are wanted beside `columns`, with numbers of JSON as numbers
+    labelled: bool = False  # a row of .csv or .tsv with more fields than the first is an error: its label may be wrong
     header: bool = True
     delimiter: str | None = None
     encoding: str | None = None
@@ -62,6 +63,7 @@ class Source:
     broken: int = 0  # rows with text that could not be decoded
     last_broken: int = 0  # its line, so that a row counts once
     too_wide: int = 0  # rows with more fields than the first
+    uncalculated: int = 0  # rows with the text of a formula that has no value
     schema: Any = None  # of parquet
     chosen: Sequence[int] = ()  # positions of `columns`
     inner: Set[str] = frozenset()  # columns that are dotted paths into objects
@@ -128,7 +130,8 @@ class Source:
         if isinstance(value, bool):
             return "true" if value else "false"
         if may_be_list and isinstance(value, list):
-            return [text for each in value if (text := self.plain(each, column)) is not None]
+            texts = [text for each in value if (text := self.plain(each, column)) is not None]
+            return texts if texts or not value else None
         if isinstance(value, list | dict):
             kind = "a list" if isinstance(value, list) else "an object"
             raise self.fault(f"column {short(column)} holds {kind}; expected text, a number, true, false or null.")
