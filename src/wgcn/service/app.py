@@ -36,7 +36,6 @@ from wgcn.service.web import (
     json_response,
     log,
     read_json,
-    to_json,
 )
 from wgcn.service.work import Gate, Work
 
@@ -90,10 +89,9 @@ class Service:
             slot.leave()
             raise
         self.metrics.texts[served.name] += len(texts)
-        version = to_json({"model": served.name, "digest": served.digest})[:-1].encode("ascii")
         if single:
-            return encoded_response([version, b",", rows[0][1:]], slot.leave)
-        return encoded_response([version, b',"%s":[' % several.encode("ascii"), *rows, b"]}"], slot.leave)
+            return encoded_response([served.version, rows[0][1:]], slot.leave)
+        return encoded_response([served.version, b'"%s":[' % several.encode("ascii"), *rows, b"]}"], slot.leave)
 
     async def list_models(self, request: Request) -> Response:
         """List the models, each with its classes, its size and how it was fitted."""

@@ -40,6 +40,11 @@ class Served:
     card: dict[str, Any]
 
     @cached_property
+    def version(self) -> bytes:
+        """How an answer begins."""
+        return to_json({"model": self.name, "digest": self.digest})[:-1].encode("ascii") + b","
+
+    @cached_property
     def card_json(self) -> bytes:
         """The card as JSON, which may be long."""
         return to_json(self.card).encode("ascii")

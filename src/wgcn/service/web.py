@@ -373,8 +373,10 @@ class Guard:
         if scope.get("state", {}).get(CROWDED):
             message = "There are too many connections. Try again in a second."
             raise RefusedError(503, message, {"Retry-After": "1", "Connection": "close"})
-        size = sum([len(name) + len(value) + 4 for name, value in scope["headers"]])
-        if size + len(scope["path"]) + len(scope["query_string"]) > MAX_HEADER_BYTES:
+        size = len(scope["path"]) + len(scope["query_string"])
+        for name, value in scope["headers"]:
+            size += len(name) + len(value) + 4
+        if size > MAX_HEADER_BYTES:
             message = f"The headers and the address have more than {MAX_HEADER_BYTES:,} bytes. Send less in them."
             raise RefusedError(400, message, {"Connection": "close"})
         found = dict(scope["headers"])

@@ -9,7 +9,7 @@ and large ones take turns. A request keeps its slot, which counts the bytes of i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -19,11 +19,12 @@ from wgcn.service.answers import (
     ExplainOptions,
     Limits,
     PredictOptions,
+    Size,
     answer_size,
+    costs,
     explain,
     parts_of,
     predict,
-    total_cost,
 )
 from wgcn.service.models import Served
 from wgcn.service.web import PIECE_BYTES, RefusedError
@@ -112,39 +113,30 @@ class Work:
 
     async def predict(self, served: Served, texts: list[str], options: PredictOptions, slot: Slot) -> list[bytes]:
         """Return the labels of texts: parts of the rows of a JSON list."""
-        cost = self._expect(served, texts, options, slot)
-        if cost > INLINE_COST or sum(map(len, texts)) > SHORT_CHARACTERS:
-            return await self._in_parts(predict, served, texts, options, slot)
+        cost = costs(served, texts, _expected(served, texts, options, slot))
+        if (total := sum(cost)) > INLINE_COST or sum(map(len, texts)) > SHORT_CHARACTERS:
+            return await self._in_parts(predict, served, parts_of(texts, cost), options, slot)
         if len(texts) == 1:
-            return [(await self._join(served, texts[0], options, slot, cost)).encode("ascii")]
+            return [(await self._join(served, texts[0], options, slot, total)).encode("ascii")]
         return [",".join(predict(served, texts, options)).encode("ascii")]
 
     async def explain(self, served: Served, texts: list[str], options: ExplainOptions, slot: Slot) -> list[bytes]:
         """Return explanations of texts, as `predict` does."""
-        self._expect(served, texts, options, slot)
-        return await self._in_parts(explain, served, texts, options, slot)
-
-    def _expect(self, served: Served, texts: list[str], options: PredictOptions | ExplainOptions, slot: Slot) -> int:
-        """Return the cost of an answer, once there is room for it."""
-        size = answer_size(served, options)
-        size.check(len(texts), slot.limits, len(served.classes))
-        slot.expect(len(texts) * size.most)
-        return total_cost(served, texts, options)
+        cost = costs(served, texts, _expected(served, texts, options, slot), explained=True)
+        return await self._in_parts(explain, served, parts_of(texts, cost), options, slot)
 
     async def _in_parts(
-        self, function: Answering, served: Served, texts: list[str], options: Any, slot: Slot
+        self, function: Answering, served: Served, parts: Iterable[list[str]], options: Any, slot: Slot
     ) -> list[bytes]:
         """Answer texts in threads, one part after the other; other requests have their turn between them."""
         loop, found, size = asyncio.get_running_loop(), list[bytes](), 0
-        for part in parts_of(served, texts, options):
+        for part in parts:
             given = function, served, part, options, not found
             found.append(await loop.run_in_executor(self._pool, _encoded, *given))
             size += len(found[-1])
-            if size > slot.limits.answer:
-                raise InputError(
-                    f"The answer has more than {slot.limits.answer:,} bytes, which is the limit. Send fewer texts at a "
-                    "time."
-                )
+            if size > (limit := slot.limits.answer):
+                message = f"The answer has more than {limit:,} bytes, which is the limit."
+                raise InputError(f"{message} Send fewer texts at a time.")
         slot.resize(size)
         return found
 
@@ -194,6 +186,14 @@ class Work:
     def close(self) -> None:
         """Wait for the parts that threads work on; nobody waits for others."""
         self._pool.shutdown(cancel_futures=True)
+
+
+def _expected(served: Served, texts: list[str], options: PredictOptions | ExplainOptions, slot: Slot) -> Size:
+    """Return the size of an answer, once there is room for it."""
+    size = answer_size(served, options)
+    size.check(len(texts), slot.limits, len(served.classes))
+    slot.expect(len(texts) * size.most)
+    return size
 
 
 def _encoded(function: Answering, served: Served, texts: list[str], options: Any, is_first: bool) -> bytes:
