@@ -150,6 +150,20 @@ def test_an_answer_that_would_be_too_long_says_how_many_texts_it_may_have(fitted
     ask(app, asked)
 
 
+def test_a_text_may_be_as_long_as_the_classes_allow(fitted: Path) -> None:
+    async def asked(client: httpx.AsyncClient) -> None:
+        for path in ("predict", "explain"):
+            refused = await client.post(f"/v1/{path}", json={"text": "a" * 44_740})
+            assert refused.status_code == 400
+            message = refused.json()["error"]["message"]
+            assert message == (
+                "A text of 44,740 characters is too long for a model of 3,000 classes: 44,739 is the limit. Split it."
+            )
+            assert (await client.post(f"/v1/{path}", json={"text": "a" * 44_739})).status_code == 200
+
+    ask(app_of(fitted), asked)
+
+
 def test_an_answer_that_turns_out_too_long_is_refused(fitted: Path) -> None:
     async def asked(client: httpx.AsyncClient) -> None:
         given = {"texts": ["red wine with figs and bread"] * 10, "n": 1000}

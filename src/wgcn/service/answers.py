@@ -32,10 +32,12 @@ __all__ = [
 _MAX_SHOWN = 1000  # words of an explanation
 _ROW, _RANKED, _NUMBER, _TERM = 200, 32, 8, 1000  # bytes: of a row, a likely label, a probability, a term and its parts
 _DECIMALS = [repr(number / 10**DIGITS) for number in range(10**DIGITS + 1)]  # of probabilities, which are rounded
-# Costs are characters times classes; a unit takes about a nanosecond. That of a text is never 0, nor that of a class.
-_PER_TEXT, _PER_CLASS, _PER_BYTE, _PER_EXPLANATION = 64, 32, 8, 16
+# Costs in about nanoseconds, of a text and of a character with each class, of a character, of a byte of an answer; and
+# how many times as much an explanation costs.
+_TEXT_COST, _SCORE_COST, _CHARACTER_COST, _BYTE_COST, _EXPLAIN_TIMES = 64, 4, 32, 8, 16
 INLINE_COST = 1 << 21  # of what is answered without another thread: about two milliseconds
 _PART_COST = 1 << 24  # of texts that are answered in one go
+_MAX_SCORED = 1 << 27  # characters of a text times classes: each unknown word has a row of its own while it is scored
 
 
 class Limits(NamedTuple):
@@ -135,13 +137,18 @@ class Size(NamedTuple):
     least: int
     most: int
 
-    def check(self, n_texts: int, limits: Limits, n_classes: int) -> None:
-        """Raise an InputError for an answer that would be too long, before anything is worked on."""
-        if n_texts * self.least > limits.answer:
+    def check(self, texts: list[str], limits: Limits, n_classes: int) -> None:
+        """Raise an InputError for an answer that would be too long or cost too much, before anything is worked on."""
+        most, longest = _MAX_SCORED // n_classes, max(map(len, texts), default=0)
+        if longest > most:
+            what = f"A text of {longest:,} characters is too long for a model of {n_classes:,} classes"
+            raise InputError(f"{what}: {most:,} is the limit. Split it.")
+        if len(texts) * self.least > limits.answer:
+            fitting = limits.answer // self.least
+            advice = f"Send at most {fitting:,} texts at a time to this model, or ask" if fitting else "Ask"
             raise InputError(
                 f"With {n_classes:,} classes, each text adds {self.least:,} bytes to the answer, which may have "
-                f"{limits.answer:,}. Send at most {limits.answer // self.least:,} texts at a time to this model, or "
-                "ask for 'top', the likeliest labels alone."
+                f"{limits.answer:,}. {advice} for 'top', the likeliest labels alone."
             )
 
 
@@ -158,9 +165,9 @@ def answer_size(served: Served, options: PredictOptions | ExplainOptions) -> Siz
 
 def costs(served: Served, texts: list[str], size: Size, *, explained: bool = False) -> list[int]:
     """Return what it costs to answer each text: to score it, and to write what it adds to the answer."""
-    n, written = len(served.classes) + _PER_CLASS, _PER_BYTE * size.most
-    factor = n * _PER_EXPLANATION if explained else n
-    return [(len(text) + _PER_TEXT) * factor + written for text in texts]
+    n, times = len(served.classes), _EXPLAIN_TIMES if explained else 1
+    text, character = times * _TEXT_COST * n + _BYTE_COST * size.most, times * (_SCORE_COST * n + _CHARACTER_COST)
+    return [text + character * len(each) for each in texts]
 
 
 def parts_of(texts: list[str], costs: list[int]) -> Iterator[list[str]]:

@@ -347,8 +347,8 @@ class Guard:
         except ClientDisconnect:
             status = 499  # as nginx has it; nobody is there to read an answer
         except asyncio.CancelledError:  # the time to finish is over, or somebody presses Ctrl-C again
-            if status:
-                raise
+            if status:  # the client has not read the answer in time: the connection is closed
+                return
             headers = {"Retry-After": "1", "Connection": "close"}
             response = error_response(503, "The server stops before the answer is ready. Try again later.", headers)
             await response(scope, receive, send_checked)

@@ -191,7 +191,7 @@ class Work:
 def _expected(served: Served, texts: list[str], options: PredictOptions | ExplainOptions, slot: Slot) -> Size:
     """Return the size of an answer, once there is room for it."""
     size = answer_size(served, options)
-    size.check(len(texts), slot.limits, len(served.classes))
+    size.check(texts, slot.limits, len(served.classes))
     slot.expect(len(texts) * size.most)
     return size
 
