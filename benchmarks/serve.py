@@ -1,5 +1,8 @@
 """Measure `wgcn serve` against an empty Starlette endpoint: ``python -m benchmarks.serve``, ``--overload 60``.
 
+``--answers`` measures large answers alone: how long `/health` takes beside four and twenty requests for the
+probabilities of 3,000 classes, the memory, and how long the server takes to end after SIGTERM.
+
 Both are started in the same way, and asked in turn by the same client, which is a process of its own and only counts.
 Texts in batches are compared with `TextModel.predict` in a process without a server. All traffic stays on 127.0.0.1.
 """
@@ -12,27 +15,33 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from statistics import median
 
 from benchmarks.measure import Cell, Target, machine, machine_lines, run_cell, table, whole
-from benchmarks.serve_cells import BATCH, in_process, load, prepare
+from benchmarks.serve_cells import BATCH, N_CLASSES, in_process, large, load, many_classes, prepare
 
 ROUNDS, SECONDS = 7, 1.5
 CONNECTIONS, BATCH_CONNECTIONS = 32, 4
 QUEUE, OVERLOAD = 64, 10  # requests at a time, and how many times as many are sent
 SINGLE_SHARE, BATCH_SHARE = 0.6, 0.5
-GROWTH_MB = 200  # of the server's memory under overload
+GROWTH_MB = 200  # of the server's memory under overload, and by large answers
+LARGE, LARGE_TEXTS = (4, 20), (500, 1000)  # requests at a time for large answers, and their texts
+HEALTH_MS, END_SECONDS = 500, 30
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.serve", description=__doc__)
     parser.add_argument("--model", metavar="DIR", help="folder of a model (default: fitted to r8 or the docs corpus)")
     parser.add_argument("--overload", type=float, default=0, metavar="SECONDS", help="also overload it for so long")
+    parser.add_argument("--answers", action="store_true", help="measure large answers, and nothing else")
     options = parser.parse_args()
     print("\n".join(machine_lines(machine())), flush=True)
     with tempfile.TemporaryDirectory() as folder:
+        if options.answers:
+            return answers(run_cell("a model", many_classes, folder=folder)["model"])
         data = run_cell("texts", prepare, folder=folder, model=options.model)
         empty, serve = Process("-m", "benchmarks.serve_empty"), served(data["model"])
         try:
@@ -108,6 +117,35 @@ def overload(serve: Process, data: Cell, seconds: float) -> list[str]:
     return wrong + [f"overload: {others}, {cell['lost']} lost"] * bool(others or cell["lost"])
 
 
+def answers(model: str) -> int:
+    """Ask for large answers, several at a time, and stop the server while it makes them."""
+    rows, slowest, most, ended = [], 0.0, 0.0, 0.0
+    for n_texts in LARGE_TEXTS:
+        for n, stops in ((LARGE[0], False), (LARGE[1], False), (LARGE[1], True)):
+            serve, ends = served(model), list[float]()
+            watch = threading.Thread(target=lambda serve=serve, ends=ends: ends.append(serve.ended()))
+            watch.start()
+            before, pid = serve.peak_megabytes(), serve.process.pid if stops else None
+            cell = run_cell(f"{n} requests", large, port=serve.port, n=n, n_texts=n_texts, stopped=pid)
+            growth = 0.0 if stops else serve.peak_megabytes() - before
+            serve.process.terminate()
+            watch.join()
+            end = ends[0] - cell["signal"] if stops else 0.0
+            slowest, most, ended = max(slowest, cell["health_ms"]), max(most, growth), max(ended, end)
+            figures = f"{cell['median_ms']:.1f}", f"{cell['health_ms']:.0f}", "" if stops else f"{growth:.0f}"
+            statuses = ", ".join(f"{k} of {status}" for status, k in sorted(cell["statuses"].items()))
+            rows.append((f"{n} of {n_texts} texts", statuses, *figures, f"{end:.1f}" if stops else ""))
+    head = "requests", "answers", "/health, median (ms)", "slowest (ms)", "memory (MB)", "end after SIGTERM (s)"
+    print(f"\nProbabilities of {N_CLASSES:,} classes:\n\n{table(head, rows)}\n")
+    wishes = (
+        Target(f"/health within {HEALTH_MS} ms", f"{slowest:.0f} ms", slowest <= HEALTH_MS),
+        Target(f"memory grows by at most {GROWTH_MB} MB", f"{most:.0f} MB", most <= GROWTH_MB),
+        Target(f"it ends within {END_SECONDS} s", f"{ended:.1f} s", ended <= END_SECONDS),
+    )
+    print("\n".join(map(str, wishes)))
+    return 0 if all(wish.met for wish in wishes) else 1
+
+
 # Servers
 
 
@@ -138,6 +176,11 @@ class Process:
         found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{self.process.pid}/status").read_text())
         assert found
         return int(found[1]) / 1000
+
+    def ended(self) -> float:
+        """Return when the process has ended."""
+        self.process.wait(300)
+        return time.time()
 
     def stop(self) -> None:
         """End the process."""

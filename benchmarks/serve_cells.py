@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
+import os
+import signal
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +18,8 @@ from benchmarks import sets
 from benchmarks.measure import Cell
 
 BATCH = 100
+N_CLASSES = 3000
+STOP_SECONDS = 0.3  # after which a server is stopped while it makes large answers
 
 
 def prepare(folder: str, model: str | None) -> Cell:
@@ -46,6 +53,60 @@ def in_process(model: str, texts: str, seconds: float) -> Cell:
             loaded.predict(all_texts[place : place + BATCH])
         n += len(all_texts)
     return {"rate": n / (time.perf_counter() - begin), "cpu": (time.process_time() - cpu) / n}
+
+
+def many_classes(folder: str) -> Cell:
+    """Save a model with very many classes, whose weights are made up."""
+    import numpy as np
+
+    from wgcn import TextModel, WGCNTextClassifier
+    from wgcn.inference.scorer import Scorer
+
+    path, random = str(Path(folder, "many")), np.random.default_rng(0)
+    WGCNTextClassifier(n_jobs=1, subwords=0).fit(["red wine", "fast car"], ["a", "b"]).save(path)
+    model = TextModel.load(path)
+    table = random.normal(size=(len(model.vocabulary), N_CLASSES)).astype(np.float32)
+    scorer = Scorer(table, None, np.zeros(N_CLASSES, np.float32), np.full(N_CLASSES, 1 / N_CLASSES, np.float32))
+    classes = np.array([f"class {number}" for number in range(N_CLASSES)])
+    replace(model, scorer=scorer, classes=classes, split=None, spelling=None, trust=None, report={}).save(path)
+    return {"model": path}
+
+
+def large(port: int, n: int, n_texts: int, stopped: int | None) -> Cell:
+    """Ask for large answers, and all the while for `/health`; stop the process `stopped` meanwhile, if one is given."""
+    body = json.dumps({"texts": ["a"] * n_texts, "probabilities": True}).encode()
+    times, begin, signalled = list[float](), time.time(), 0.0
+    with ThreadPoolExecutor(n) as pool:
+        asked = [pool.submit(ask, port, "POST", "/v1/predict", body) for _ in range(n)]
+        while not all(each.done() for each in asked) or not times:
+            if stopped is not None and not signalled and time.time() - begin > STOP_SECONDS:
+                signalled = time.time()
+                os.kill(stopped, signal.SIGTERM)
+            before = time.perf_counter()
+            if not signalled and ask(port, "GET", "/health") == "200":
+                times.append(time.perf_counter() - before)
+            time.sleep(0.02)
+        statuses = Counter(each.result() for each in asked)
+    if stopped is not None and not signalled:
+        signalled = time.time()
+        os.kill(stopped, signal.SIGTERM)
+    times.sort()
+    figures = {"median_ms": 1000 * times[len(times) // 2], "health_ms": 1000 * times[-1]}
+    return {"statuses": dict(statuses), "signal": signalled, **figures}
+
+
+def ask(port: int, method: str, path: str, body: bytes | None = None) -> str:
+    """Return the status of an answer that was read whole, or what went wrong."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=200)
+    try:
+        connection.request(method, path, body)
+        answer = connection.getresponse()
+        answer.read()
+        return str(answer.status)
+    except (OSError, http.client.HTTPException) as error:
+        return type(error).__name__
+    finally:
+        connection.close()
 
 
 def load(port: int, path: str, bodies: list[str], seconds: float, connections: int) -> Cell:

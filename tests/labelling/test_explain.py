@@ -83,6 +83,36 @@ def test_a_text_with_no_known_word_is_explained_by_the_prior() -> None:
     assert why.other_neighbours is None
 
 
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_one_class_alone_is_explained_as_among_all(multilabel: bool) -> None:
+    kinds = [{label, text.split()[0]} for text, label in zip(TEXTS, LABELS, strict=True)]
+    model = WGCNTextClassifier(n_jobs=1).fit(TEXTS, kinds if multilabel else LABELS)
+    texts = ["red wine", "a slow redd car", "", "zzz winee"]
+    for label in (None, *model.classes_.tolist()):
+        for whole, alone in zip(model.explain(texts), model.explain(texts, label, alone=True), strict=True):
+            own = slice(whole.place(label), whole.place(label) + 1)
+            assert alone.classes.tolist() == whole.classes[own].tolist()
+            assert (alone.label, alone.terms, alone.unknown) == (whole.label, whole.terms, whole.unknown)
+            assert (alone.words(), alone.top()) == (whole.words(label), whole.top(label))
+            for name in ("scores", "bias", "probabilities"):
+                assert getattr(alone, name).tolist() == getattr(whole, name)[own].tolist()
+            for name in ("contributions", "own", "spelling"):
+                assert getattr(alone, name).tobytes() == getattr(whole, name)[:, own].tobytes()
+            named = [
+                [(each.word, each.contributions[own].tolist()) for each in near] for near in whole.neighbours or ()
+            ]
+            assert [[(word, part.tolist()) for word, part in near] for near in alone.neighbours or ()] == named
+            assert alone.total().tobytes() == whole.scores[own].tobytes()
+
+
+def test_one_class_of_a_network_is_explained_alone() -> None:
+    model = made_model(1, 4, hidden=6)
+    for whole, alone in zip(model.explain(TEXTS), model.explain(TEXTS, 2, alone=True), strict=True):
+        np.testing.assert_allclose(alone.contributions, whole.contributions[:, 2:3], rtol=1e-6)
+    with pytest.raises(InputError, match="There is no class 9"):
+        model.explain(["a"], 9, alone=True)
+
+
 def test_labels_are_those_of_the_model() -> None:
     texts = [" ".join(WORDS[i : i + 5]) for i in range(20)]
     single, several = made_model(1, 4), made_model(1, 4, multilabel=True)

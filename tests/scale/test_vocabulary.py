@@ -21,7 +21,7 @@ from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
 WORKERS = LocalWorkers(2)
-words = st.sampled_from(["a", "b", "c", "d", "e", "é", "漢", "x's", "👍"])
+words = st.sampled_from(["a", "b", "c", "d", "e", "é", "漢", "x's", "👍", "long" * 100, "longest" * 1000])
 texts = st.lists(st.lists(words, max_size=12).map(" ".join), min_size=1, max_size=6)
 corpora = st.lists(texts, min_size=1, max_size=3)
 rules = st.builds(

@@ -189,12 +189,19 @@ def test_a_client_that_reads_slowly_gets_its_answer_and_one_that_does_not_read_i
     sleeper.transport.get_write_buffer_size.return_value = 10 * READ_BYTES
     sending.transport.get_write_buffer_size.return_value = 1  # of the answer before, which the client does not read
     waiting.transport.get_write_buffer_size.return_value = 0
+    refilled = Mock(cycle=worked_on)  # of a long answer, part after part is written as it is read
+    refilled.transport.get_write_buffer_size.return_value = 1
+    server.server_state.connections.add(refilled)
+    for connection in server.server_state.connections:
+        connection.transport.n_written = 10 * READ_BYTES
     for seconds in range(0, 50, 5):
         reader.transport.get_write_buffer_size.return_value = (10 - seconds // 5) * READ_BYTES
+        refilled.transport.n_written += READ_BYTES
         server._drop_slow(seconds)
     sleeper.transport.abort.assert_called()
     sending.transport.abort.assert_called()
     reader.transport.abort.assert_not_called()
+    refilled.transport.abort.assert_not_called()
     waiting.transport.abort.assert_not_called()
 
 
@@ -233,6 +240,26 @@ def test_what_is_no_http_is_answered_with_json(start: Start, fitted: Path) -> No
         connection.sendall(request + b"\r\n\r\n")
         status, body = answer(connection)
         assert (status, json.loads(body)["error"]["status"]) == (400, 400)
+
+
+@pytest.mark.parametrize("size", [66_000, 300_000, 5_000_000])
+@pytest.mark.parametrize("place", ["header", "headers", "address"])
+def test_headers_beyond_the_limit_are_refused(start: Start, fitted: Path, size: int, place: str) -> None:
+    """In one part or in many, and although the client is still sending when it is refused."""
+    server = start(fitted)
+    more = {"header": b"X: " + b"a" * size + b"\r\n", "headers": b"X: abc\r\n" * (size // 8)}.get(place, b"")
+    path = b"/health?" + b"a" * size * (place == "address")
+    connection = socket.create_connection(("127.0.0.1", server.port), 60)
+    connection.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n" + more + b"\r\n")
+    status, body = answer(connection)
+    assert status == 400
+    assert "65,536 bytes" in json.loads(body)["error"]["message"]
+
+
+def test_headers_within_the_limit_are_read(start: Start, fitted: Path) -> None:
+    server = start(fitted)
+    with server.client() as client:
+        assert client.get("/health", headers={"X": "a" * 65_000}).status_code == 200
 
 
 def test_a_model_that_changes_loses_no_request(start: Start, fitted: Path, other: Path, tmp_path: Path) -> None:

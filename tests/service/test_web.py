@@ -7,14 +7,23 @@ import logging
 from typing import Any
 
 import pytest
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from wgcn.errors import InputError
-from wgcn.service.web import Endpoint, Guard, JsonLines, allowed_hosts, json_response, read_json
+from wgcn.service.web import (
+    PIECE_BYTES,
+    Endpoint,
+    Guard,
+    JsonLines,
+    allowed_hosts,
+    encoded_response,
+    json_response,
+    read_json,
+)
 
 TOKEN = "a-token"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -236,3 +245,36 @@ def test_a_compressed_body_is_said_to_be_so() -> None:
     for headers, status in (({"Content-Encoding": "gzip"}, 415), ({}, 400)):
         answer = client().post("/echo", content=gzip.compress(b"{}"), headers=headers)
         assert answer.status_code == answer.json()["error"]["status"] == status
+
+
+def test_a_long_answer_is_sent_in_pieces_and_told_when_it_is_sent() -> None:
+    parts, sent, done = [b"[" + b"1," * PIECE_BYTES, b"1]"], list[Any](), list[int]()
+
+    async def send(message: Any) -> None:
+        assert not done  # until the last byte
+        sent.append(message)
+
+    async def respond() -> None:
+        await encoded_response(parts, lambda: done.append(len(sent)))({}, None, send)  # type: ignore[typeddict-item, arg-type]
+
+    asyncio.run(respond())
+    begin, *bodies = sent
+    assert dict(begin["headers"])[b"content-length"] == b"%d" % sum(map(len, parts))
+    assert b"".join(body["body"] for body in bodies) == b"".join(parts)
+    assert max(len(body["body"]) for body in bodies) <= PIECE_BYTES
+    assert [body.get("more_body", False) for body in bodies] == [True] * (len(bodies) - 1) + [False]
+    assert done == [len(sent)]
+
+
+def test_a_client_that_is_gone_gives_its_place_back() -> None:
+    done = list[bool]()
+
+    async def send(message: Any) -> None:
+        raise ClientDisconnect
+
+    async def respond() -> None:
+        await encoded_response([b"1" * PIECE_BYTES * 2], lambda: done.append(True))({}, None, send)  # type: ignore[typeddict-item, arg-type]
+
+    with pytest.raises(ClientDisconnect):
+        asyncio.run(respond())
+    assert done == [True]

@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wgcn.errors import InputError, MissingDependencyError, WGCNWarning
+from wgcn.labelling.tables import read_table
 from wgcn.text.read import read_rows, read_texts
 
 LINES = [
@@ -429,7 +430,7 @@ def test_json_file_with_one_object_per_line_or_one_object(write):
         ('"x"', "no array of objects"),
         ('[{"text": "x"}', "not valid JSON"),
         ("[]", "no rows"),
-        ("[" * 100_000, "not valid JSON"),
+        ("[" * 100_000, "nested more than 100 levels"),
     ],
 )
 def test_json_that_is_no_table(write, data, says):
@@ -726,9 +727,115 @@ def test_damaged_parquet(write):
         fails(write("a.parquet", broken), "damaged")
 
 
-@pytest.mark.parametrize("line", ["{", "nonsense", '{"text": "x"} {"text": "y"}', "[" * 200_000, '{"a":' * 200_000])
+@pytest.mark.parametrize("line", ["{", "nonsense", '{"text": "x"} {"text": "y"}', "[" * 99, '{"a":' * 99])
 def test_invalid_json_names_the_line(write, line):
     fails(write("a.jsonl", f'{{"text": "x"}}\n{line}\n'), "line 2", "not valid JSON")
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ('{"text": "x", "y": ' + "[" * 100 + "]" * 100 + "}", "nested more than 100 levels"),
+        ("[" * 200_000, "nested more than 100 levels"),
+        ('{"a":' * 200_000, "nested more than 100 levels"),
+        ('{"text": "x", "y": [' + "[]," * 700_000 + "1]}", "more than 1,048,576 values"),
+        ('{"text": "x", "y": [' + "{}," * 700_000 + "1]}", "more than 1,048,576 values"),
+        ('{"text": "x", "y": [' + "1," * 1_100_000 + "1]}", "more than 1,048,576 values"),
+    ],
+    ids=["deep", "open lists", "open objects", "lists", "objects", "numbers"],
+)
+def test_json_of_many_values_or_levels_is_refused_before_it_is_built(write, monkeypatch, row, says):
+    path = write("a.jsonl.gz", f'{{"text": "x"}}\n{row}\n')
+    loads = json.loads
+
+    def small(text, **how):
+        assert len(text) < 100
+        return loads(text, **how)
+
+    monkeypatch.setattr(json, "loads", small)
+    fails(path, "line 2", says)
+
+
+def test_what_strings_of_json_hold_is_no_value(write):
+    text = '[{,\\"' * 500_000
+    assert list(read_texts(write("a.jsonl", json.dumps({"text": text}) + "\n"))) == [text]
+    deep = '{"text": "x", "y": ' + "[" * 99 + "]" * 99 + "}"
+    assert list(read_texts(write("b.jsonl", deep))) == ["x"]
+
+
+def test_a_json_array_may_have_more_values_than_a_row(write):
+    rows = [{"text": "x", "n": [0] * 100}] * 11_000 + [{"text": "x", "late": "x"}]
+    assert len(list(read_texts(write("a.json", json.dumps(rows))))) == 11_001
+    late = json.dumps([{"id": "x" * 100_000}] * 100 + [{"text": "late"}])  # all of it is in memory, so all is searched
+    assert list(read_rows(write("b.json", late), ["text"]))[-1] == ("late",)
+    fails(write("c.json", "[" + "[]," * 2_200_000 + "1]"), "more than 4,194,304 values", ".jsonl")
+
+
+@pytest.mark.parametrize(("kind", "separator"), [("csv", ","), ("tsv", "\t")])
+def test_a_row_of_many_fields_is_refused_before_it_is_cut(write, kind, separator):
+    head, row = f"text{separator}b\n", "x" + separator * 4_200_000
+    fails(write(f"a.{kind}.gz", f"{head}x{separator}y\n{row}\n"), "line 3", "more than 4,194,304 values")
+
+
+def test_a_wide_header_costs_nothing_in_short_rows(write):
+    """Columns that are not asked for are not made up for each row; those that are all kept have a limit."""
+    path = write("a.csv.gz", "text" + ",c" * 200_000 + "\n" + "x\n" * 5)
+    rows = read_rows(path, ["text"])
+    tracemalloc.start()
+    assert list(rows) == [("x",)] * 5
+    assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    tracemalloc.stop()
+    with pytest.raises(InputError, match=r"has 200,001 columns, of which 16,384 can be kept"):
+        read_table(str(path))
+
+
+def sheet(rows, more=""):
+    """Return a workbook with the XML of rows in its first sheet, and a part with more XML."""
+    sink = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(workbook([["text"]]))) as old,
+        zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as new,
+    ):
+        for name in old.namelist():
+            begin, end, rest = old.read(name).decode().partition("</sheetData>")
+            new.writestr(name, begin + rows * name.endswith("sheet1.xml") + end + rest)
+        new.writestr("xl/more.xml", more)
+    return sink.getvalue()
+
+
+def test_cells_far_to_the_right_are_refused_once_they_are_too_many(write):
+    def far(n):
+        return "".join(
+            f'<row r="{i}"><c r="A{i}"><v>1</v></c><c r="XFD{i}"><v>2</v></c></row>' for i in range(2, n + 2)
+        )
+
+    with pytest.warns(WGCNWarning, match="5 rows .*more fields"):
+        assert list(read_texts(write("a.xlsx", sheet(far(5))))) == ["1"] * 5
+    fails(write("b.xlsx", sheet(far(5000))), "row 4097", "reach over 67,108,864 cells", "save it as .csv")
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ("<row>" + "<c/>" * 600_000 + "</row>", "524,288 tags in one row"),
+        ("<row><c/></row>" * 900_000, " tags. Save"),
+        ("<x/>" * 600_000, "524,288 tags in one row or part"),
+    ],
+    ids=["row", "rows", "others"],
+)
+def test_a_small_workbook_of_very_many_tags_is_refused_before_it_is_parsed(write, monkeypatch, rows, says):
+    openpyxl = pytest.importorskip("openpyxl")
+    path = write("a.xlsx", sheet(rows))
+    monkeypatch.setattr(openpyxl, "load_workbook", None)
+    fails(path, "no plain workbook", says, "Save it as .csv")
+
+
+def test_other_parts_of_a_workbook_are_limited(write):
+    row = "<row><c><v>7</v></c></row>"
+    many = "<si><t>text</t></si>" * 200_000  # shared texts are read one after the other
+    assert list(read_texts(write("a.xlsx", sheet(row, many)))) == ["7"]
+    fails(write("b.xlsx", sheet(row, "<si>" + "<r/>" * 600_000 + "</si>")), "524,288 tags")
+    fails(write("c.xlsx", sheet(row, '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]><x>&a;</x>')), "defines entities")
 
 
 @pytest.mark.parametrize("line", ["[1]", '"x"', "1", "null"])

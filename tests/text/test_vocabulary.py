@@ -1,12 +1,15 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from wgcn.errors import InputError
-from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
+from wgcn import TextModel, WGCNTextClassifier
+from wgcn.errors import InputError, WGCNWarning
+from wgcn.text.corpus import Corpus
+from wgcn.text.vocabulary import MAX_WORD, Vocabulary, VocabularyRules, choose_words
 
 WORDS = ["b", "a", "rare", "everywhere", "the"]
 COUNTS = np.array([4, 4, 1, 9, 20])
@@ -78,6 +81,31 @@ def test_counts_follow_their_words() -> None:
 def test_no_word_left_says_which_rule_took_how_many() -> None:
     with pytest.raises(InputError, match=r"1 are stop words; 5 occur fewer than 99 times \(min_count\)"):
         chosen(min_count=99, stop_words={"a"})
+
+
+def test_no_word_and_no_ngram_of_many_characters_is_kept() -> None:
+    """Else a fit to encoded data could not be saved; no path of prediction has a rule of its own for them."""
+    kept, dropped = "a" * MAX_WORD, "b" * (MAX_WORD + 1)
+    texts = [f"red {kept}", f"red wine {dropped}", "red wine"]
+    corpus = Corpus.from_texts(texts, ngram_range=(1, 2))
+    assert corpus.vocabulary.words == ("red", "red wine", "wine", kept)
+    with pytest.raises(InputError, match="1 are longer than 1,000 characters"):
+        Corpus.from_texts([dropped])
+
+
+def test_a_fit_to_long_words_can_be_saved_and_predicts_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = "x" * 9_000_000  # beyond what a folder may hold
+    texts = ["red wine", "fast car", f"red {long} figs", f"fast {long}"]
+    with pytest.warns(WGCNWarning, match="characters between blanks"):
+        fitted = WGCNTextClassifier(n_jobs=1).fit(texts, ["a", "b"] * 2)
+    fitted.save(tmp_path / "model")
+    loaded, texts = TextModel.load(tmp_path / "model"), [long, f"{long} wine", "wine"]
+    expected = loaded.predict_proba(texts).tobytes()
+    assert fitted.predict_proba(texts).tobytes() == expected
+    monkeypatch.setattr("wgcn.inference.sums.is_compiled", lambda: False)
+    assert loaded.predict_proba(texts).tobytes() == expected
 
 
 def test_unknown_word_is_answered_with_words_like_it() -> None:

@@ -21,6 +21,7 @@ def serve(
     queue: Annotated[int, typer.Option(min=1, metavar="N", help="Requests at a time; more are told to wait.")] = 128,
     max_body: Annotated[int, typer.Option(min=1, metavar="MB", help="Size of a request at most.")] = 8,
     max_texts: Annotated[int, typer.Option(min=1, metavar="N", help="Texts of a request at most.")] = 1000,
+    max_answer: Annotated[int, typer.Option(min=1, metavar="MB", help="Size of an answer at most.")] = 32,
 ) -> None:
     """Answer requests over HTTP: predictions, explanations, the models and their cards.
 
@@ -31,5 +32,5 @@ def serve(
         from wgcn.service.app import serve as serve_models
 
     asked: dict[str, Any] = {"token": token, "allow_hosts": allow_host or ()}
-    asked |= {"body": max_body * 1_000_000, "texts": max_texts, "requests": queue}
+    asked |= {"body": max_body * 1_000_000, "texts": max_texts, "requests": queue, "answer": max_answer * 1_000_000}
     serve_models(models, host, port, ready=lambda url: say(f"The models are at {url}. Ctrl-C stops."), **asked)

@@ -37,10 +37,10 @@ class Spelling:
     rows: npt.NDArray[np.float16]  # (subwords, hidden): half precision is enough for a sum of many
     idf: float  # of a new word, as that of known words in the weights of a text
 
-    def sums_of(self, words: Sequence[str]) -> Floats:
-        """Return the sums of the rows of the subwords of words, of shape (words, hidden)."""
+    def sums_of(self, words: Sequence[str], columns: slice = slice(None)) -> Floats:
+        """Return the sums of the rows of the subwords of words, of shape (words, hidden), or some of its columns."""
         places, offsets = subword_places(words, self.hashes)
-        rows, numbers = self.rows[places].astype(np.float32), np.arange(len(places), dtype=np.int32)
+        rows, numbers = self.rows[:, columns][places].astype(np.float32), np.arange(len(places), dtype=np.int32)
         return add_up(rows, np.ones(len(places), np.float32), numbers, offsets)
 
     def rows_of(self, words: WordBytes) -> tuple[Floats, npt.NDArray[np.bool_]]:

@@ -32,10 +32,11 @@ class Answers:
     def _fitted(self) -> Any:
         """The `wgcn.TextModel`."""
 
-    def explain(self, texts: Iterable[str]) -> list[Explanation]:
+    def explain(self, texts: Iterable[str], label: Any = None, *, alone: bool = False) -> list[Explanation]:
         """Return for each text the contribution of every term to the score of every class: see `Explanation`.
 
-        Contributions and bias sum to the scores, in a linear model to the last bit.
+        Contributions and bias sum to the scores, in a linear model to the last bit. With `alone`, an explanation has
+        one class: `label`, or by default the one with the highest score. With many classes that takes far less.
         """
         model = self._fitted
         terms, scorer = model.terms(texts := list(checked_texts(texts))), model.scorer
@@ -47,7 +48,11 @@ class Answers:
             *(terms.new_words, terms.new_rows, model.spelling and model.spelling.sums_of),
         )
         scores = scorer.scores(*terms.scored)
-        return explainer.explain(texts, *terms[:3], scores, scorer.probabilities(scores), scorer.decide(scores))
+        answers = scores, scorer.probabilities(scores), scorer.decide(scores)
+        places = None
+        if alone:
+            places = scores.argmax(axis=1) if label is None else np.full(len(texts), find_class(model.classes, label))
+        return explainer.explain(texts, *terms[:3], *answers, places=places)
 
     def top_words(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
         """Return the n words and n-grams that speak most for a class, with the values they are ranked by.

@@ -14,7 +14,7 @@ to the row, so the parts always sum to the whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -151,7 +151,9 @@ class Explainer:
     split: Split | None
     new_words: Sequence[str]  # whose ids come after those of the vocabulary
     new_rows: npt.NDArray[Any] | None  # (new words, hidden)
-    spelling: Callable[[Sequence[str]], npt.NDArray[Any]] | None  # the parts of words' spellings in texts of weight 1
+    # The parts of words' spellings in texts of weight 1, of some of the classes.
+    spelling: Callable[[Sequence[str], slice], npt.NDArray[Any]] | None
+    explained: slice = field(default_factory=lambda: slice(None))  # of the classes: all, or one
 
     def explain(
         self,
@@ -160,14 +162,37 @@ class Explainer:
         words: npt.NDArray[Any],
         offsets: npt.NDArray[Any],
         *answers: npt.NDArray[Any],
+        places: npt.NDArray[np.int64] | None = None,
     ) -> list[Explanation]:
         """Explain the answers to texts from their terms, given as `wgcn.inference.terms.Terms` has them.
 
         The answers are scores and probabilities of shape (texts, classes), and what is decided: the place of the
         predicted class, of shape (texts,), or for a multi-label model 0 or 1 per class, of shape (texts, classes).
+        With `places`, of shape (texts,), one class of each text is explained.
         """
-        parts = [(weights[begin:end], words[begin:end]) for begin, end in pairwise(offsets)]
-        return [self._explain(*given) for given in zip(texts, parts, *answers, strict=True)]
+        scores, probabilities, decided = answers
+        names, found = self.classes.tolist(), []
+        for i, (begin, end) in enumerate(pairwise(offsets)):
+            own = self if places is None else self._of_class(int(places[i]))
+            label = self.classes[decided[i] != 0].tolist() if decided.ndim == 2 else names[decided[i]]
+            weighted = weights[begin:end], words[begin:end]
+            found.append(
+                own._explain(texts[i], weighted, scores[i, own.explained], probabilities[i, own.explained], label)
+            )
+        return found
+
+    def _of_class(self, place: int) -> Explainer:
+        """Return what explains the score of one class, with a column of each array."""
+        one, split = slice(place, place + 1), self.split
+        whole = replace(self, bias=self.bias[one], classes=self.classes[one], explained=one)
+        if self.class_weights is not None:
+            return replace(whole, class_weights=self.class_weights[:, one])
+        return replace(
+            whole,
+            table=self.table[:, one],
+            new_rows=None if self.new_rows is None else self.new_rows[:, one],
+            split=None if split is None else replace(split, own=split.own[:, one]),
+        )
 
     def _explain(
         self,
@@ -175,7 +200,7 @@ class Explainer:
         weighted: tuple[npt.NDArray[Any], npt.NDArray[Any]],
         scores: npt.NDArray[Any],
         probabilities: Floats,
-        decided: Any,
+        label: Any,
     ) -> Explanation:
         weights, ids = weighted
         n_words = len(self.words)
@@ -196,7 +221,7 @@ class Explainer:
             bias=self.bias if terms else scores,
             scores=scores,
             probabilities=probabilities,
-            label=self.classes[decided != 0].tolist() if np.ndim(decided) else self.classes.tolist()[decided],
+            label=label,
             tokens=tokens,
             holders=holders,
             unknown=unknown,
@@ -218,7 +243,7 @@ class Explainer:
 
     def _spelling(
         self,
-        spelling: Callable[[Sequence[str]], npt.NDArray[Any]],
+        spelling: Callable[[Sequence[str], slice], npt.NDArray[Any]],
         terms: list[str],
         weights: npt.NDArray[Any],
         ids: npt.NDArray[Any],
@@ -228,7 +253,7 @@ class Explainer:
         parts = np.where(ids[:, None] >= len(self.words), contributions, 0.0)
         known = [i for i, term in enumerate(terms) if ids[i] < self.n_learnt and " " not in term]
         if known:
-            rows = spelling([terms[i] for i in known]) / self.idf[ids[known], None].astype(np.float64)
+            rows = spelling([terms[i] for i in known], self.explained) / self.idf[ids[known], None].astype(np.float64)
             parts[known] = weights[known, None] * rows
         return parts
 

@@ -31,6 +31,7 @@ from wgcn.service.web import (
     Guard,
     allowed_hosts,
     announced_length,
+    encoded_response,
     is_loopback,
     json_response,
     log,
@@ -76,28 +77,30 @@ class Service:
         return await self._answer(request, ExplainOptions(), self.work.explain, "explanations")
 
     async def _answer(
-        self, request: Request, options: Any, function: Callable[..., Awaitable[list[dict[str, Any]]]], several: str
+        self, request: Request, options: Any, function: Callable[..., Awaitable[list[bytes]]], several: str
     ) -> Response:
         slot = self.gate.enter(announced_length(request.scope))
         try:
             served = self.models.get(request.path_params.get("name"))
             content = await read_json(request, self.limits.body)
             texts, single, options = read_texts(content, options, self.limits)
-            found = await function(served, texts, options, slot)
-        finally:
+            rows = await function(served, texts, options, slot)
+        except BaseException:
             slot.leave()
+            raise
         self.metrics.texts[served.name] += len(texts)
-        return json_response(
-            {"model": served.name, "digest": served.digest, **(found[0] if single else {several: found})}
-        )
+        if single:
+            return encoded_response([served.version, rows[0][1:]], slot.leave)
+        return encoded_response([served.version, b'"%s":[' % several.encode("ascii"), *rows, b"]}"], slot.leave)
 
     async def list_models(self, request: Request) -> Response:
         """List the models, each with its classes, its size and how it was fitted."""
-        return json_response({"models": [place.served.card for place in self.models.places.values()]})
+        cards = b",".join([place.served.card_json for place in self.models.places.values()])
+        return encoded_response([b'{"models":[', cards, b"]}"])
 
     async def show_model(self, request: Request) -> Response:
         """Describe a model: its classes, its size and how it was fitted."""
-        return json_response(self.models.get(request.path_params["name"]).card)
+        return encoded_response([self.models.get(request.path_params["name"]).card_json])
 
     async def health(self, request: Request) -> Response:
         """Say whether requests are answered, and with which versions."""
@@ -114,6 +117,7 @@ class Service:
             *self.metrics.lines(),
             *family("wgcn_requests_in_flight", "gauge", "Requests that are worked on or wait.", gate.n_requests),
             *family("wgcn_bytes_in_flight", "gauge", "Bytes of these requests.", gate.n_bytes),
+            *family("wgcn_answer_bytes_in_flight", "gauge", "Bytes of answers, made or sent.", gate.n_answer_bytes),
             *family("wgcn_queue_limit", "gauge", "Requests in flight at most.", self.limits.requests),
             *family("wgcn_refused_total", "counter", "Requests refused because there were too many.", gate.n_refused),
             *family("wgcn_model_loads_total", "counter", "Loads of model folders.", loads),

@@ -157,20 +157,23 @@ class Engine:
         if self.fitted is None:
             return {"pieces": [(whole[:_SHOWN], 0)], "label": None}
         fitted, numbers = self.fitted
-        why, names = fitted.explain([whole])[0], {number: name for name, number in numbers.items()}
-        name = names[label] if label in names and names[label] in fitted.classes_.tolist() else why.label
+        names = {number: name for name, number in numbers.items()}
+        asked = names[label] if label in names and names[label] in fitted.classes_.tolist() else None
+        why = fitted.explain([whole], asked, alone=True)[0]
+        name = why.classes.tolist()[0]
         shown, left = list[tuple[str, int]](), _SHOWN
-        for piece, _, level in pieces_of(why, why.place(name)):
+        for piece, _, level in pieces_of(why, 0):
             if left <= 0:
                 break
             shown.append((piece[:left], level))
             left -= len(piece)
-        likely = sorted(zip(why.probabilities.tolist(), why.classes.tolist(), strict=True), reverse=True)[:5]
+        chances = fitted.predict_proba([whole])[0]
+        likely = sorted(zip(chances.tolist(), fitted.classes_.tolist(), strict=True), reverse=True)[:5]
         return {
             "pieces": shown,
             "label": numbers[name],
-            "for": [(term, round(part, 3)) for term, part in why.top(name, _TERMS)],
-            "against": [(term, round(part, 3)) for term, part in why.top(name, _TERMS, against=True)],
+            "for": [(term, round(part, 3)) for term, part in why.top(n=_TERMS)],
+            "against": [(term, round(part, 3)) for term, part in why.top(n=_TERMS, against=True)],
             "likely": [(numbers[each], round(chance, 4)) for chance, each in likely],
             "unknown": why.unknown[:20],
         }

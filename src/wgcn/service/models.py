@@ -10,6 +10,9 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
+from itertools import accumulate
+from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ from wgcn.files import read_whole
 from wgcn.inference.folder import CONFIG
 from wgcn.inference.model import TextModel
 from wgcn.labelling.card import model_rows
-from wgcn.service.web import RefusedError, log
+from wgcn.service.web import RefusedError, log, to_json
 
 __all__ = ["Models", "Served", "named_folders"]
 
@@ -35,6 +38,26 @@ class Served:
     digest: str
     classes: list[str]
     card: dict[str, Any]
+
+    @cached_property
+    def version(self) -> bytes:
+        """How an answer begins."""
+        return to_json({"model": self.name, "digest": self.digest})[:-1].encode("ascii") + b","
+
+    @cached_property
+    def card_json(self) -> bytes:
+        """The card as JSON, which may be long."""
+        return to_json(self.card).encode("ascii")
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The names of the classes as keys of JSON."""
+        return [f"{quoted(name)}:" for name in self.classes]
+
+    @cached_property
+    def longest(self) -> list[int]:
+        """How many bytes no key, one key, two keys and so on have at most."""
+        return [0, *accumulate(sorted(map(len, self.keys), reverse=True))]
 
 
 @dataclass
@@ -140,7 +163,9 @@ def _load(name: str, path: Path) -> Served:
     else:
         raise StoreError(f"{path} is saved again and again while it is read. Try again later.")
     model.predict(["a"])  # see `warm`
-    return Served(name, model, digest, [str(label) for label in model.classes.tolist()], _card(name, model, digest))
+    served = Served(name, model, digest, [str(label) for label in model.classes.tolist()], _card(name, model, digest))
+    _ = served.longest, served.card_json  # made here, and not when a request waits for them
+    return served
 
 
 def _card(name: str, model: TextModel, digest: str) -> dict[str, Any]:

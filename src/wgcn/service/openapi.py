@@ -108,7 +108,7 @@ def _post(summary: str, body: Schema, example: Schema, single: str, several: str
             "408": _refusal("The body took too long."),
             "413": _refusal("The body is too long."),
             "415": _refusal("The body is compressed, or has another Content-Encoding."),
-            "503": _refusal("There are too many requests: try again after the seconds of Retry-After."),
+            "503": _refusal("There are too many requests, or answers: try again after the seconds of Retry-After."),
         },
     }
 

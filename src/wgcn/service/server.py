@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import uvicorn
 
 from wgcn.errors import InputError
-from wgcn.service.web import CROWDED, Guard, JsonLines, error_response, log
+from wgcn.service.web import CROWDED, DRAIN_SECONDS, MAX_HEADER_BYTES, Guard, JsonLines, error_response, log
 
 __all__ = ["run"]
 
@@ -54,6 +54,7 @@ def run(
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES,  # with the `Guard`, which sees headers that come at once
         timeout_graceful_shutdown=grace_seconds,
     )
     config.load()
@@ -92,14 +93,16 @@ class _Server(uvicorn.Server):
     def _drop_slow(self, now: float) -> None:
         for connection in list(self.server_state.connections):
             cycle: Any = getattr(connection, "cycle", None)  # the latest request
-            n_unread = connection.transport.get_write_buffer_size()
+            transport: Any = connection.transport
+            n_unread = transport.get_write_buffer_size()
+            n_read = transport.n_written - n_unread
             n_received = -1  # while nothing of the next request is there
             if cycle is not None and not cycle.response_complete:
                 if not cycle.more_body and not n_unread:  # it is worked on
                     self._idle.pop(connection, None)
                     continue
                 n_received = len(cycle.body)
-            state = cycle, n_received, n_unread // READ_BYTES
+            state = cycle, n_received, n_read // READ_BYTES
             since, before = self._idle.setdefault(connection, (now, state))
             if before != state:
                 self._idle[connection] = (now, state)
@@ -115,6 +118,7 @@ class _Transport:
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport, self._parts, self._loop = transport, list[bytes](), asyncio.get_running_loop()
+        self.n_written, self.is_finished = 0, False  # bytes, and whether nothing more is read
 
     def write(self, data: bytes) -> None:
         """Send data soon."""
@@ -127,9 +131,17 @@ class _Transport:
         self._flush()
         self._transport.close()
 
+    def finish(self) -> None:
+        """Send what is left, and close soon: at once, a client that is still sending would lose the answer."""
+        self._flush()
+        self.is_finished = True
+        self._transport.write_eof()
+        self._loop.call_later(DRAIN_SECONDS, self._transport.close)
+
     def _flush(self) -> None:
         if self._parts:
             data, self._parts = b"".join(self._parts), []
+            self.n_written += len(data)
             self._transport.write(data)
 
     def __getattr__(self, name: str) -> Any:
@@ -148,13 +160,19 @@ def _improved(protocol: type[asyncio.Protocol], max_connections: int) -> type[as
             if len(self.connections) > max_connections + CROWD:
                 transport.abort()
 
+        def data_received(self, data: bytes) -> None:
+            own: Any = self
+            if not own.transport.is_finished:  # what comes after that is dropped
+                super().data_received(data)
+
         def send_400_response(self, message: str) -> None:
             own: Any = self
+            message += f" The headers may have {MAX_HEADER_BYTES:,} bytes."
             if own.cycle is None or own.cycle.response_complete or not own.cycle.response_started:
                 body = error_response(400, f"This is not valid HTTP: {message}").body
                 head = f"content-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
                 own.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head.encode("ascii") + bytes(body))
-            own.transport.close()
+            own.transport.finish()
 
     return Improved
 

@@ -21,7 +21,7 @@ import re
 import secrets
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
@@ -34,23 +34,28 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from wgcn.errors import InputError, MissingDependencyError, WGCNError
 
 __all__ = [
+    "PIECE_BYTES",
     "Endpoint",
     "Guard",
     "RefusedError",
     "allowed_hosts",
     "announced_length",
+    "encoded_response",
     "error_response",
     "is_loopback",
     "json_response",
     "log",
     "read_body",
     "read_json",
+    "to_json",
 ]
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"  # of answers that no browser has to show
 BODY_SECONDS = 20.0  # that a client has for sending the body of a request
 DRAINED_BYTES = 1 << 26  # of a body that is too large, read and dropped so that the client gets the answer
 DRAIN_SECONDS = 2.0
+MAX_HEADER_BYTES = 1 << 16  # with the address
+PIECE_BYTES = 1 << 16  # of a long answer that are sent at a time
 CROWDED = "wgcn.crowded"  # in the state of a request: its connection is one too many
 
 
@@ -78,10 +83,23 @@ class RefusedError(WGCNError):
 # Answers
 
 
+def to_json(content: Any) -> str:
+    """Return JSON in ASCII, which holds any text, even half a character."""
+    return _ENCODER.encode(content)
+
+
 def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return an answer as JSON in ASCII, which holds any text, even half a character."""
-    body = _ENCODER.encode(content).encode("ascii")
+    """Return an answer as JSON."""
+    body = to_json(content).encode("ascii")
     return Response(body, status, headers, "application/json") if headers else _Json(body, status)
+
+
+def encoded_response(parts: Sequence[bytes], sent: Callable[[], None] = lambda: None) -> Response:
+    """Return an answer that is JSON already; `sent` is called once the client has it, or has gone."""
+    if sum(map(len, parts)) > PIECE_BYTES:
+        return _Parts(parts, sent)
+    sent()
+    return _Json(b"".join(parts), 200)
 
 
 class _Json(Response):
@@ -90,6 +108,28 @@ class _Json(Response):
     def __init__(self, body: bytes, status: int) -> None:
         self.body, self.status_code, self.background = body, status, None
         self.raw_headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
+
+
+class _Parts(Response):
+    """A long answer, sent as fast as the client reads it, so that no second copy of it waits in a buffer."""
+
+    def __init__(self, parts: Sequence[bytes], sent: Callable[[], None]) -> None:
+        self.parts, self.sent, self.status_code, self.background = parts, sent, 200, None
+        size = sum(map(len, parts))
+        self.raw_headers = [(b"content-length", b"%d" % size), (b"content-type", b"application/json")]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send all of it. Each `send` waits until the client has read most of what was sent before."""
+        try:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            for part in self.parts:
+                for begin in range(0, len(part), PIECE_BYTES):
+                    body = part[begin : begin + PIECE_BYTES]
+                    await send({"type": "http.response.body", "body": body, "more_body": True})
+                    await asyncio.sleep(0)  # the transport says in the next turn that it is full
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            self.sent()
 
 
 def error_response(status: int, message: str, headers: Mapping[str, str] | None = None, **more: Any) -> Response:
@@ -307,8 +347,8 @@ class Guard:
         except ClientDisconnect:
             status = 499  # as nginx has it; nobody is there to read an answer
         except asyncio.CancelledError:  # the time to finish is over, or somebody presses Ctrl-C again
-            if status:
-                raise
+            if status:  # the client has not read the answer in time: the connection is closed
+                return
             headers = {"Retry-After": "1", "Connection": "close"}
             response = error_response(503, "The server stops before the answer is ready. Try again later.", headers)
             await response(scope, receive, send_checked)
@@ -333,6 +373,12 @@ class Guard:
         if scope.get("state", {}).get(CROWDED):
             message = "There are too many connections. Try again in a second."
             raise RefusedError(503, message, {"Retry-After": "1", "Connection": "close"})
+        size = len(scope["path"]) + len(scope["query_string"])
+        for name, value in scope["headers"]:
+            size += len(name) + len(value) + 4
+        if size > MAX_HEADER_BYTES:
+            message = f"The headers and the address have more than {MAX_HEADER_BYTES:,} bytes. Send less in them."
+            raise RefusedError(400, message, {"Connection": "close"})
         found = dict(scope["headers"])
         if b"transfer-encoding" in found and b"content-length" in found:
             # A proxy may take another part of what follows for the body than this server does.

@@ -15,11 +15,23 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from typing import Any
 
 from wgcn.errors import InputError, needs
-from wgcn.text.source import HEAD_BYTES, MAX_CHARACTERS, MAX_UNPACKED, UNCLOSED, Source, lines, short
+from wgcn.text.source import (
+    HEAD_BYTES,
+    MAX_CHARACTERS,
+    MAX_DEPTH,
+    MAX_DOCUMENT_VALUES,
+    MAX_FIELDS,
+    MAX_UNPACKED,
+    MAX_VALUES,
+    UNCLOSED,
+    Source,
+    lines,
+    short,
+)
 
 __all__ = ["LOOK_AHEAD_ROWS", "READERS"]
 
@@ -33,6 +45,11 @@ _DETECTION_ROWS = 100
 _BATCH_ROWS, _BATCH_BYTES = 1024, 2**27  # of parquet, at most
 _MAX_SHEET_ROWS = 2**20  # Excel has no more
 _UNCALCULATED = re.compile(rb"(?:</\w*:?f>|<\w*:?f\b[^<>]*/>)\s*<(?:/|\w*:?v\s*/|\w*:?v>\s*</)")  # formula, no value
+_MAX_SPANNED = 2**26  # cells up to the last one of each row, empty ones too
+_MAX_TAGS, _TAGS_PER_BYTE, _MAX_ROW_TAGS = 2**21, 8, 2**19  # of a workbook, more if it is large; in a row or a text
+_UNIT_END = re.compile(rb"</(?:\w+:)?(?:row|si)\s*>")  # of a row, and of a text that cells share
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)  # of JSON
+_VALUE_BYTES = 64  # that a value of JSON takes at least
 
 
 def _read_delimited(stream: Any, source: Source) -> Opened:
@@ -40,7 +57,17 @@ def _read_delimited(stream: Any, source: Source) -> Opened:
     if source.kind == ".csv":
         return _as_table(_csv_records(stream, source), source)
     separator = (source.delimiter or "\t") if source.kind == ".tsv" else "\n"  # which no line has in it
-    return _as_table((line.rstrip("\r\n").split(separator) for line in lines(stream, source)), source)
+    parts = _counted(lines(stream, source), source, separator)
+    return _as_table((line.rstrip("\r\n").split(separator) for line in parts), source)
+
+
+def _counted(parts: Iterator[str], source: Source, separator: str) -> Iterator[str]:
+    """Yield lines; raise an error before a row is cut into very many fields."""
+    for line in parts:
+        source.values = line.count(separator) + (source.values if source.kind == ".csv" else 0)
+        if source.values > MAX_FIELDS:
+            raise source.too_many(MAX_FIELDS)
+        yield line
 
 
 def _as_table(records: Iterator[list[Any]], source: Source) -> Opened:
@@ -69,7 +96,9 @@ def _fields(records: Iterator[list[Any]], names: list[str], source: Source, posi
                 advice = "If a text has the character between the fields in it, put the text in quotes (.csv)."
                 raise source.fault(f"the row has {len(fields)} fields, but {head}. {advice}")
             source.too_wide += len(fields) > width
-            fields = [*fields, *[None if in_sheet else ""] * (width - len(fields))]
+            n, empty = len(fields), None if in_sheet else ""
+            yield tuple([fields[position] if position < n else empty for position in positions])
+            continue
         yield tuple([fields[position] for position in positions])
 
 
@@ -79,9 +108,10 @@ def _csv_records(stream: Any, source: Source) -> Iterator[list[str]]:
     csv.field_size_limit(max(MAX_CHARACTERS, csv.field_size_limit()))
     # Without strict, an unclosed quote takes in the rest of the file unnoticed.
     delimiter = source.delimiter or _detect_delimiter(source)
-    reader = csv.reader(lines(stream, source, joined=True), strict=True, delimiter=delimiter)
+    parts = _counted(lines(stream, source, joined=True), source, delimiter)
+    reader = csv.reader(parts, strict=True, delimiter=delimiter)
     while True:
-        source.line, source.held = reader.line_num + 1, 0
+        source.line, source.held, source.values = reader.line_num + 1, 0, 0
         try:
             yield next(reader) or [""]
         except StopIteration:
@@ -114,10 +144,14 @@ def _read_json(stream: Any, source: Source) -> Opened:
     if source.kind == ".jsonl":
         return _from_objects(_objects(lines(stream, source), source), source)
     text = "".join(lines(stream, source, joined=True))
+    source.line, source.held = 1, 0  # rows that are in memory already take no more
     try:
-        value = _decode(text, source)
+        value = _decode(text, source, MAX_DOCUMENT_VALUES)
     except InputError:
+        if text.lstrip().startswith("["):
+            raise
         return _from_objects(_objects(text.split("\n"), source), source)
+    source.values = 0
     if isinstance(value, dict):
         arrays = [each for each in value.values() if isinstance(each, list) and isinstance((each or [0])[0], dict)]
         value = arrays[0] if len(arrays) == 1 else None if arrays else [value]
@@ -137,7 +171,8 @@ def _objects(items: Iterable[Any], source: Source) -> Objects:
         yield source.line, value
 
 
-def _decode(text: str, source: Source) -> Any:
+def _decode(text: str, source: Source, most: int = MAX_VALUES) -> Any:
+    _check_values(text, source, most)
     # Numbers stay as they were written: 1 is "1", 1e3 is "1e3", and a long one loses no digit. NaN is no JSON, but what
     # Python writes for a missing number.
     number, constant = _number if source.whole else str, {"NaN": None, "Infinity": "Infinity", "-Infinity": "-Infinity"}
@@ -146,6 +181,20 @@ def _decode(text: str, source: Source) -> Any:
     except (ValueError, RecursionError) as error:
         why = "nested too deeply" if isinstance(error, RecursionError) else error
         raise source.fault(f"not valid JSON ({why}). Expected one object per line.") from error
+
+
+def _check_values(text: str, source: Source, most: int) -> None:
+    """Raise an error for JSON of very many values or levels, before they take memory. What strings hold is no value."""
+    n_levels, source.values = text.count("[") + text.count("{"), text.count(",")
+    if n_levels <= MAX_DEPTH and source.values <= most:
+        return
+    bare = _STRING.sub("", text)
+    source.values = bare.count(",") + bare.count("[") + bare.count("{")
+    if source.values > most:
+        raise source.too_many(most)
+    steps = ({"[": 1, "{": 1}.get(mark, -1) for mark in re.findall(r"[][{}]", bare))
+    if max(accumulate(steps), default=0) > MAX_DEPTH:
+        raise source.fault(f"nested more than {MAX_DEPTH} levels. Write the inner ones as a string.")
 
 
 def _number(text: str) -> int | float | str:
@@ -164,7 +213,7 @@ def _from_objects(rows: Objects, source: Source) -> Opened:
     for row in rows:
         ahead.append(row)
         names.update(dict.fromkeys(row[1]))
-        held += source.held
+        held += source.held + _VALUE_BYTES * source.values
         found |= {name for name in wanted if isinstance(name, str) and _value(row[1], name, rows) is not rows}
         has_all = all(name in found if isinstance(name, str) else name < len(names) for name in wanted)
         if (has_all and not source.whole) or len(ahead) == LOOK_AHEAD_ROWS or held > MAX_CHARACTERS:
@@ -253,6 +302,7 @@ def _read_excel(stream: Any, source: Source) -> Opened:
         with zipfile.ZipFile(stream) as parts:  # which never unpacks more of a part than is declared
             if sum(part.file_size for part in parts.infolist()) > MAX_UNPACKED:
                 raise InputError(f"{source.name} unpacks to more than {MAX_UNPACKED >> 20} MiB. Save it as .csv.")
+            _check_tags(parts, stream.seek(0, io.SEEK_END), source)
             both = (True, False) if _has_uncalculated(parts) else (True,)
         with warnings.catch_warnings():  # of styles and the like
             warnings.simplefilter("ignore")
@@ -290,13 +340,45 @@ def _sheet_rows(sheets: Sequence[Any], source: Source) -> Iterator[Sequence[Any]
         yield values
 
 
+def _check_tags(parts: Any, size: int, source: Source) -> None:
+    """Raise an error for a workbook of very many tags, of which few bytes can stand for millions, before it is parsed.
+
+    Those of one row, or of what is in no row, are in memory together.
+    """
+    most, n_tags = _MAX_TAGS + _TAGS_PER_BYTE * size, 0
+    for name in parts.namelist():
+        with parts.open(name) as part:
+            n_here, head = 0, b""
+            while block := part.read(2**20):
+                n_tags += block.count(b"<")
+                *units, rest = _UNIT_END.split(head + block)
+                n_here, most_here = n_here - head.count(b"<"), n_here
+                for unit in units:
+                    most_here, n_here = max(most_here, n_here + unit.count(b"<")), 0
+                n_here, head = n_here + rest.count(b"<"), rest[-64:]
+                if n_tags > most or max(most_here, n_here) > _MAX_ROW_TAGS:
+                    what = f"{most:,} tags" if n_tags > most else f"{_MAX_ROW_TAGS:,} tags in one row or part"
+                    raise InputError(f"{source.name} is no plain workbook: it has more than {what}. Save it as .csv.")
+                if b"<!DOCTYPE" in head + block:
+                    raise InputError(f"{source.name} is no plain workbook: its XML defines entities. Save it as .csv.")
+
+
 def _sheet_records(sheets: Sequence[Any], source: Source) -> Iterator[list[Any]]:
+    spanned = 0
     with _undamaged(source):
         rows = _sheet_rows(sheets, source)
         for source.line, row in enumerate(rows, 1):
             if source.line > _MAX_SHEET_ROWS:
                 raise source.fault("a sheet has no more than 1,048,576 rows. Save it as .csv.")
-            last = max((place for place, value in enumerate(row, 1) if value is not None), default=0)
+            spanned += len(row)
+            if spanned > _MAX_SPANNED:
+                advice = "Delete the cells far to the right, or save it as .csv."
+                raise source.fault(f"the rows so far reach over {_MAX_SPANNED:,} cells, most of them empty. {advice}")
+            if sum(len(value) for value in filter(None, row) if isinstance(value, str)) > MAX_CHARACTERS:
+                raise source.too_long()
+            last = len(row)
+            while last and row[last - 1] is None:
+                last -= 1
             if last:
                 yield list(row[:last])
 

@@ -21,7 +21,17 @@ from typing import Any, TypedDict, Unpack
 
 from wgcn.errors import InputError, NoColumnError
 from wgcn.text.formats import LOOK_AHEAD_ROWS, READERS
-from wgcn.text.source import ENDINGS, MAX_CHARACTERS, NAME_ENCODING, Columns, Source, explained, opened, short
+from wgcn.text.source import (
+    ENDINGS,
+    MAX_CHARACTERS,
+    MAX_COLUMNS,
+    NAME_ENCODING,
+    Columns,
+    Source,
+    explained,
+    opened,
+    short,
+)
 
 __all__ = ["ENDINGS", "MAX_CHARACTERS", "Reading", "read_rows", "read_source", "read_texts", "stream_texts"]
 
@@ -112,6 +122,9 @@ def _rows(source: Source, lists: Columns = ()) -> Rows:
         if (found := READERS[source.kind](stream, source)) is None:
             raise nothing
         names, select = found
+        if source.whole and len(names) > MAX_COLUMNS:
+            what = f"has {len(names):,} columns, of which {MAX_COLUMNS:,} can be kept"
+            raise InputError(f"{source.name} {what}. Leave out those that you do not need.")
         columns = source.columns or ([0] if len(names) == 1 else ["text"])
         chosen = [_position(source, names, column) for column in columns]
         source.chosen, source.last = chosen, max(chosen)

@@ -27,6 +27,9 @@ Columns = Sequence[str | int]
 ENDINGS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx")
 MAX_CHARACTERS = 64 * 2**20
 MAX_UNPACKED = 2**29  # bytes of a workbook, and of what comes through a pipe but must be read from its end
+MAX_VALUES, MAX_DOCUMENT_VALUES = 2**20, 2**22  # of JSON in a row, and in a .json file
+MAX_FIELDS, MAX_COLUMNS = 2**22, 2**14  # separators of a row, which texts may have too; columns that are all kept
+MAX_DEPTH = 100  # of JSON
 HEAD_BYTES = 64 * 2**10  # looked at for encoding, delimiter and signs of a binary file
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAGIC = {  # how files begin, what they are, and the ending that may have it
@@ -59,6 +62,7 @@ class Source:
     head: bytes = b""
     line: int = 0  # where the current row began, from 1, or the number of the row
     held: int = 0  # characters of the current row so far
+    values: int = 0  # of the current row: separators, or values of JSON
     last: int = 0  # position of the last column that every row must have
     broken: int = 0  # rows with text that could not be decoded
     last_broken: int = 0  # its line, so that a row counts once
@@ -108,6 +112,11 @@ class Source:
         """Return an error at the current row, which is longer than it may be."""
         advice = _TOO_LONG.get(self.kind, "Is the file really in this format? Split this row.")
         return self.fault(f"the row is longer than {MAX_CHARACTERS} characters. {advice}")
+
+    def too_many(self, most: int) -> InputError:
+        """Return an error at the current row, which has more fields or values than it may have."""
+        advice = _TOO_LONG.get(self.kind, "Is the file really in this format? Split this row.")
+        return self.fault(f"the row has more than {most:,} values. {advice}")
 
     def warn(self, what: str, rows: int | None = None) -> None:
         """Say what was assumed about the file, or what was repaired in a number of rows, unless it is 0."""

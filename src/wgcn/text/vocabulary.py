@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from wgcn.errors import InputError, NoWordError
 
-__all__ = ["Vocabulary", "VocabularyRules", "choose_words"]
+__all__ = ["MAX_WORD", "Vocabulary", "VocabularyRules", "choose_words"]
+
+MAX_WORD = 1000  # characters of a word or an n-gram; longer ones, such as encoded data, are never kept
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,10 @@ def choose_words(
     rules: VocabularyRules,
     n_rare: int = 0,  # further n-grams that occur fewer than `min_ngram_count` times
 ) -> npt.NDArray[np.int64]:
-    """Return the places of the words of a corpus that the rules keep, in the order that a vocabulary has."""
+    """Return the places of the words of a corpus that the rules keep, in the order that a vocabulary has.
+
+    Every fit asks here, and prediction knows kept words alone, so nothing else needs a rule for long ones.
+    """
     if not len(words) + n_rare:
         raise NoWordError(f"There is no word in the {n_documents:,} documents: they are empty or have no letters.")
     stop_words = frozenset(rules.stop_words)
@@ -159,6 +164,7 @@ def choose_words(
     rare_ngrams[rare_ngrams] = [" " in words[i] for i in np.flatnonzero(rare_ngrams).tolist()]
     dropped = {
         "are stop words": np.array([word in stop_words for word in words] if stop_words else counts < 0, bool),
+        f"are longer than {MAX_WORD:,} characters": np.array([len(word) > MAX_WORD for word in words], bool),
         f"occur fewer than {rules.min_count} times (min_count)": counts < rules.min_count,
         f"are n-grams that occur fewer than {rules.min_ngram_count} times": rare_ngrams,
         f"are in fewer than {min_df:g} documents (min_df)": document_counts < min_df,
