@@ -8,7 +8,7 @@ read, and each value is checked: what a hostile file holds is refused, or gives 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 from types import NoneType
 from typing import Any, NamedTuple
@@ -117,7 +117,7 @@ def _plain(value: Any) -> Any:
         return list(map(_plain, value))
     if isinstance(value, np.generic):
         return value.item()
-    return value if isinstance(value, int | float | str | NoneType) or callable(value) else sorted(value)
+    return sorted(value) if isinstance(value, Collection) and not isinstance(value, str) else value
 
 
 def _text_tensors(prepared: Prepared) -> dict[str, npt.NDArray[Any]]:
@@ -258,6 +258,7 @@ def _read_fit(session: Folder, model: TextModel, seen: TrainingSet) -> LinearTra
         _require(session, sound and _are(list(tuned[0].values()), *_NUMBER), "tuned")
         with session.checked():
             LinearSettings(C=tuned[0]["C"], naive_bayes=tuned[0]["naive_bayes"])
+    _require(session, "dual.0" in session.tensors, "dual.0")
     duals = []
     for name, most in (("dual.0", n_labelled), ("dual.1", n)):
         if name in session.tensors:
@@ -265,7 +266,6 @@ def _read_fit(session: Folder, model: TextModel, seen: TrainingSet) -> LinearTra
             n_rows, n_columns = duals[-1].shape
             fits = n_columns in (0, n_classes, 1 if n_classes == 2 and not labels.multilabel else 0)
             _require(session, n_rows <= most and fits, name)
-    _require(session, duals, "dual.0")
     held_out = None
     if "held_out.rows" in session.tensors:
         rows = session.tensor("held_out.rows", None, dtype=np.int64, within=(0, n_labelled - 1))
