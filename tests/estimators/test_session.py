@@ -324,7 +324,15 @@ def test_damage_of_a_session_is_noticed(saved: Path, tmp_path: Path, name: str) 
 
 def made_by_version_1() -> WGCNTextClassifier:
     """Return what was saved as `session-1`; a later version of the format gets a folder of its own beside it."""
-    texts = ["red wine", "white wine", "a glass of red wine", "fast car", "slow car", "a fast red car", "dry white wine"]
+    texts = [
+        "red wine",
+        "white wine",
+        "a glass of red wine",
+        "fast car",
+        "slow car",
+        "a fast red car",
+        "dry white wine",
+    ]
     labels = ["drink", "drink", None, "drive", "drive", None, None]
     return WGCNTextClassifier(n_jobs=1).fit(texts, labels)
 
