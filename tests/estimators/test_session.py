@@ -235,7 +235,7 @@ def test_a_session_has_words_and_labels_and_a_model_alone_has_not(tmp_path: Path
     for session in (False, True):
         model.save(tmp_path / "model", session=session)
         held = b"".join(path.read_bytes() for path in (tmp_path / "model").iterdir())
-        assert (b"secretname" in held) is session
+        assert (b"secretname" in held) is (b"hold the words of the training texts" in held) is session
 
 
 def test_what_no_file_can_hold_is_an_error_before_anything_is_written(tmp_path: Path) -> None:

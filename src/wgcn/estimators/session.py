@@ -49,7 +49,7 @@ _SCHEMA: Schema = {
     **{"held_out_accuracy": (int, float, NoneType), "n_held_out": int, "space": (list, NoneType)},
 }
 _MANY_JOBS = 4096  # threads that a file may ask for
-_GROWTH = 20  # steps in which what spreads must not grow
+_STEPS = 20  # of label propagation, by which a graph is checked
 _NUMBER, _SIGNED = (int, float), (-(2.0**63), 2.0**63)
 
 
@@ -295,7 +295,7 @@ def _read_teacher(session: Folder, n_texts: int, n_jobs: int | None) -> Teacher:
     terms = session.csr("teacher.terms", (n, len(words)), (np.float32,), within=(0, 1 + 1e-3))
     graph = session.csr("teacher.graph", (n, n), (np.float32,), within=(0, 1 + 1e-3), in_order=False)
     reached = np.ones(n)
-    for _ in range(_GROWTH):  # a normalised graph lets nothing grow
+    for _ in range(_STEPS):  # powers of a normalised graph keep the length of a vector or shorten it
         reached = graph @ reached
         _require(session, reached.max() <= 1.01 * np.sqrt(n), "teacher.graph")
     return Teacher.of_found(Found(n_words, words, space, vectors, terms, order, graph, rows), n_jobs)

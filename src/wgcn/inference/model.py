@@ -26,6 +26,12 @@ from wgcn.labelling.trust import Trust, checked_trust
 __all__ = ["MODEL_SCHEMA", "TextModel"]
 
 MODEL_SCHEMA = {**TERM_SCHEMA, "classes": list, "sharpness": float, "multilabel": bool}
+_SESSION_NOTE = """
+## Session
+
+`session.json` and `session.safetensors` hold the words of the training texts in their order, and their labels, so that
+`WGCNTextClassifier.load` can go on with them. Save the model without a session before you give it away.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +144,7 @@ class TextModel(TextTerms, Answers):
             "sharpness": self.scorer.sharpness,
             "multilabel": self.scorer.multilabel,
         }
-        given = path, "model", config, tensors, self.vocabulary, model_card(self)
+        given = path, "model", config, tensors, self.vocabulary, model_card(self) + (_SESSION_NOTE if session else "")
         return store.save_folder(*given, check=self.from_folder, session=session)
 
     @classmethod
