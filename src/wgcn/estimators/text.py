@@ -205,8 +205,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
             settings.update(classifier.tuned_.settings, lead=training_set.prepared.weighting.lead)
         model = training_set.prepared.text_model(classifier, settings, time.perf_counter() - started)
         self.training_set_ = training_set
-        if hasattr(self, "seed_words_"):
-            del self.seed_words_  # of an earlier fit
+        self.__dict__.pop("seed_words_", None)  # of an earlier fit
         if (teacher := classifier.trained_.teacher) and teacher.seeded:
             self.seed_words_ = dict(zip(classifier.classes_.tolist(), teacher.seeded.words, strict=True))
             shares = dict(zip(classifier.classes_.tolist(), teacher.estimated_shares().tolist(), strict=True))
