@@ -112,11 +112,29 @@ def specimens(folder: Path) -> dict[str, Specimen]:
     for name, thing in fitted.items():
         thing.save(folder / name)
         found[name] = Specimen(name.partition("-")[0], content(folder / name))
+    for name, session in _sessions(texts, labels).items():
+        session.save(folder / name, session=True)
+        found[name] = Specimen("session", content(folder / name))
     if find_spec("torch") is not None:
         found["checkpoint"] = Specimen("checkpoint", {"checkpoint": checkpoint(folder / "state")})
     if find_spec("wgcn_paper") is not None:
         found["results"] = Specimen("results", {"accuracy.json": _results(folder / "results")})
     return found
+
+
+def _sessions(texts: list[str], labels: list[str]) -> dict[str, Any]:
+    """Return estimators that can go on: of few labels and a teacher, of seeds, and of a class per text or several."""
+    from wgcn import WGCNTextClassifier
+
+    few, seeds = texts[::4], {"drink": ["wine"], "drive": ["car", "-old"]}
+    some = [label if i % 3 else None for i, label in enumerate(labels[::4])]
+    several = [label and ([label, "old"] if "old" in text else [label]) for text, label in zip(few, some, strict=True)]
+    weighted = WGCNTextClassifier(class_weight={"drink": 2.0, "drive": 1}, stop_words=["of"], n_jobs=1)
+    return {
+        "session": weighted.fit(few, some, background=["a wine of no year"]),
+        "session-seeds": WGCNTextClassifier(n_jobs=1).fit(few, seeds=seeds),
+        "session-several": WGCNTextClassifier(n_jobs=1).fit(few, several),
+    }
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -211,6 +229,28 @@ def _use_model(model: Any, out: Path, random: Random) -> None:
         model.save(out)
 
 
+def _load_session(folder: Path) -> Any:
+    from wgcn import WGCNTextClassifier
+
+    return WGCNTextClassifier.load(folder)
+
+
+def _use_session(estimator: Any, out: Path, random: Random) -> None:
+    if random.random() < 0.3:
+        estimator.save(out, session=True)
+    what = random.randrange(4)
+    if what == 0:
+        estimator.suggest(2)
+    elif what == 1:
+        _require([np.isfinite(doubt.score) for doubt in estimator.review(3)], "doubts are")
+    else:
+        given = [["drive"], ["drink"]] if estimator.model_.scorer.multilabel else ["drive", "drink"]
+        texts = ["dry merlot one", "turbo wheels two"] if what == 2 else ["a new car", "sweet merlot"]
+        estimator.update(texts, given)
+    likely = estimator.predict_proba(TEXTS)
+    _require(np.isfinite(likely) & (likely >= 0) & (likely <= 1), "probabilities are")
+
+
 def _load_embedder(folder: Path) -> Any:
     from wgcn import EmbeddingModel
 
@@ -297,6 +337,7 @@ def _use_results(results: Any, out: Path, random: Random) -> None:
 
 LOADS: dict[str, Callable[[Path], Any]] = {
     "model": _load_model,
+    "session": _load_session,
     "embedder": _load_embedder,
     "graph": _load_graph,
     "counts": _load_counts,
@@ -305,6 +346,7 @@ LOADS: dict[str, Callable[[Path], Any]] = {
 }
 USES: dict[str, Callable[[Any, Path, Random], None]] = {
     "model": _use_model,
+    "session": _use_session,
     "embedder": _use_embedder,
     "graph": _use_graph,
     "counts": _use_counts,

@@ -57,6 +57,10 @@ def test_the_words_of_a_class_begin_with_the_seeds_and_go_on_with_its_topic(fitt
         assert [word.weight for word in words] == pytest.approx([word.weight for word in expanded[name]], rel=1e-3)
 
 
+def test_without_a_label_there_is_none_to_review(fitted: WGCNTextClassifier) -> None:
+    assert fitted.review() == []
+
+
 def test_a_saved_model_keeps_its_seeds(fitted: WGCNTextClassifier, tmp_path: object) -> None:
     fitted.save(f"{tmp_path}/model")
     loaded = TextModel.load(f"{tmp_path}/model")

@@ -24,6 +24,7 @@ from wgcn.inference.folder import (
     CONFIG,
     README,
     VOCABULARY,
+    Session,
     check_target,
     load_folder,
     save_folder,
@@ -36,14 +37,18 @@ SCHEMA = {"window": int, "note": (str, type(None))}
 WORDS = Vocabulary(["wine", "naïve", "two words"], [3, 2, 1], [2, 2, 1])
 
 
-def save(path: Path, window: int = 5) -> str:
+SESSION = Session({"note": "ä"}, {"vector": np.arange(3)}, lambda folder: None)
+
+
+def save(path: Path, window: int = 5, session: Session | None = None) -> str:
     tensors = {
         "vector": np.array([window, 1.0, 2.0]),
         "m.data": np.ones(2),
         "m.indices": np.array([0, 2]),
         "m.indptr": np.array([0, 1, 2, 2]),
     }
-    return save_folder(path, "test", {"window": window, "note": None}, tensors, WORDS, "# For people\n")
+    config = {"window": window, "note": None}
+    return save_folder(path, "test", config, tensors, WORDS, "# For people\n", session=session)
 
 
 @pytest.fixture
@@ -319,6 +324,37 @@ def test_a_crash_at_any_step_leaves_the_old_or_the_new_folder_whole(
     assert len(seen) > 15
     before = 5 if exists else None
     assert seen == [before] * seen.count(before) + [7] * seen.count(7)
+    assert 2 < seen.count(7) < len(seen) - 2
+
+
+@pytest.mark.parametrize(("before", "after"), [(SESSION, None), (None, SESSION), (SESSION, SESSION)])
+def test_a_crash_at_any_step_leaves_a_version_with_its_own_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: Session | None, after: Session | None
+) -> None:
+    path, seen = tmp_path / "saved", []
+    for step in count():
+        shutil.rmtree(path, ignore_errors=True)
+        save(path, 5, before)
+        kill_at(step, monkeypatch)
+        try:
+            save(path, 7, after)
+            done = True
+        except Killed:
+            done = False
+        monkeypatch.undo()
+        found = load_folder(path, "test", SCHEMA, with_session=True)
+        assert load_folder(path, "test", SCHEMA).session is None
+        seen.append(found.config["window"])
+        session = before if seen[-1] == 5 else after
+        assert (found.session is None) == (session is None)
+        if found.session is not None:
+            assert found.session.config == {"note": "ä"}
+            assert found.session.tensor("vector", 3, dtype=np.int64).tolist() == [0, 1, 2]
+        save(path, 9)  # whatever was left
+        assert names(path) == sorted([CONFIG, README, VOCABULARY, TENSORS])
+        if done:
+            break
+    assert seen == sorted(seen)
     assert 2 < seen.count(7) < len(seen) - 2
 
 

@@ -144,9 +144,8 @@ def test_after_a_fit_the_topic_without_a_label_comes_first(fitted: WGCNTextClass
     np.testing.assert_array_equal(fitted.suggest(5), chosen[:5])
 
 
-def test_what_was_pickled_does_not_know_its_texts(fitted: WGCNTextClassifier) -> None:
-    with pytest.raises(InputError, match="fit again"):
-        pickle.loads(pickle.dumps(fitted)).suggest()
+def test_what_was_pickled_suggests_the_same(fitted: WGCNTextClassifier) -> None:
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).suggest(9), fitted.suggest(9))
 
 
 def test_texts_are_given_before_a_fit_and_not_after_it(fitted: WGCNTextClassifier) -> None:

@@ -26,7 +26,7 @@ from wgcn.labelling.seed_words import SeedRows
 from wgcn.labelling.tuning import Tuned
 from wgcn.linear.model import LinearSettings
 from wgcn.linear.operator import row_slice
-from wgcn.linear.training import Earlier, LinearTask, LinearTraining, train_linear
+from wgcn.linear.training import Earlier, LinearTask, LinearTrained, LinearTraining, train_linear
 from wgcn.progress import shown
 from wgcn.text.vocabulary import Vocabulary
 
@@ -201,7 +201,7 @@ class WGCNClassifier(MatrixClassifier):
         Share of held-out documents that a first fit, or with few labels the teacher, got right (multi-label: wholly
         right).
     trained_ : LinearTrained
-        What the fit leaves behind for later ones: duals, held-out scores, the teacher. Not pickled.
+        What the fit leaves behind for later ones: duals, held-out scores, the teacher. Copies and pickles have it too.
     n_iter_, n_features_in_ : int
 
     Examples
@@ -288,7 +288,10 @@ class WGCNClassifier(MatrixClassifier):
         training: LinearTraining | None = None,
         make_trainer: Any = None,
     ) -> WGCNClassifier:
-        trained = train_linear(task, training or self._training(), earlier, make_trainer)
+        return self.resume(train_linear(task, training or self._training(), earlier, make_trainer))
+
+    def resume(self, trained: LinearTrained) -> WGCNClassifier:
+        """Take over what a training left behind."""
         self.trained_, self.scorer_ = trained, trained.scorer
         self.history_, self.tuned_ = trained.history, trained.tuned
         self.held_out_accuracy_, self.n_held_out_ = trained.held_out_accuracy, trained.n_held_out

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, Self
 from warnings import warn
 
 import numpy as np
@@ -16,10 +17,12 @@ from scipy.sparse import csr_array
 
 from wgcn.errors import InputError, WGCNWarning
 from wgcn.estimators.matrix import WGCNClassifier
-from wgcn.estimators.preparation import Preparation, Prepared, TextEstimator
+from wgcn.estimators.preparation import Preparation, TextEstimator
+from wgcn.estimators.session import TrainingSet, read_parameters, read_session, session_parts
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
-from wgcn.inference.model import TextModel
+from wgcn.inference.folder import Folder, Session, load_folder
+from wgcn.inference.model import MODEL_SCHEMA, TextModel
 from wgcn.labelling.answers import Answers
 from wgcn.labelling.classifier import LabelledClassifier
 from wgcn.labelling.labels import Labels, check_lengths, checked_weights, read_labels
@@ -35,19 +38,9 @@ from wgcn.progress import shown
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
 
-__all__ = ["WGCNTextClassifier"]
+__all__ = ["TrainingSet", "WGCNTextClassifier"]
 
 Texts = Iterable[str]
-
-
-class TrainingSet(NamedTuple):
-    """What a fit saw: the texts as matrices, those of X first, and the labels and weights of X."""
-
-    prepared: Prepared
-    labels: Labels
-    weight: npt.NDArray[np.float64]  # (texts of X,)
-    fixed: str = ""  # what came with the texts, if others cannot come without
-    seeds: GivenSeeds | None = None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -105,7 +98,8 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
     seed_words_ : dict
         With `seeds`, words of each class as `wgcn.labelling.seed_words.SeedWord`: those given, then those near them.
     training_set_ : TrainingSet
-        The texts of the last fit as numbers, and their labels. Not pickled.
+        The texts of the last fit as numbers, and their labels. Copies and pickles have it too; a folder does if it was
+        saved with `session`.
 
     Examples
     --------
@@ -211,6 +205,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
             settings.update(classifier.tuned_.settings, lead=training_set.prepared.weighting.lead)
         model = training_set.prepared.text_model(classifier, settings, time.perf_counter() - started)
         self.training_set_ = training_set
+        self.__dict__.pop("seed_words_", None)  # of an earlier fit
         if (teacher := classifier.trained_.teacher) and teacher.seeded:
             self.seed_words_ = dict(zip(classifier.classes_.tolist(), teacher.seeded.words, strict=True))
             shares = dict(zip(classifier.classes_.tolist(), teacher.estimated_shares().tolist(), strict=True))
@@ -224,11 +219,60 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
             model = replace(model, trust=held_out_trust(model, *known, *held_out))
         return self._keep(classifier, classifier.word_graph_, model)
 
-    def _keep(self, classifier: WGCNClassifier, word_graph: WordGraph, model: TextModel) -> WGCNTextClassifier:
-        self.classifier_, self.word_graph_, self.model_ = classifier, word_graph, model
-        self.classes_, self.word_embeddings_ = model.classes, model.scorer.word_embeddings
+    def _keep(self, classifier: WGCNClassifier, word_graph: WordGraph, model: TextModel) -> Self:
+        self.classifier_, self.word_graph_ = classifier, word_graph
         self.tuned_, self.history_ = classifier.tuned_, classifier.history_
+        return self._with_model(model)
+
+    def _with_model(self, model: TextModel) -> Self:
+        self.model_, self.classes_, self.word_embeddings_ = model, model.classes, model.scorer.word_embeddings
         return self
+
+    def save(self, path: str | Path, *, session: bool = False) -> str:
+        """Write the fitted model to a folder, completely or not at all; return its digest.
+
+        `TextModel.load` reads it, and so does `load`. With `session`, the folder also has what `update`, `suggest` and
+        `review` need: the words of the training texts in their order, and their labels. Whoever has the folder can read
+        them; a model without a session holds words and weights alone. Saving without a session removes an earlier one.
+        """
+        if not session:
+            return self._fitted.save(path)
+        seen, words = self._training_set(), getattr(self, "seed_words_", None)
+        given = self.get_params(deep=False), seen, self.word_graph_, self.classifier_.trained_, words
+        return self._fitted.save(path, session=Session(*session_parts(*given), self._resumed))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a folder that `save` wrote. Nothing in it is executed.
+
+        With a session, the estimator goes on as the one that was saved, with the same bits on the same machine. Without
+        one it predicts and explains; of its parameters, it has those that prediction needs, and the others by default.
+        """
+        folder = load_folder(path, "model", MODEL_SCHEMA, with_session=True)
+        if folder.session is not None:
+            return cls._resumed(folder)
+        model = TextModel.from_folder(folder)
+        loaded = cls(tokenizer=model.tokenizer, ngram_range=model.ngram_range)
+        loaded.stop_words = list(model.stop_words) or None
+        return loaded._with_model(model)
+
+    @classmethod
+    def _resumed(cls, folder: Folder) -> Self:
+        """Return the estimator that a folder with a session holds."""
+        session, model = folder.session, TextModel.from_folder(folder)
+        assert session is not None
+        estimator = cls(**read_parameters(session))
+        with session.checked():
+            preparation, classifier = Preparation.of(estimator), estimator._classifier()
+        found = read_session(session, model, preparation)
+        with session.checked():
+            estimator.check_parameters(found.training_set.labels)
+        labels, estimator.training_set_ = found.training_set.labels, found.training_set
+        classifier.classes_, classifier.n_labelled_ = labels.classes, int(labels.labelled.sum())
+        classifier.word_graph_, classifier.n_features_in_ = found.graph, len(model.vocabulary)
+        if found.seed_words is not None:
+            estimator.seed_words_ = found.seed_words
+        return estimator._keep(classifier.resume(found.trained), found.graph, model)
 
     def check_parameters(self, y: Any = None) -> None:
         """Raise an InputError if a parameter cannot be used, or does not fit the labels `y`. `fit` does so first."""

@@ -18,11 +18,11 @@ from wgcn.inference import folder as store
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
 
-__all__ = ["GraphInfo", "Neighbour", "WordGraph"]
+__all__ = ["GRAPH_SCHEMA", "GraphInfo", "Neighbour", "WordGraph"]
 
 _MAX_WEIGHT = 1e30
 # The settings in a saved graph; None where one does not apply.
-_SETTINGS: dict[str, type | tuple[type, ...]] = {
+GRAPH_SCHEMA: dict[str, type | tuple[type, ...]] = {
     "weight": str,
     "window": (int, type(None)),
     "order": (int, list, type(None)),
@@ -258,17 +258,21 @@ class WordGraph:
 
     def save(self, path: str | Path) -> str:
         """Write the graph to a folder, completely or not at all; return its digest."""
-        tensors = {"degrees": self.degrees, **store.csr_tensors("adjacency", self.adjacency)}
-        given = path, "graph", self.settings, tensors, self.vocabulary
-        return store.save_folder(*given, schema=_SETTINGS, check=self._read)
+        given = path, "graph", self.settings, self.tensors(), self.vocabulary
+        return store.save_folder(*given, schema=GRAPH_SCHEMA, check=self.from_folder)
 
     @classmethod
     def load(cls, path: str | Path) -> WordGraph:
         """Read a graph that `save` wrote."""
-        return cls._read(store.load_folder(path, "graph", _SETTINGS))
+        return cls.from_folder(store.load_folder(path, "graph", GRAPH_SCHEMA))
+
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays by the names under which a folder keeps them; `from_folder` reads them."""
+        return {"degrees": self.degrees, **store.csr_tensors("adjacency", self.adjacency)}
 
     @classmethod
-    def _read(cls, folder: store.Folder) -> WordGraph:
+    def from_folder(cls, folder: store.Folder) -> WordGraph:
+        """Return the graph that a folder holds, checked."""
         n_words = len(folder.vocabulary)
         degrees = folder.tensor("degrees", n_words, dtype=np.float64, within=(0, _MAX_WEIGHT))
         adjacency = folder.csr("adjacency", (n_words, n_words))

@@ -12,6 +12,9 @@ Saving changes no file that it did not write, and a crash at any moment leaves t
 
 A process that saves has the lock of the folder, so what it finds there of another was left by one that was killed. A
 reader sees that the config is another file than before and reads again; it takes the lock only after that.
+
+A folder may have a session beside what it holds: `session.json` and `session.safetensors`. These are read only where
+they are asked for, and removed in step 3 if the new version has none.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,12 +53,24 @@ from wgcn.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Folder", "Schema", "check_csr", "check_target", "csr_tensors", "load_folder", "read_file", "save_folder"]
+__all__ = [
+    "Folder",
+    "Schema",
+    "Session",
+    "check_csr",
+    "check_keys",
+    "check_target",
+    "csr_tensors",
+    "load_folder",
+    "read_file",
+    "save_folder",
+]
 
 Schema = Mapping[str, type | tuple[type, ...]]
 
 VERSION = 3
 CONFIG, VOCABULARY, README = "config.json", "vocabulary.txt", "README.md"
+SESSION = frozenset({"session.json", "session.safetensors"})
 _NEW, _PENDING = ".wgcn-new-", ".wgcn-pending"
 _MAX_CONFIG_BYTES = 1 << 23  # stop words and classes are stored there; reading it takes up to ten times its size
 _MAX_HEADER_BYTES = 1 << 16  # of tensors, which are few; what is read of one takes twenty times its size
@@ -73,6 +88,7 @@ class Folder:
     config: dict[str, Any]
     tensors: dict[str, npt.NDArray[Any]]
     vocabulary: Vocabulary
+    session: Folder | None = None  # of its own config and tensors, if there is one and it was asked for
 
     def tensor(
         self,
@@ -98,9 +114,15 @@ class Folder:
         return tensor
 
     def csr(
-        self, name: str, shape: tuple[int, int], dtypes: tuple[npt.DTypeLike, ...] = (np.float32, np.float64)
+        self,
+        name: str,
+        shape: tuple[int, int],
+        dtypes: tuple[npt.DTypeLike, ...] = (np.float32, np.float64),
+        *,
+        within: tuple[float, float] = (-np.inf, np.inf),
+        in_order: bool = True,
     ) -> csr_array:
-        """Return a sparse matrix of a given shape, finite values of one of these types, and sorted rows."""
+        """Return a sparse matrix of a given shape, finite values of one of these types, and rows `in_order`."""
         from scipy.sparse import csr_array
 
         data, indices, indptr = (self._get(f"{name}.{part}") for part in ("data", "indices", "indptr"))
@@ -113,7 +135,9 @@ class Folder:
                 raise ValueError("one of its parts has more than one dimension")
             matrix = csr_array((data, indices, indptr), shape=shape)
             check_csr(matrix)
-            if not matrix.has_canonical_format:
+            if matrix.nnz and not within[0] <= float(data.min()) <= float(data.max()) <= within[1]:
+                raise ValueError(f"it has values that are not from {within[0]:g} to {within[1]:g}")
+            if in_order and not matrix.has_canonical_format:
                 raise ValueError("its rows are not sorted")
         except (ValueError, TypeError) as error:
             raise StoreError(f"{self.path}: '{name}' is not a sparse matrix of shape {shape} ({error}).") from error
@@ -131,6 +155,15 @@ class Folder:
         if name not in self.tensors:
             raise StoreError(f"{self.path} has no tensor '{name}'. It was not written by this version of wgcn.")
         return self.tensors[name]
+
+
+@dataclass(frozen=True)
+class Session:
+    """What is saved beside what a folder holds. `check` is what loading does with the folder that has it."""
+
+    config: Mapping[str, Any]
+    tensors: Mapping[str, npt.NDArray[Any]]
+    check: Callable[[Folder], object]
 
 
 def check_csr(matrix: csr_array) -> None:
@@ -162,13 +195,14 @@ def save_folder(
     *,
     schema: Schema | None = None,
     check: Callable[[Folder], object] = lambda folder: None,
+    session: Session | None = None,
 ) -> str:
     """Write a folder, completely or not at all; return its digest.
 
     `kind` says what it holds and names its .safetensors file; the digest covers the README too. An existing folder of
     the same kind is updated: other files stay, and those that were saved before keep their modes. A link to a folder
     stays a link. Any other folder that is not empty is an error. `schema` and `check` are what loading does with the
-    folder: where they raise an error, nothing is written.
+    folder: where they raise an error, nothing is written. Without a `session`, that of an earlier save is removed.
     """
     path = Path(path)
     with writing(path):
@@ -181,29 +215,44 @@ def save_folder(
             raise ValueError("a word has a line break in it")
         saved_config = read_json(json.dumps(dict(config)).encode())
         if schema is not None:
-            _check_keys(path, "config", saved_config, schema)
-        check(Folder(path, saved_config, all_tensors, vocabulary))
+            check_keys(path, "config", saved_config, schema)
+        folder_there = Folder(path, saved_config, all_tensors, vocabulary)
+        check(folder_there)
+        contents = {VOCABULARY: words, f"{kind}.safetensors": save(all_tensors)}
+        if session is not None:
+            more = {name: np.ascontiguousarray(tensor) for name, tensor in session.tensors.items()}
+            text = json.dumps(dict(session.config), ensure_ascii=False).encode()
+            _check_size(path, "session.json", text)
+            session.check(replace(folder_there, session=Folder(path, read_json(text), more, vocabulary)))
+            contents |= {"session.json": text, "session.safetensors": save(more)}
     except (StoreError, ValueError, TypeError, RecursionError) as error:
         raise InputError(f"This cannot be saved, because it could not be read back: {error}") from error
-    contents = {VOCABULARY: words, f"{kind}.safetensors": save(all_tensors)}
     with writing(path), made_folder(folder), locked_folder(folder) as is_locked:
         _, old = _folder_target(folder, kind)
+        if strange := [name for name in sorted(SESSION & contents.keys() - old) if os.path.lexists(folder / name)]:
+            raise InputError(
+                f"{folder / strange[0]} was not written by wgcn and is not replaced. Choose another place."
+            )
         if readme is not None and (README in old or not os.path.lexists(folder / README)):  # a user's own stays
             contents[README] = readme.encode()
         files = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
         document = {"format": f"wgcn-{kind}", "version": VERSION, "config": saved_config, "files": files}
         document["digest"] = _digest(document)
         contents[CONFIG] = (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
-        if len(contents[CONFIG]) > _MAX_CONFIG_BYTES:
-            raise InputError(
-                f"{path}: {len(contents[CONFIG]):,} bytes of settings could not be read back: {_MAX_CONFIG_BYTES:,} is "
-                "the limit. Use fewer stop words or classes."
-            )
+        _check_size(path, CONFIG, contents[CONFIG])
         _put(folder, contents, is_locked)
     return str(document["digest"])
 
 
-def load_folder(path: str | Path, kind: str, schema: Schema) -> Folder:
+def _check_size(path: Path, name: str, content: bytes) -> None:
+    if len(content) > _MAX_CONFIG_BYTES:
+        raise InputError(
+            f"{path}: {len(content):,} bytes of settings ({name}) could not be read back: {_MAX_CONFIG_BYTES:,} is the "
+            "limit. Use fewer stop words, classes or seeds."
+        )
+
+
+def load_folder(path: str | Path, kind: str, schema: Schema, *, with_session: bool = False) -> Folder:
     """Read a folder and check its digest. Its config must have exactly the keys of the schema, of these types."""
     path = Path(path)
     if not os.path.isdir(path):  # noqa: PTH112 - which raises nothing
@@ -213,7 +262,7 @@ def load_folder(path: str | Path, kind: str, schema: Schema) -> Folder:
         with locked_folder(path, shared=True) if attempt > 1 else nullcontext():
             before = _version(path)
             try:
-                return _load(path, kind, schema)
+                return _load(path, kind, schema, with_session)
             except StoreError:
                 if _version(path) == before:
                     raise
@@ -230,7 +279,7 @@ def _version(path: Path) -> list[tuple[int, int, int]]:
     return found
 
 
-def _load(path: Path, kind: str, schema: Schema) -> Folder:
+def _load(path: Path, kind: str, schema: Schema, with_session: bool) -> Folder:
     content = read_file(path, CONFIG, _MAX_CONFIG_BYTES)
     try:
         document = read_json(content)
@@ -245,23 +294,35 @@ def _load(path: Path, kind: str, schema: Schema) -> Folder:
             f"{path} has format version {version!r:.60}, but this wgcn reads version {VERSION} alone. "
             "Fit and save it again."
         )
-    _check_keys(path, CONFIG, document, _DOCUMENT)
+    check_keys(path, CONFIG, document, _DOCUMENT)
     if document["digest"] != _digest(document):
         raise StoreError(f"{path} is damaged: {CONFIG} does not match its digest. Save or fetch it again.")
-    _check_keys(path, "config", document["config"], schema)
-    tensor_file = f"{kind}.safetensors"
-    names = {VOCABULARY, tensor_file, *({README} & document["files"].keys())}
-    contents = {name: read_file(path, name) for name in sorted(names)}
-    if document["files"] != {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}:
+    check_keys(path, "config", document["config"], schema)
+    tensor_file, files = f"{kind}.safetensors", dict(document["files"])
+    has_session = with_session and not SESSION.isdisjoint(files)
+    if not has_session:
+        files = {name: digest for name, digest in files.items() if name not in SESSION}
+    names = {VOCABULARY, tensor_file, *({README} & files.keys()), *(SESSION if has_session else ())}
+    limits = {"session.json": _MAX_CONFIG_BYTES}
+    contents = {name: read_file(path, name, limits.get(name)) for name in sorted(names)}
+    if files != {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}:
         raise StoreError(f"{path} is damaged: its files do not match their digests. Save or fetch it again.")
     try:
-        if int.from_bytes(contents[tensor_file][:8], "little") > _MAX_HEADER_BYTES:
-            raise ValueError(f"the header of {tensor_file} is too long")
-        tensors = load(contents.pop(tensor_file))
-        vocabulary = _read_vocabulary(contents.pop(VOCABULARY), tensors)
+        tensors = _read_tensors(tensor_file, contents)
+        vocabulary, session = _read_vocabulary(contents.pop(VOCABULARY), tensors), None
+        if has_session:
+            more = _read_tensors("session.safetensors", contents)
+            session = Folder(path, read_json(contents.pop("session.json")), more, vocabulary)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} is damaged: {error}. Save or fetch it again.") from error
-    return Folder(path, document["config"], tensors, vocabulary)
+    return Folder(path, document["config"], tensors, vocabulary, session)
+
+
+def _read_tensors(name: str, contents: dict[str, bytes]) -> dict[str, npt.NDArray[Any]]:
+    if int.from_bytes(contents[name][:8], "little") > _MAX_HEADER_BYTES:
+        raise ValueError(f"the header of {name} is too long")
+    tensors: dict[str, npt.NDArray[Any]] = load(contents.pop(name))
+    return tensors
 
 
 def _read_vocabulary(content: bytes, tensors: Mapping[str, npt.NDArray[Any]]) -> Vocabulary:
@@ -372,13 +433,25 @@ def _move_pending(folder: Path) -> None:
     pending = folder / _PENDING
     if not pending.is_dir():
         return
+    new = _listed(pending)
+    for name in (_listed(folder) - new) & SESSION if new else ():
+        (folder / name).unlink(missing_ok=True)
     for file in sorted(pending.iterdir(), key=lambda file: file.name == CONFIG):
         file.replace(folder / file.name)
     sync_folder(folder)
     pending.rmdir()
 
 
-def _check_keys(path: Path, where: str, given: Mapping[str, Any], schema: Schema) -> None:
+def _listed(folder: Path) -> frozenset[str]:
+    """Return the names of the files that a config lists; none if there is no sound one."""
+    try:
+        return frozenset(read_json(read_whole(folder / CONFIG, _MAX_CONFIG_BYTES))["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return frozenset()
+
+
+def check_keys(path: Path, where: str, given: Mapping[str, Any], schema: Schema) -> None:
+    """Raise a StoreError unless the keys are those of a schema, and the values of its types."""
     if given.keys() != schema.keys():
         extra, missing = sorted(given.keys() - schema.keys()), sorted(schema.keys() - given.keys())
         raise StoreError(f"{path}: {where} has unknown keys {extra!r:.200} or lacks {missing!r:.200}. Update wgcn?")

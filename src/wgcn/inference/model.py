@@ -23,9 +23,15 @@ from wgcn.labelling.row_parts import Split
 from wgcn.labelling.sizes import labels_array
 from wgcn.labelling.trust import Trust, checked_trust
 
-__all__ = ["TextModel"]
+__all__ = ["MODEL_SCHEMA", "TextModel"]
 
-_SCHEMA = {**TERM_SCHEMA, "classes": list, "sharpness": float, "multilabel": bool}
+MODEL_SCHEMA = {**TERM_SCHEMA, "classes": list, "sharpness": float, "multilabel": bool}
+_SESSION_NOTE = """
+## Session
+
+`session.json` and `session.safetensors` hold the words of the training texts in their order, and their labels, so that
+`WGCNTextClassifier.load` can go on with them. Save the model without a session before you give it away.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +119,11 @@ class TextModel(TextTerms, Answers):
         """One entry per call of `extend`: the method, the number of words added, and the number of texts."""
         return list(self.report.get("extended", ()))
 
-    def save(self, path: str | Path) -> str:
-        """Write the model to a folder, completely or not at all; return its digest."""
+    def save(self, path: str | Path, *, session: store.Session | None = None) -> str:
+        """Write the model to a folder, completely or not at all; return its digest.
+
+        `session` is what `WGCNTextClassifier.save` adds if asked; without it, that of an earlier save is removed.
+        """
         if self.classes.dtype.kind not in "Uiu" and not all(isinstance(name, str) for name in self.classes):
             raise InputError(f"Labels must be strings or integers to be saved, got {self.classes.dtype}. Convert them.")
         tensors = {
@@ -135,15 +144,17 @@ class TextModel(TextTerms, Answers):
             "sharpness": self.scorer.sharpness,
             "multilabel": self.scorer.multilabel,
         }
-        return store.save_folder(path, "model", config, tensors, self.vocabulary, model_card(self), check=self._read)
+        given = path, "model", config, tensors, self.vocabulary, model_card(self) + (_SESSION_NOTE if session else "")
+        return store.save_folder(*given, check=self.from_folder, session=session)
 
     @classmethod
     def load(cls, path: str | Path) -> TextModel:
         """Read a model that `save` wrote. Nothing in it is executed."""
-        return cls._read(store.load_folder(path, "model", _SCHEMA))
+        return cls.from_folder(store.load_folder(path, "model", MODEL_SCHEMA))
 
     @classmethod
-    def _read(cls, folder: store.Folder) -> TextModel:
+    def from_folder(cls, folder: store.Folder) -> TextModel:
+        """Return the model that a folder holds, checked."""
         config, terms = folder.config, load_terms(folder)
         classes, sharpness, n_classes = config["classes"], config["sharpness"], len(config["classes"])
         with folder.checked():

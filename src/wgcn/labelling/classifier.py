@@ -12,8 +12,6 @@ from wgcn.labelling.labels import labelled_accuracy
 
 __all__ = ["LabelledClassifier"]
 
-_FOR_TRAINING = ("trained_", "training_set_")  # attributes that only further training needs
-
 
 class LabelledClassifier(ClassifierMixin):  # type: ignore[misc]
     """A classifier under scikit-learn's interface, to which unlabelled documents and several labels may be given."""
@@ -33,10 +31,6 @@ class LabelledClassifier(ClassifierMixin):  # type: ignore[misc]
         Labels are as for `fit`, and `sample_weight` has the shape (n_documents,).
         """
         return labelled_accuracy(y, self.predict(X), self.classes_, sample_weight)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what only further training needs."""
-        return {name: value for name, value in super().__getstate__().items() if name not in _FOR_TRAINING}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

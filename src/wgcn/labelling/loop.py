@@ -76,7 +76,7 @@ class LabellingLoop:
         """Return the `n` labels of the last fit that look most wrong, or all, most doubtful first.
 
         A `Doubt` has the index of the text in X, the given label, the most likely one, and how much speaks against
-        the given one, from 0 to 1: see `wgcn.labelling.review`. Not for a model that was unpickled.
+        the given one, from 0 to 1: see `wgcn.labelling.review`.
         """
         training_set, trained = self._training_set(), self.classifier_.trained_
         prepared, labels = training_set.prepared, training_set.labels

@@ -81,8 +81,10 @@ def doubts(
     if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0):
         raise InputError(f"n must be a whole number of at least 0, or None for all, got {n!r}.")
     given = seen.targets > 0
+    if not given.size:  # seeds alone
+        return []
     if multilabel:
-        wrong = np.column_stack(list(_wrong_by_class(seen))) if given.size else np.zeros(given.shape)
+        wrong = np.column_stack(list(_wrong_by_class(seen)))
         score, worst = wrong.max(axis=1), wrong.argmax(axis=1)
         turned = wrong > 0.5
         turned[np.arange(len(worst)), worst] = True

@@ -21,6 +21,7 @@ from copy import copy
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
@@ -37,12 +38,12 @@ from wgcn.labelling.seeds import (
     seed_shares,
 )
 from wgcn.labelling.sizes import check_memory
-from wgcn.labelling.space import find_space, scaled, threads
+from wgcn.labelling.space import WordSpace, find_space, scaled, threads
 from wgcn.labelling.splits import Rows, few_labels
 from wgcn.labelling.targets import Targets
 from wgcn.products import Floats, multiply, with_edges
 
-__all__ = ["Taught", "Teacher"]
+__all__ = ["Found", "Taught", "Teacher"]
 
 _COMPONENTS = 300
 _MANY_DOCUMENTS = 1000  # of as many, words that only one has do not help to tell which are similar
@@ -73,6 +74,19 @@ class Taught(NamedTuple):
     def scores(self, terms: csr_array) -> Floats:
         """Return the scores of documents."""
         return np.asarray(terms @ self.word_scores + self.bias)
+
+
+class Found(NamedTuple):
+    """What a teacher has found in its documents, for another process."""
+
+    n_words: int
+    words: Rows  # (teacher's words,), those that take part
+    space: WordSpace  # of these words
+    vectors: Floats | None  # (teacher's words, values), scaled
+    terms: csr_array  # (documents, teacher's words)
+    order: npt.NDArray[np.int32]  # (documents,), the document in each place of the graph
+    graph: csr_array  # S, (documents, documents)
+    rows: Rows  # (documents,), the place of each among `terms`
 
 
 class Teacher:
@@ -113,6 +127,26 @@ class Teacher:
         del rows  # of very many documents, it is the largest matrix
         self._order, self._graph = nearest.order, nearest.graph()
         self.seeded = None if seeds is None else seed_evidence(seeds, terms, self.place, self._words)
+
+    @property
+    def found(self) -> Found:
+        """What was found; of seeds, only the space of words."""
+        own = self._terms, self._order, self._graph, self.rows
+        return Found(self._n_words, self._words, self._space, self._vectors, *own)
+
+    @classmethod
+    def of_found(cls, found: Found, n_jobs: int | None) -> Teacher:
+        """Return a teacher of what another found, without seeds."""
+        teacher = cls.__new__(cls)
+        teacher._n_jobs, teacher.seeded = n_jobs, None
+        teacher._n_words, teacher._words, teacher._space, teacher._vectors = found[:4]
+        teacher._terms, teacher._order, teacher._graph, teacher.rows = found[4:]
+        teacher._table, teacher._transposed = found.space.words, csr_array(found.terms.T)
+        begins = range(0, found.terms.shape[0], _BLOCK)
+        with threads(n_jobs) as pool:
+            parts = (multiply(found.terms[begin : begin + _BLOCK], teacher._table, pool) for begin in begins)
+            teacher._gram = np.asarray(sum(map(_gram, parts)))
+        return teacher
 
     def place(self, terms: csr_array) -> Floats:
         """Return the places of documents, (documents, words), in the space: rows of length 1, or 0 without a word."""

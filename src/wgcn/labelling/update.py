@@ -122,7 +122,11 @@ class Updating:
     def _training_set(self) -> Any:
         self._fitted  # noqa: B018
         if not hasattr(self, "training_set_") or not hasattr(self.classifier_, "trained_"):
-            raise InputError("What was read from a file, copied or extended has no training texts any more: fit again.")
+            raise InputError(
+                "This model has no training texts, which update, suggest and review need: it was loaded from a folder "
+                "that was saved without them, or extended. Save a fitted estimator by save(folder, session=True), or "
+                "fit again."
+            )
         if (before := self.training_set_.prepared.preparation).of(self) != before:
             raise InputError("Parameters that say how texts are prepared were changed after the last fit: fit again.")
         return self.training_set_
@@ -136,5 +140,8 @@ class Updating:
         """
         model = self._fitted.extend(texts, min_count)
         extended: Any = clone(self)
-        kept: Self = extended._keep(self.classifier_, self.word_graph_.among(model.vocabulary), model)
+        if not hasattr(self, "classifier_"):  # it was loaded
+            kept: Self = extended._with_model(model)
+        else:
+            kept = extended._keep(self.classifier_, self.word_graph_.among(model.vocabulary), model)
         return kept
