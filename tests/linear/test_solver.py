@@ -174,6 +174,15 @@ def test_documents_that_are_not_finite_are_refused(bad: float) -> None:
         minimize(documents.problem(), tol=1e-4, max_iter=10)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e15, 1e18])
+def test_costs_beyond_single_precision_are_refused_and_not_taken_for_the_minimum(size: float) -> None:
+    documents = Documents(dtype=np.float32)
+    problem = documents.problem()
+    with pytest.raises(InputError, match="Give a smaller C"):
+        minimize(problem._replace(cost=np.float32(size) * problem.cost), tol=1e-3, max_iter=1000)
+
+
 @given(seed=seeds, k=st.integers(1, 5))
 @settings(max_examples=40)
 def test_a_root_depends_on_its_own_column_alone(seed: int, k: int) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from wgcn.cli.console import say, stages
-from wgcn.cli.options import LabelColumn, LabelSeparator, read_labelled_texts, reads_files, to_file
+from wgcn.cli.options import LabelColumn, LabelSeparator, Overwrite, read_labelled_texts, reads_files, to_file
 
 
 @reads_files
@@ -17,6 +17,7 @@ def review(
     output: Annotated[Path | None, to_file(metavar="FILE.csv", help="Write them to a file, with whole texts.")] = None,
     label_column: LabelColumn = "label",
     label_separator: LabelSeparator = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Show the labels that look wrong, most doubtful first.
 
@@ -27,14 +28,16 @@ def review(
     from wgcn.files import write_file
     from wgcn.inference.folder import check_target
     from wgcn.labelling.review import report, write_report
+    from wgcn.labelling.tables import LABEL_SEPARATOR
 
     if output is not None:
-        check_target(output)
+        check_target(output, overwrite=overwrite, inputs=[train])
     texts, labels = read_labelled_texts(train, label_column, label_separator, reading)
+    separator = LABEL_SEPARATOR if label_separator is None else label_separator
     with stages():
         found = WGCNTextClassifier().fit(texts, labels).review(n or None)
     if output is None:
-        typer.echo("\n".join(report(found, texts)))
+        typer.echo("\n".join(report(found, texts, separator=separator)))
     else:
-        write_file(output, lambda file: write_report(file, found, texts))
+        write_file(output, lambda file: write_report(file, found, texts, separator))
         say(f"The {len(found):,} most doubtful labels are in {output}.")

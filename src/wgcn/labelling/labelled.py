@@ -9,31 +9,35 @@ from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 from wgcn.errors import InputError, WGCNWarning
-from wgcn.labelling.tables import cell_text
+from wgcn.labelling.tables import cell_text, check_separator, split_labels
 from wgcn.text.read import Reading, read_rows, read_source, read_texts
-from wgcn.text.source import Source, short
+from wgcn.text.source import Source, number_text, short
 
 __all__ = ["LabelledTable", "label_text", "read_labelled", "read_labelled_table", "texts_and_labels"]
 
 _WHOLE_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
+_WITH_EXPONENT = re.compile(r"-?[1-9](\.[0-9]+)?[eE][+-][0-9]{1,3}")  # as programs write numbers: 1e-07, 1.5E+16
 
 
 def label_text(text: str) -> str:
     """Return a label in the form that it has in every format.
 
     True, TRUE and true are written "true", as JSON does, and likewise "false". A whole number loses its ".0": pandas
-    writes 1 as 1.0 into a csv file if another value of the column is missing, and Excel knows no difference. Other
-    labels stay as they are.
+    writes 1 as 1.0 into a csv file if another value of the column is missing, and Excel knows no difference. A number
+    with a signed exponent, such as 1e-07, is written without one. Other labels stay as they are, 1e7 and 1.50 too: they
+    may be names.
 
     Examples
     --------
-    >>> [label_text(text) for text in ("TRUE", "1.0", "007", "1.5", "v1.0", "Sport")]
-    ['true', '1', '007', '1.5', 'v1.0', 'Sport']
+    >>> [label_text(text) for text in ("TRUE", "1.0", "1e+16", "1e-07", "007", "1.50", "1e7", "Sport")]
+    ['true', '1', '10000000000000000', '0.0000001', '007', '1.50', '1e7', 'Sport']
     """
     if (lower := text.lower()) in ("true", "false"):
         return lower
+    if _WITH_EXPONENT.fullmatch(text):
+        text = number_text(text)
     number = _WHOLE_NUMBER.fullmatch(text) if "." in text else None
-    return number[1] if number else text
+    return (number[1] if number[1] != "-0" else "0") if number else text
 
 
 def read_labelled(
@@ -52,6 +56,8 @@ def read_labelled(
     unlabelled texts.
     """
     columns = [label_column, "text" if text_column is None else text_column]
+    if separator is not None:
+        check_separator(separator)
     rows: Iterator[Any]
     try:
         rows = read_rows(path, columns, lists=[label_column], **reading)
@@ -71,7 +77,7 @@ def _given(label: Any, separator: str | None = None) -> Any:
         return None
     if separator is None:
         return label_text(label)
-    return [label_text(part.strip()) for part in label.split(separator) if part.strip()]
+    return [label_text(part) for part in split_labels(label, separator)]
 
 
 class LabelledTable(NamedTuple):

@@ -47,8 +47,9 @@ _FAR = 0.1  # share of the cost that the dual of a document which a warm start k
 _MOST_TRIALS = 40  # of the length of a step, or of b
 _NARROWER = 0.75  # share of unfinished columns at which the others are left out of the products
 _NOT_FINITE = (
-    "The model cannot be fitted: its loss or the slope of that is not finite, or too steep to follow. Look for huge "
-    "values among the documents and the weights, and scale them: rows of length 1 and weights of about 1 are usual."
+    "The model cannot be fitted: its loss or the slope of that is not finite, or too steep. Give a smaller C. "
+    "Or look for huge values among the documents and the weights, and scale them: rows of length 1 and weights of "
+    "about 1 are usual."
 )
 
 
@@ -247,7 +248,11 @@ class _Search:
             part *= ratio
             part += addition
         curved = self._state.curved(self._columns, self._weight, self._direction, self._direction_image)
-        length = _divide(self.size, _sums(curved * self._direction_image)).astype(dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bend = _sums(curved * self._direction_image)
+        if not np.isfinite(bend).all():  # a step of length 0 would look like the minimum
+            raise InputError(_NOT_FINITE)
+        length = _divide(self.size, bend).astype(dtype)
         self.step += length * self._direction
         self.image += length * self._direction_image
         self.residual -= length * curved

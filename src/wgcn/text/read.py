@@ -32,6 +32,7 @@ _TOO_WIDE = (
     "had more fields than the first, and the extra ones were left out. "
     "If they are part of a text, quote it (.csv) or take the tabs out of it (.tsv)."
 )
+_INEXACT = "held a number of more than 15 digits, of which Excel keeps 15: two may have become one. Store them as text."
 _NEW_KEYS = f"had keys that none of the first {LOOK_AHEAD_ROWS} has, which were left out."
 
 
@@ -123,6 +124,7 @@ def _rows(source: Source, lists: Columns = ()) -> Rows:
         for row in rows:
             yield (*map(source.plain, row[:n], *zip(*kinds, strict=True)), *row[n:])
     source.warn(_BROKEN.format((source.encoding or "utf-8").upper()), source.broken)
+    source.warn(_INEXACT, source.inexact)
     source.warn(_NEW_KEYS if source.kind in (".jsonl", ".json") else _TOO_WIDE, source.too_wide)
 
 

@@ -14,19 +14,22 @@ import zlib
 from collections.abc import Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from wgcn.errors import InputError, WGCNWarning
 
-__all__ = ["ENDINGS", "MAX_CHARACTERS", "Columns", "Source", "explained", "lines", "opened", "short"]
+__all__ = ["ENDINGS", "MAX_CHARACTERS", "Columns", "Source", "explained", "lines", "number_text", "opened", "short"]
 
 Columns = Sequence[str | int]
 
 ENDINGS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx")
 MAX_CHARACTERS = 64 * 2**20
 MAX_UNPACKED = 2**29  # bytes of a workbook, and of what comes through a pipe but must be read from its end
+_INEXACT = 10**15  # from which on Excel does not keep every digit
+_LONGEST_NUMBER = 400  # digits of a number that is written without an exponent: those of a float are fewer
 HEAD_BYTES = 64 * 2**10  # looked at for encoding, delimiter and signs of a binary file
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAGIC = {  # how files begin, what they are, and the ending that may have it
@@ -62,6 +65,7 @@ class Source:
     broken: int = 0  # rows with text that could not be decoded
     last_broken: int = 0  # its line, so that a row counts once
     too_wide: int = 0  # rows with more fields than the first
+    inexact: int = 0  # numbers of Excel that may have lost digits
     schema: Any = None  # of parquet
     chosen: Sequence[int] = ()  # positions of `columns`
     inner: Set[str] = frozenset()  # columns that are dotted paths into objects
@@ -132,8 +136,28 @@ class Source:
         if isinstance(value, list | dict):
             kind = "a list" if isinstance(value, list) else "an object"
             raise self.fault(f"column {short(column)} holds {kind}; expected text, a number, true, false or null.")
+        if isinstance(value, int | float):
+            self.inexact += self.kind == ".xlsx" and abs(value) >= _INEXACT
+            return number_text(repr(value))
         text = value.decode(errors="surrogateescape") if isinstance(value, bytes) else str(value)
         return self.repaired(text)
+
+
+def number_text(written: str) -> str:
+    """Return a number, written as Python does, without an exponent, so that it is the same text in every format.
+
+    Examples
+    --------
+    >>> [number_text(each) for each in ("1e-07", "1.5E+16", "12345678901234567", "2.50")]
+    ['0.0000001', '15000000000000000', '12345678901234567', '2.50']
+    """
+    if not {"e", "E"} & {*written}:
+        return written
+    try:
+        number = Decimal(written)
+    except ArithmeticError:  # its exponent is beyond everything
+        return written
+    return format(number, "f") if abs(number.adjusted()) < _LONGEST_NUMBER else written
 
 
 def short(value: object) -> str:
