@@ -114,7 +114,10 @@ class TextModel(TextTerms, Answers):
         return list(self.report.get("extended", ()))
 
     def save(self, path: str | Path) -> str:
-        """Write the model to a folder, completely or not at all; return its digest."""
+        """Write the model to a folder, completely or not at all; return its digest.
+
+        A model that is there is replaced, other files stay; a folder that holds something else is an error.
+        """
         if self.classes.dtype.kind not in "Uiu" and not all(isinstance(name, str) for name in self.classes):
             raise InputError(f"Labels must be strings or integers to be saved, got {self.classes.dtype}. Convert them.")
         tensors = {
