@@ -68,7 +68,7 @@ def test_cards_say_what_is_done_with_unknown_words() -> None:
     ignored = model_card(WGCNTextClassifier(subwords=0).fit(TEXTS * 2, LABELS * 2).model_)
     assert "are read by their spelling" in read
     assert "are ignored" not in read
-    assert "Words that are not in the vocabulary are ignored; a text without any word" in ignored
+    assert "Words that are not in the vocabulary are ignored.\nA text without any word" in ignored
 
 
 def test_cards_say_how_the_accuracy_was_measured() -> None:

@@ -26,7 +26,8 @@ Classifies texts through a graph of words. Use it with `wgcn predict DIR FILE`, 
 
 {table}
 
-{measured}{unknown}; a text without any word that the model can read gets the class shares below.
+{measured}{unknown}.
+A text without any word that the model can read gets the class shares below.
 
 ## Classes
 
