@@ -21,7 +21,7 @@ import argparse
 import json
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 from itertools import product
@@ -119,6 +119,7 @@ def measure_shares(name: str, share: float, given: bool, draw: int) -> dict[str,
 
 def _run(command: str, cell: list[Any]) -> dict[str, Any]:
     warnings.simplefilter("ignore")  # about classes without labels
+    measures: dict[str, Callable[..., dict[str, Any]]]
     measures = {"calibration": measure_calibration, "order": measure_order, "shares": measure_shares}
     return measures[command](*cell)
 

@@ -11,8 +11,9 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import date
 from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO
@@ -114,6 +115,28 @@ def file_target(path: Path) -> tuple[Path, os.stat_result | None]:
     if there is None or (stat.S_ISREG(there.st_mode) and not place.is_symlink()):
         check_writable(place.parent)
     return place, there
+
+
+def check_replaced(path: Path, held: str = "", *, overwrite: bool, inputs: Iterable[str | Path]) -> None:
+    """Raise an InputError if a plain file or a folder that is there is one of the inputs, links followed.
+
+    Unless `overwrite`, it is an error if it holds anything at all; `held` says what that is. Pipes and devices are
+    never replaced. The input "-" is standard input, which may be a file too.
+    """
+    with suppress(FileNotFoundError, NotADirectoryError):
+        there = path.stat()
+        if not (stat.S_ISREG(there.st_mode) or stat.S_ISDIR(there.st_mode)):
+            return
+        for each in inputs:
+            with suppress(OSError):
+                if os.path.samestat(there, os.fstat(0) if str(each) == "-" else os.stat(each)):  # noqa: PTH116
+                    raise InputError(
+                        f"{path} is an input of this command, which it would replace. Choose another place."
+                    )
+        if stat.S_ISREG(there.st_mode) and there.st_size:
+            held = f"is there already, {there.st_size:,} bytes from {date.fromtimestamp(there.st_mtime)}"
+        if held and not overwrite:
+            raise InputError(f"{path} {held}. Give --overwrite to replace it, or choose another place.")
 
 
 def check_writable(folder: Path) -> None:

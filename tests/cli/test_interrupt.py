@@ -63,7 +63,7 @@ class Pressing:
 
 def test_ctrl_c_in_the_network_writes_no_model(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = contents(folder)
-    fit = ["fit", folder / "train.csv", "-m", folder / "model", *NETWORK]
+    fit = ["fit", folder / "train.csv", "-m", folder / "model", *NETWORK, "--overwrite"]
     monkeypatch.setattr("wgcn.cli.fit.EpochBar", Pressing)
     code, out, err = run(*fit)
     assert (code, out) == (130, "")
@@ -88,14 +88,17 @@ def test_ctrl_c_in_the_network_writes_no_model(run: Run, folder: Path, monkeypat
 
 
 WORK = {
-    "fit": (["fit", "train.csv", "-m", "model"], "wgcn.estimators.matrix.train_linear"),
+    "fit": (["fit", "train.csv", "-m", "model", "--overwrite"], "wgcn.estimators.matrix.train_linear"),
     "embed": (
-        ["embed", "train.csv", "-o", "v.npy", "--save", "embedder"],
+        ["embed", "train.csv", "-o", "v.npy", "--save", "embedder", "--overwrite"],
         "wgcn.estimators.embedder.WGCNEmbedder.fit_transform",
     ),
-    "embed with a model": (["embed", "more.csv", "-m", "embedder", "-o", "v.npy"], "wgcn.inference.embedding.add_up"),
-    "graph": (["graph", "build", "train.csv", "-o", "graph"], "wgcn.graph.counts.count_rows"),
-    "extend": (["extend", "model", "more.csv", "-o", "larger"], "wgcn.labelling.extend.extend"),
+    "embed with a model": (
+        ["embed", "more.csv", "-m", "embedder", "-o", "v.npy", "--overwrite"],
+        "wgcn.inference.embedding.add_up",
+    ),
+    "graph": (["graph", "build", "train.csv", "-o", "graph", "--overwrite"], "wgcn.graph.counts.count_rows"),
+    "extend": (["extend", "model", "more.csv", "-o", "larger", "--overwrite"], "wgcn.labelling.extend.extend"),
     "predict": (["predict", "model", "train.csv", "-o", "labels.txt"], "wgcn.inference.model.Scorer.scores"),
 }
 
@@ -137,7 +140,7 @@ def test_ctrl_c_after_a_folder_is_written_is_made_good_by_the_next_save(
     monkeypatch.chdir(folder)
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", press)
-        assert run("fit", "train.csv", "-m", "model", "--ngrams", 1)[:2] == (130, "")
+        assert run("fit", "train.csv", "-m", "model", "--ngrams", 1, "--overwrite")[:2] == (130, "")
     assert TextModel.load("model").ngram_range == (1, 1)
     assert run(*WORK["fit"][0])[0] == 0
     assert TextModel.load("model").ngram_range == (1, 2)
@@ -155,7 +158,7 @@ def test_ctrl_c_while_an_array_is_written_leaves_the_old_one(
         press()
 
     monkeypatch.setattr(np, "save", save)
-    assert run("embed", "more.csv", "-m", "embedder", "-o", "v.npy")[:2] == (130, "")
+    assert run("embed", "more.csv", "-m", "embedder", "-o", "v.npy", "--overwrite")[:2] == (130, "")
     assert contents(folder) == before
 
 
@@ -168,6 +171,7 @@ def test_a_signal_ends_the_program_with_130(folder: Path) -> None:
     os.mkfifo(folder / "in.txt")
     before = contents(folder)
     command = [sys.executable, "-m", "wgcn", "graph", "build", str(folder / "in.txt"), "-o", str(folder / "graph")]
+    command.append("--overwrite")
     # The pipe opens once the program reads, so it is at work by then.
     with (
         subprocess.Popen(command, stderr=subprocess.PIPE) as process,

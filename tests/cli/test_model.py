@@ -81,7 +81,9 @@ def test_command_line_gives_the_probabilities_of_the_estimator(run: Run, model: 
     rows = list(csv.DictReader(io.StringIO(out), delimiter="\t"))
     estimator = WGCNTextClassifier().fit(TEXTS, LABELS)
     expected = estimator.predict_proba(["wine bar", "", "fast red thing", "zzz"])
-    assert np.array_equal([[float(row[name]) for name in estimator.classes_] for row in rows], expected.round(4))
+    assert np.array_equal(
+        [[float(row[f"probability_{name}"]) for name in estimator.classes_] for row in rows], expected.round(4)
+    )
     assert [row["label"] for row in rows] == estimator.predict(["wine bar", "", "fast red thing", "zzz"]).tolist()
 
 
@@ -89,8 +91,8 @@ def test_predict_reads_a_pipe_and_answers_a_label_a_line(model: Path) -> None:
     command = [sys.executable, "-m", "wgcn", "predict", str(model)]
     result = subprocess.run(command, input="red wine\nslow car\n\xff\n", capture_output=True, text=True, check=True)
     assert result.stdout.splitlines()[:2] == ["drink", "drive"]
-    assert "3 texts. 14.3% of their words and n-grams are unknown" in result.stderr
-    assert "1 have no known word" in result.stderr
+    assert "3 texts. 20.0% of their words are not in the vocabulary" in result.stderr
+    assert "1 has no word that the model can read" in result.stderr
 
 
 def test_options_left_out_have_the_defaults_of_the_estimator(model: Path) -> None:
@@ -231,7 +233,8 @@ def test_evaluate_names_labels_that_training_did_not_have(run: Run, model: Path,
     assert "'sleep' (1)" in err
     code, out, _ = run("evaluate", model, tmp_path / "test.csv", "--skip-unknown")
     assert code == 0
-    assert "texts     1" in out
+    assert "texts     1\n" in out
+    assert "1 of 2 classes, which no text has or is given" in out
 
 
 def test_info_shows_the_card(run: Run, model: Path) -> None:
@@ -271,7 +274,7 @@ def test_several_labels_a_text(run: Run, tmp_path: Path) -> None:
     (tmp_path / "train.csv").write_text("label,text\n" + rows)
     assert run("fit", tmp_path / "train.csv", "--model", tmp_path / "m", "--label-separator", ";")[0] == 0
     (tmp_path / "new.txt").write_text("red wine\ncar\n")
-    assert run("predict", tmp_path / "m", tmp_path / "new.txt")[1].splitlines() == ["drink,red", "drive"]
+    assert run("predict", tmp_path / "m", tmp_path / "new.txt")[1].splitlines() == ["drink;red", "drive"]
     code, out, _ = run("evaluate", tmp_path / "m", tmp_path / "train.csv", "--label-separator", ";")
     assert code == 0
     assert "accuracy  100.00%" in out
@@ -357,7 +360,7 @@ def test_too_few_labels_choose_nothing(run: Run, train: Path) -> None:
 def test_fit_chooses_settings(run: Run, varied: Path) -> None:
     train = varied
     assert "settings chosen" not in run("fit", train, "--model", train.parent / "m", "--no-tune")[1]
-    code, out, err = run("fit", train, "--model", train.parent / "m")
+    code, out, err = run("fit", train, "--model", train.parent / "m", "--overwrite")
     assert code == 0
     lines = err.splitlines()
     assert lines[0].startswith("Read ")

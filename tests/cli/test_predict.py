@@ -61,7 +61,7 @@ def test_a_table_keeps_its_columns_and_gets_labels(run: Run, model: Path, new: P
     assert [row["text"] for row in rows] == ([text.replace("\n", " ") for text in NEW] if ending == "tsv" else NEW)
     assert [row["label"] for row in rows] == loaded.predict(NEW).tolist()
     assert np.array_equal([float(row["confidence"]) for row in rows], likely.max(axis=1))
-    assert np.array_equal([[float(row["drink"]), float(row["drive"])] for row in rows], likely)
+    assert np.array_equal([[float(row["probability_drink"]), float(row["probability_drive"])] for row in rows], likely)
     assert [float(row["unknown_words"]) for row in rows] == [0.3333, 0.3333, 1, 1]
     if ending == "jsonl":
         top = [[(each["label"], each["confidence"]) for each in row["top"]] for row in rows]
@@ -96,7 +96,7 @@ def test_parquet_keeps_its_types(run: Run, model: Path, tmp_path: Path) -> None:
     [
         (["--confidence"], "label confidence unknown_words"),
         (["--top", "5"], "label confidence label_2 confidence_2"),
-        (["--proba"], "label confidence drink drive"),
+        (["--proba"], "label confidence probability_drink probability_drive"),
     ],
 )
 def test_options_make_a_table_of_standard_output(
@@ -136,8 +136,8 @@ def test_several_labels(run: Run, model: Path, new: Path) -> None:
     several = model.with_name("several")
     code, out, _ = run("predict", several, new, "--output-format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
-    assert (code, rows[0]["label"], rows[2]["label"]) == (0, "drink,red", "")
-    assert len(rows[0]["confidence"].split(",")) == 2
+    assert (code, rows[0]["label"], rows[2]["label"]) == (0, "drink;red", "")
+    assert len(rows[0]["confidence"].split(";")) == 2
     row = json.loads(run("predict", several, new, "--output-format", "jsonl")[1].splitlines()[0])
     assert (row["label"], len(row["confidence"])) == (["drink", "red"], 2)
     code, _, err = run("predict", several, new, "--top", 2)
@@ -177,7 +177,7 @@ def test_fit_and_evaluate_read_standard_input(
     assert (code, "accuracy  100.00% (95% interval 75.8 to 100.0, 12 texts)" in out) == (0, True)
     stdin(b"label,text\ndrink,wine\ndrive,car\n")
     unlabelled = ["--unlabeled", tmp_path / "more.txt"]  # whose name says what it is
-    assert run("fit", "-", "-m", tmp_path / "m", "--format", "csv", *unlabelled)[0] == 0
+    assert run("fit", "-", "-m", tmp_path / "m", "--format", "csv", *unlabelled, "--overwrite")[0] == 0
     assert TextModel.load(tmp_path / "m").report["n_documents"] == 3
     stdin(data.encode())
     code, _, err = run("evaluate", tmp_path / "m", "-")
@@ -283,3 +283,59 @@ def test_a_model_that_cannot_tell_says_why(run: Run, tmp_path: Path, option: lis
     code, _, err = run("predict", tmp_path / "model", *option)
     assert code == 2
     assert "does not know how it does on held-out texts" in err
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize("separator", [None, "|"])
+def test_several_labels_that_are_written_are_read_back(
+    run: Run, tmp_path: Path, ending: str, separator: str | None
+) -> None:
+    labels = [["wine, beer"], ["cars"], ["cars", "wine, beer"]] * 8
+    texts = ["red wine", "fast car", "car wine"] * 8
+    WGCNTextClassifier().fit(texts, labels).save(tmp_path / "m")
+    (tmp_path / "new.txt").write_text("\n".join(texts))
+    option = [] if separator is None else ["--label-separator", separator]
+    output = tmp_path / f"out.{ending}"
+    assert run("predict", tmp_path / "m", tmp_path / "new.txt", "-o", output, *option)[0] == 0
+    code, out, _ = run("evaluate", tmp_path / "m", output, "--label-separator", separator or ";")
+    assert (code, "accuracy  100.00%" in out, "texts     24" in out) == (0, True, True)
+
+
+def test_a_separator_that_labels_hold_is_an_error_before_any_work(run: Run, model: Path, tmp_path: Path) -> None:
+    several = [["a;b"], ["c"], ["a;b", "c"]] * 4
+    WGCNTextClassifier().fit(["red wine", "fast car", "car wine"] * 4, several).save(tmp_path / "m")
+    (tmp_path / "new.txt").write_text("red wine\n")
+    code, out, err = run("predict", tmp_path / "m", tmp_path / "new.txt", "-o", tmp_path / "out.csv")
+    assert (code, out, "'a;b'" in err, "--label-separator" in err) == (2, "", True, True)
+    assert not (tmp_path / "out.csv").exists()
+    assert run("predict", tmp_path / "m", tmp_path / "new.txt", "--label-separator", "/")[1] == "a;b\n"
+    assert run("predict", tmp_path / "m", tmp_path / "new.txt", "--output-format", "jsonl")[0] == 0
+    for folder, given in ((tmp_path / "m", ""), (tmp_path / "m", "\t"), (model, ";")):
+        assert run("predict", folder, tmp_path / "new.txt", "--label-separator", given)[:2] == (2, "")
+    assert run("evaluate", tmp_path / "m", tmp_path / "new.txt", "--label-separator", "")[0] == 2
+
+
+def test_columns_of_probabilities_are_named_after_their_classes(run: Run, tmp_path: Path) -> None:
+    names = ["confidence", "label", "text"]
+    WGCNTextClassifier().fit(["red wine", "fast car", "hot oven"] * 4, names * 4).save(tmp_path / "m")
+    (tmp_path / "new.txt").write_text("red wine\n")
+    assert run("predict", tmp_path / "m", tmp_path / "new.txt", "--proba", "-o", tmp_path / "out.csv")[0] == 0
+    (row,) = rows_of(tmp_path / "out.csv")
+    added = [f"probability_{name}" for name in names]
+    assert list(row) == ["text", "label", "confidence", "unknown_words", *added]
+    assert float(row["confidence"]) == max(float(row[name]) for name in added)
+
+
+def test_words_of_training_are_not_said_to_be_unknown(run: Run, tmp_path: Path) -> None:
+    texts = [f"{text} rare{i}" for i, text in enumerate(TEXTS * 3)]
+    with (tmp_path / "train.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("label", "text"), *zip(LABELS * 3, texts, strict=True)])
+    words = ["fit", tmp_path / "train.csv", "--stop-words", "english", "-m"]
+    assert run(*words, tmp_path / "m")[0] == 0
+    assert run("predict", tmp_path / "m", tmp_path / "train.csv")[2] == "36 texts.\n"
+    (tmp_path / "new.txt").write_text("the redwine of the zzz\n")  # two stop words, one known by parts of it, one not
+    err = run("predict", tmp_path / "m", tmp_path / "new.txt")[2]
+    assert "40.0% of their words are not in the vocabulary" in err
+    assert "20.0% are read by their spelling, 20.0% are ignored" in err
+    assert run("predict", tmp_path / "m", tmp_path / "new.txt", "-o", tmp_path / "out.csv")[0] == 0
+    assert rows_of(tmp_path / "out.csv")[0]["unknown_words"] == "0.4000"

@@ -501,3 +501,11 @@ def test_fit_is_a_preparation_and_a_fit_of_the_matrix() -> None:
         )
         assert apart.word_embeddings_.tobytes() == whole.word_embeddings_.tobytes()
         assert prepared.text_model(apart, {}).vocabulary == whole.model_.vocabulary
+
+
+@pytest.mark.parametrize("size", [1e9, 1e12, 1e15])
+def test_a_huge_c_is_fitted_or_refused_but_never_gives_equal_probabilities(size: float) -> None:
+    texts = [f"{text} {i}" for i in range(8) for text in ("red wine", "white wine", "fast car", "slow car")]
+    fitted = WGCNTextClassifier(C=size).fit(texts, ["drink", "drink", "drive", "drive"] * 8)
+    assert fitted.predict(["red wine", "slow car"]).tolist() == ["drink", "drive"]
+    assert fitted.predict_proba(["red wine", "slow car"]).max(axis=1).min() > 0.7

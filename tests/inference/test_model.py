@@ -58,7 +58,7 @@ def test_prediction_imports_neither_torch_nor_scipy_nor_scikit_learn(folder: Pat
 
 def test_unknown_words_are_counted_and_an_empty_text_gets_the_prior(model: TextModel) -> None:
     terms = model.terms(["wine zzz yyy", "zzz"])  # four words, and two pairs of words
-    assert (terms.n_tokens, terms.n_unknown) == (6, 5)
+    assert (terms.n_words, terms.n_new, terms.n_spelt) == (4, 3, 0)
     np.testing.assert_allclose(model.predict_proba(["", "zzz"]), 0.5, rtol=1e-6)
 
 

@@ -206,7 +206,7 @@ def test_a_word_of_no_known_subword_changes_nothing_and_a_stop_word_is_never_uns
     assert np.array_equal(model.scores(["zzzz", "wines"]), model.scores(["", ""]))
     terms = model.terms(["red reds zzzz", "wines", "zzzz reds"])
     assert (terms.new_words, terms.words.tolist()) == (["reds"], [0, len(VOCABULARY), len(VOCABULARY)])
-    assert (terms.n_tokens, terms.n_unknown) == (3 + 2 + 1 + 2 + 1, 3 + 2 + 1 + 2 + 1 - 1)
+    assert (terms.n_words, terms.n_new, terms.n_spelt) == (3 + 1 + 2, 2 + 2, 2)
 
 
 def test_new_words_have_rows_and_ids_after_those_of_the_vocabulary() -> None:
@@ -354,7 +354,7 @@ def test_estimator_model_folder_pickle_and_command_line_give_the_same_bits(
     shown = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     kept = [row for text, row in zip(NEW, expected, strict=True) if text]
     assert [row["label"] for row in shown] == [fitted.classes_[row.argmax()] for row in kept]
-    assert [[row[name] for name in fitted.classes_] for row in shown] == np.round(kept, 4).tolist()
+    assert [[row[f"probability_{name}"] for name in fitted.classes_] for row in shown] == np.round(kept, 4).tolist()
 
 
 @pytest.mark.parametrize("ngram_range", [(1, 1), (1, 2), (2, 2)])

@@ -63,6 +63,29 @@ def test_model_card_of_several_labels_says_so() -> None:
     assert "| classes | 2 (a document may have several) |" in model_card(model)
 
 
+def test_cards_say_what_is_done_with_unknown_words() -> None:
+    read = model_card(WGCNTextClassifier().fit(TEXTS * 2, LABELS * 2).model_)
+    ignored = model_card(WGCNTextClassifier(subwords=0).fit(TEXTS * 2, LABELS * 2).model_)
+    assert "are read by their spelling" in read
+    assert "are ignored" not in read
+    assert "Words that are not in the vocabulary are ignored.\nA text without any word" in ignored
+
+
+def test_cards_say_how_the_accuracy_was_measured() -> None:
+    unlabelled = [f"{text} {i}" for i in range(9) for text in TEXTS]
+    by_folds = WGCNTextClassifier().fit(TEXTS, LABELS)
+    by_teacher = WGCNTextClassifier().fit(TEXTS + unlabelled, LABELS + [None] * len(unlabelled))
+    many = [f"{text} w{i}a w{i}b w{i}c w{i}d" for i in range(60) for text in TEXTS]
+    held_out = WGCNTextClassifier().fit(many, LABELS * 60)
+    for fitted, how in ((by_folds, "by a fit without it"), (by_teacher, "of the teacher"), (held_out, "left out of a")):
+        card = model_card(fitted.model_)
+        assert how in card
+        assert "leave-one-out" not in card
+        assert sum(each in card for each in ("by a fit without it", "of the teacher", "left out of a")) == 1
+    none = model_card(WGCNTextClassifier().fit(TEXTS[1:3], LABELS[1:3]).model_)
+    assert "The accuracy is" not in none
+
+
 def test_embedder_card_says_what_it_was_fitted_to(tmp_path: Path) -> None:
     WGCNEmbedder(4).fit(TEXTS).save(tmp_path / "e")
     card = (tmp_path / "e" / "README.md").read_text()

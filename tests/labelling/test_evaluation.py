@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 
 from wgcn.errors import InputError
 from wgcn.labelling.evaluation import evaluation, known_only, label_targets
@@ -45,3 +46,19 @@ def test_figures() -> None:
         "macro F1": "73.33%",
     }
     assert table.split()[:4] == ["precision", "recall", "f1-score", "support"]
+
+
+def test_macro_f1_and_table_are_of_the_classes_that_scikit_learn_counts() -> None:
+    names, truth, guess = list("abcd"), np.array([1, 1, 3, 3]), np.array([1, 3, 3, 3])
+    figures, table = evaluation(truth, guess, names)
+    assert figures["macro F1"] == f"{f1_score(truth, guess, average='macro'):.2%}" == "73.33%"
+    assert figures["absent"] == "2 of 4 classes, which no text has or is given"
+    assert table.split("macro avg")[1].split()[2] == "0.733"
+    assert [line.split()[0] for line in table.splitlines()[2:4]] == ["b", "d"]
+    met = [1, 3]
+    several = np.eye(4, dtype=np.int64)
+    figures, table = evaluation(several[truth], several[guess], names)
+    assert figures["macro F1"] == f"{f1_score(several[truth][:, met], several[guess][:, met], average='macro'):.2%}"
+    assert table.split("macro avg")[1].split()[2] == "0.733"
+    nothing = np.zeros((2, 4), np.int64)
+    assert evaluation(nothing, nothing, names)[0]["macro F1"] == "0.00%"

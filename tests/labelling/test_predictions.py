@@ -23,7 +23,7 @@ def test_the_most_likely_classes_come_in_order(weights: np.ndarray, top: int) ->
         names = ["", *(f"_{place}" for place in range(2, len(order) + 1))]
         assert [columns[f"label{name}"][row] for name in names] == [CLASSES[i] for i in order]
         assert [columns[f"confidence{name}"][row] for name in names] == [round(values[i], 4) for i in order]
-        assert [columns[name][row] for name in CLASSES] == [round(value, 4) for value in values]
+        assert [columns[f"probability_{name}"][row] for name in CLASSES] == [round(value, 4) for value in values]
         if top > 1:
             pairs = [{"label": CLASSES[i], "confidence": round(values[i], 4)} for i in order]
             assert nested["top"][row] == pairs

@@ -130,9 +130,9 @@ def test_reports_have_rows_from_one_and_whole_texts_only_in_csv() -> None:
     assert lines[1].split()[:4] == ["2", "x", "y", "88%"]
     assert lines[1].endswith("…")
     assert len(lines[1]) < 70
-    assert lines[2].split() == ["1", "x,z", "z", "20%", "short"]
+    assert lines[2].split() == ["1", "x;z", "z", "20%", "short"]
     file = io.BytesIO()
     write_report(file, found, texts)
     rows = list(csv.reader(io.StringIO(file.getvalue().decode())))
     assert rows[1] == ["2", "x", "y", "0.8760", texts[1]]
-    assert rows[2] == ["1", "x,z", "z", "0.2000", "short"]
+    assert rows[2] == ["1", "x;z", "z", "0.2000", "short"]

@@ -68,7 +68,7 @@ def test_values_keep_their_types_where_the_format_has_types() -> None:
     out = written(
         "csv", ["n", "list", "bytes"], [([[True, {"a": "é"}, float("nan")]], [("label", [["a", "b"]])])]
     ).decode()
-    assert out.splitlines()[1] == 'true,"{""a"": ""é""}",,"a,b"'
+    assert out.splitlines()[1] == 'true,"{""a"": ""é""}",,a;b'
     with pytest.raises(InputError, match="cannot be kept in parquet"):
         written("parquet", schema.names, [([["no number", None, None]], [("label", ["a"])])], schema)
 

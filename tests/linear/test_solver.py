@@ -174,6 +174,22 @@ def test_documents_that_are_not_finite_are_refused(bad: float) -> None:
         minimize(documents.problem(), tol=1e-4, max_iter=10)
 
 
+@pytest.mark.filterwarnings("error")
+def test_costs_whose_products_overflow_are_no_reason_to_stop_at_the_start() -> None:
+    documents = Documents(dtype=np.float32)
+    problem = documents.problem()
+
+    def scores(size: float) -> np.ndarray:
+        found = minimize(problem._replace(cost=np.float32(size) * problem.cost), tol=1e-3, max_iter=1000)
+        return problem.product(np.arange(3))(found.dual) + found.bias
+
+    usual = scores(1e6)
+    for size in (1e12, 1e15):
+        assert np.corrcoef(usual.ravel(), scores(size).ravel())[0, 1] > 0.99
+    with pytest.raises(InputError, match="Give a smaller C"):
+        scores(1e30)
+
+
 @given(seed=seeds, k=st.integers(1, 5))
 @settings(max_examples=40)
 def test_a_root_depends_on_its_own_column_alone(seed: int, k: int) -> None:

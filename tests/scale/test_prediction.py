@@ -90,3 +90,16 @@ def test_a_model_that_is_none_is_one_error(files: list[Path], tmp_path: Path) ->
     os.mkfifo(tmp_path / "pipe" / "config.json")  # which nobody writes to
     with pytest.raises(StoreError, match="not a plain file"):
         predict_files(tmp_path / "pipe", files, tmp_path / "found")
+
+
+def test_tables_that_are_there_are_replaced_only_if_asked_and_inputs_never(
+    folder: Path, files: list[Path], tmp_path: Path
+) -> None:
+    predict_files(folder, files, tmp_path / "found", overwrite=False)
+    with pytest.raises(InputError, match="is there already"):
+        predict_files(folder, files, tmp_path / "found", overwrite=False)
+    assert len(predict_files(folder, files, tmp_path / "found")) == 4
+    before = files[0].read_bytes()
+    with pytest.raises(InputError, match="is an input of this command"):
+        predict_files(folder, files, tmp_path, output_format="txt")
+    assert files[0].read_bytes() == before

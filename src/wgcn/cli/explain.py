@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from wgcn.cli.console import say, show
-from wgcn.cli.options import ModelFolder
+from wgcn.cli.options import ModelFolder, Overwrite
 
 
 def explain(
@@ -18,6 +18,7 @@ def explain(
         str | None, typer.Option(metavar="CLASS", help="Class to explain. Default: the one with the highest score.")
     ] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page instead.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Show which words of a text speak for a class and against it, and what their neighbours in the graph add.
 
@@ -29,7 +30,7 @@ def explain(
     from wgcn.labelling.render import as_html, as_text
 
     if html is not None:
-        check_target(html)
+        check_target(html, overwrite=overwrite)
     explanations = TextModel.load(folder).explain(texts)
     if html is not None:
         write_file(html, lambda file: file.write(as_html(explanations, label).encode()))

@@ -66,6 +66,7 @@ def fit(
     network: Annotated[bool, _network("--network", help="Train the paper's neural network instead (torch).")] = False,
     epochs: Annotated[int | None, _network(min=1, metavar="N", help="Most epochs. Default: 800.")] = None,
     checkpoint: CheckpointFile = None,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Train a classifier on texts with labels, or with seed words for the classes.
 
@@ -92,7 +93,8 @@ def fit(
     seeds, limits = read_seed_options(seed, seeds_file) or None, Resources.of(**resources)
     of_network = epochs is not None or checkpoint is not None
     _check_kind(network, seeds=bool(seeds), of_network=of_network, out_of_core=limits is not None, n_files=len(train))
-    check_target(model, "model")
+    inputs = [each for each in (*train, *(unlabeled or []), seeds_file, stop_words) if each is not None]
+    check_target(model, "model", overwrite=overwrite, inputs=inputs)
     settings = {**texts_as, **classes_as, "alpha": alpha, "subwords": subwords, "C": c, "tune": tune}
     files: dict[str, Any] = {"unlabeled": unlabeled or [], "label_column": label_column}
     files |= {"label_separator": label_separator, "missing": missing}

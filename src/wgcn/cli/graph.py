@@ -45,6 +45,7 @@ def build(
     top_k: Annotated[int | None, typer.Option(min=1, help="Keep only the k strongest edges per word.")] = None,
     diagonal: Annotated[Literal["self", "one", "none"], typer.Option(help="Weight of a word with itself.")] = "self",
     normalize: Annotated[bool, typer.Option(help="Symmetric normalisation of the graph.")] = True,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Build the word graph of a corpus.
 
@@ -62,7 +63,8 @@ def build(
     how: dict[str, Any] = {"tokenizer": tokenizer, "window": window, "weight": weight, "normalized": normalize}
     how |= {"reading": reading, "rules": rules, "edges": EdgeRules(threshold, min_pairs, top_k, diagonal)}
     limits = Resources.of(**resources)
-    check_target(output, "graph")
+    inputs: list[str | Path] = [*files, *filter(None, [stop_words])]
+    check_target(output, "graph", overwrite=overwrite, inputs=inputs)
     with options.resumable(limits.work_folder(output) if limits else None), stages() as bars:
         graph = graph_from_files(files, output, limits, progress=counter(bars), **how)
     _print_info(graph.info())
@@ -110,6 +112,7 @@ def plot(
     k: Annotated[int, typer.Option("-k", min=1, help="Neighbours of the word.")] = 12,
     further: Annotated[int, typer.Option(min=0, help="Neighbours of each neighbour.")] = 3,
     min_count: MinNeighbour = None,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Draw a word, its neighbours and some of theirs.
 
@@ -119,7 +122,7 @@ def plot(
     from wgcn.labelling.pictures import check_picture, plot_neighbourhood
 
     output = output or Path("".join(c if c.isalnum() or c in "_-'" else "_" for c in word) + ".png")
-    check_picture(output)
+    check_picture(output, overwrite=overwrite)
     graph = WordGraph.load(folder)
     plot_neighbourhood(graph, word, output, k=k, further=further, min_count=min_count)
     say(f"The picture is in {output}.")

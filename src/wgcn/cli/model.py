@@ -11,6 +11,7 @@ from wgcn.cli.options import (
     LabelSeparator,
     Missing,
     ModelFolder,
+    Overwrite,
     TextFiles,
     read_files,
     reads_files,
@@ -39,7 +40,7 @@ def predict(
         bool, typer.Option("--confidence", help="Also print the label's probability, and the share of unknown words.")
     ] = False,
     top: Annotated[int, typer.Option(min=1, metavar="K", help="Also give the next labels, up to K in all.")] = 1,
-    proba: Annotated[bool, typer.Option("--proba", help="Also give the probability of every class.")] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Also give every probability, as probability_CLASS.")] = False,
     abstain: Annotated[
         float | None,
         typer.Option(metavar="P", help="Give no label where it is less likely than this, or the text is out of scope."),
@@ -53,17 +54,22 @@ def predict(
     scope: Annotated[
         bool, typer.Option("--scope", help="Also give how strange a text is: 0.99 is stranger than 99 % of training.")
     ] = False,
+    label_separator: Annotated[
+        str | None, typer.Option(metavar="CHAR", help="Between several labels of a text. Default: ;")
+    ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Classify texts, however many: they are read and answered in batches.
 
-    Prints one label per text; several labels are separated by a comma. With more columns than that, they are
+    Prints one label per text; several labels are separated by a semicolon. With more columns than that, they are
     separated by tabs and have a header. A table keeps the columns of the file and adds label, confidence and
     unknown_words. Example: wgcn predict my-model new.csv --abstain 0.8 --coverage 0.9 --output labels.csv
 
     Of several files, each becomes a file of the folder that --output names.
     """
     added: dict[str, Any] = {"confidence": confidence, "top": top, "proba": proba}
-    added |= {"abstain": abstain, "coverage": coverage, "scope": scope}
+    added |= {"abstain": abstain, "coverage": coverage, "scope": scope, "overwrite": overwrite}
+    added["label_separator"] = label_separator
     if texts and len(texts) > 1:
         from wgcn.scale.prediction import predict_files
 
@@ -92,6 +98,7 @@ def evaluate(
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="Leave out texts whose label the model does not know.")
     ] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Measure a model on labelled texts: accuracy with a 95 % interval, macro F1, and a table of the classes.
 
@@ -104,7 +111,7 @@ def evaluate(
     from wgcn.labelling.pictures import check_picture, plot_confusion
 
     if picture is not None:
-        check_picture(picture)
+        check_picture(picture, overwrite=overwrite, inputs=[test, *([] if train is None else [train])])
     model = TextModel.load(folder)
     if picture is not None and model.scorer.multilabel:
         raise InputError("A confusion matrix is for models that give one label per text. Leave out --picture.")
@@ -132,6 +139,7 @@ def extend(
     *,
     output: Annotated[Path, to_file(metavar="DIR", help="Folder to write the new model to.")],
     min_count: Annotated[int, typer.Option(min=1, help="Add words that occur at least this often in the texts.")] = 2,
+    overwrite: Overwrite = False,
 ) -> None:
     """Add words to a model that it does not know, without training.
 
@@ -141,7 +149,7 @@ def extend(
     from wgcn.inference.model import TextModel
     from wgcn.labelling.card import words_added
 
-    check_target(output, "model")
+    check_target(output, "model", overwrite=overwrite, inputs=[folder, *texts])
     model = TextModel.load(folder)
     more = read_files(texts, reading)
     with stages(), stage("Adding words"):
@@ -156,6 +164,7 @@ def export(
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write one page with the model in it.")] = None,
     js: Annotated[Path | None, typer.Option(metavar="DIR", help="Write a package of JavaScript, for npm.")] = None,
     title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the page.")] = "Classify texts",
+    overwrite: Overwrite = False,
 ) -> None:
     """Write a model that runs in the browser, with the same labels as here and no server.
 
@@ -163,7 +172,7 @@ def export(
     """
     from wgcn.service.export import export_model
 
-    for line in export_model(folder, html, js, title):
+    for line in export_model(folder, html, js, title, overwrite=overwrite):
         say(line)
 
 

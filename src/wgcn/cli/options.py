@@ -38,6 +38,7 @@ Seed = Annotated[list[str] | None, typer.Option(metavar="CLASS=WORDS", help=_SEE
 SeedsFile = Annotated[Path | None, typer.Option("--seeds", metavar="FILE", help="The same: lines 'class: word, word'.")]
 
 to_file = partial(typer.Option, "--output", "-o")
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it is there already.")]
 _Text = str | None
 _file = partial(typer.Option, rich_help_panel="Reading files")
 

@@ -13,12 +13,14 @@ def app() -> None:
     sys.exit()
 
 
-def predict_texts(folder: str | Path, texts: str = "-", *, output: Path | None = None, **options: Any) -> None:
+def predict_texts(
+    folder: str | Path, texts: str = "-", *, output: Path | None = None, overwrite: bool = False, **options: Any
+) -> None:
     """Write a row for each text of a file or of standard input; the options are those of the command."""
     from wgcn.inference.folder import check_target
     from wgcn.inference.model import TextModel
     from wgcn.labelling.predict_file import predict_file
 
     if output is not None:
-        check_target(output)
+        check_target(output, overwrite=overwrite, inputs=[texts])
     say(predict_file(TextModel.load(folder), texts, output, **options))

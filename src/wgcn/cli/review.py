@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from wgcn.cli.console import say, stages
-from wgcn.cli.options import LabelColumn, LabelSeparator, Missing, read_labelled_texts, reads_files, to_file
+from wgcn.cli.options import LabelColumn, LabelSeparator, Missing, Overwrite, read_labelled_texts, reads_files, to_file
 
 
 @reads_files
@@ -18,6 +18,7 @@ def review(
     label_column: LabelColumn = "label",
     label_separator: LabelSeparator = None,
     missing: Missing = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Show the labels that look wrong, most doubtful first.
 
@@ -28,14 +29,16 @@ def review(
     from wgcn.files import write_file
     from wgcn.inference.folder import check_target
     from wgcn.labelling.review import report, write_report
+    from wgcn.labelling.tables import LABEL_SEPARATOR
 
     if output is not None:
-        check_target(output)
+        check_target(output, overwrite=overwrite, inputs=[train])
     texts, labels = read_labelled_texts(train, label_column, label_separator, reading, missing=missing)
+    separator = LABEL_SEPARATOR if label_separator is None else label_separator
     with stages():
         found = WGCNTextClassifier().fit(texts, labels).review(n or None)
     if output is None:
-        typer.echo("\n".join(report(found, texts)))
+        typer.echo("\n".join(report(found, texts, separator=separator)))
     else:
-        write_file(output, lambda file: write_report(file, found, texts))
+        write_file(output, lambda file: write_report(file, found, texts, separator))
         say(f"The {len(found):,} most doubtful labels are in {output}.")

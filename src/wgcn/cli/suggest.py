@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from wgcn.cli.console import say, stages
-from wgcn.cli.options import LabelColumn, LabelSeparator, Missing, read_labelled_texts, reads_files, to_file
+from wgcn.cli.options import LabelColumn, LabelSeparator, Missing, Overwrite, read_labelled_texts, reads_files, to_file
 
 Texts = Annotated[Path, typer.Argument(metavar="TEXTS", help="Texts, of which some have a label; - is standard input.")]
 
@@ -22,6 +22,7 @@ def suggest(
     label_separator: LabelSeparator = None,
     missing: Missing = None,
     output: Annotated[Path | None, to_file(metavar="FILE", help="Write a .csv file with a column to fill in.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Say which texts to label next; there may be no label yet. Rows count from 1, below a header.
 
@@ -33,7 +34,7 @@ def suggest(
     from wgcn.labelling.suggest import as_csv, as_lines, suggestions
 
     if output is not None:
-        check_target(output)
+        check_target(output, overwrite=overwrite, inputs=[texts])
     given, labels = read_labelled_texts(texts, label_column, label_separator, reading, missing=missing, optional=True)
     with stages():
         found, why = suggestions(WGCNTextClassifier(), given, labels, n)
@@ -53,6 +54,7 @@ def curve(
     label_separator: LabelSeparator = None,
     missing: Missing = None,
     output: Annotated[Path | None, to_file(metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Measure by cross-validation how accuracy grows with the number of labels.
 
@@ -63,7 +65,7 @@ def curve(
     from wgcn.labelling.pictures import check_picture, plot_curve
 
     if output is not None:
-        check_picture(output)
+        check_picture(output, overwrite=overwrite, inputs=[texts])
     given, labels = read_labelled_texts(texts, label_column, label_separator, reading, missing=missing)
     with stages():
         points = WGCNTextClassifier().learning_curve(given, labels)

@@ -272,7 +272,7 @@ class Prepared:
         )
         split, trained = None, getattr(classifier, "trained_", None)  # a network has none
         if trained is not None:
-            parts["report"]["n_copies"] = trained.n_copies
+            parts["report"] |= {"n_copies": trained.n_copies, "measured": trained.measured}
             split = make_split(trained.adjacency, trained.own_rows, trained.factor)
             if trained.subword_rows is not None:
                 parts["spelling"] = make_spelling(self.subwords, trained.subword_rows, self.weighting.idf)

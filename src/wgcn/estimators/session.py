@@ -275,7 +275,8 @@ def _read_fit(session: Folder, model: TextModel, seen: TrainingSet) -> LinearTra
     empty = np.empty((0, n_classes), np.float32), 0.0, None
     judged = tuned and Tuned(*tuned), config["held_out_accuracy"], config["n_held_out"], held_out, duals, teacher
     graphless = (Scales(*map(float, scale[:2])), scale[2]), csr_array((0, 0), dtype=np.float32), config["n_copies"]
-    return LinearTrained(model.scorer, history, *judged, *empty, *graphless)
+    measured = model.report.get("measured", "")
+    return LinearTrained(model.scorer, history, *judged, *empty, *graphless, measured=measured)
 
 
 def _read_teacher(session: Folder, n_texts: int, n_jobs: int | None) -> Teacher:

@@ -24,7 +24,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,6 +38,7 @@ from safetensors.numpy import load, save
 from wgcn.checks import CONTROLS, LARGEST
 from wgcn.errors import InputError, StoreError
 from wgcn.files import (
+    check_replaced,
     check_writable,
     create_file,
     file_target,
@@ -365,14 +366,38 @@ class _Lines:
             first = last + 1
 
 
-def check_target(path: str | Path, kind: str | None = None) -> None:
-    """Raise an InputError if a file (kind None) or a folder of a kind could not be written there: before long work."""
+def check_target(
+    path: str | Path, kind: str | None = None, *, overwrite: bool = True, inputs: Iterable[str | Path] = ()
+) -> None:
+    """Raise an InputError if a file (kind None) or a folder of a kind could not be written there: before long work.
+
+    It may not be one of the `inputs`, and what is there is replaced only with `overwrite`.
+    """
     path = Path(path)
     with writing(path):
         if kind is None:
             file_target(path)
         else:
             _folder_target(path, kind)
+        check_replaced(path, "" if kind is None else _held(path, kind), overwrite=overwrite, inputs=inputs)
+
+
+def _held(path: Path, kind: str) -> str:
+    """Say what a folder of a kind holds, for people to read; nothing where there is none."""
+    try:
+        config = read_json(read_file(path, CONFIG, _MAX_CONFIG_BYTES))["config"]
+        report, classes = config.get("report", {}), config.get("classes")
+        n_documents, date = report.get("n_documents"), report.get("date")
+    except StoreError:
+        return ""
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return f"holds a damaged {kind}"
+    parts = [
+        f" of {n_documents:,} documents" if isinstance(n_documents, int) else "",
+        f", {len(classes):,} classes" if isinstance(classes, list) else "",
+        f", fitted on {date:.40}" if isinstance(date, str) else "",
+    ]
+    return f"holds {'an' if kind == 'embedder' else 'a'} {kind}{''.join(parts)}"
 
 
 def _folder_target(path: Path, kind: str) -> tuple[Path, frozenset[str]]:

@@ -122,6 +122,7 @@ class TextModel(TextTerms, Answers):
     def save(self, path: str | Path, *, session: store.Session | None = None) -> str:
         """Write the model to a folder, completely or not at all; return its digest.
 
+        A model that is there is replaced, other files stay; a folder that holds something else is an error.
         `session` is what `WGCNTextClassifier.save` adds if asked; without it, that of an earlier save is removed.
         """
         if self.classes.dtype.kind not in "Uiu" and not all(isinstance(name, str) for name in self.classes):

@@ -53,7 +53,7 @@ TERM_SCHEMA: dict[str, type | tuple[type, ...]] = {
 
 
 class Terms(NamedTuple):
-    """Weighted terms of documents: the rows of X_dv, and how many tokens are known or not.
+    """Weighted terms of documents: the rows of X_dv, and how many words are known or not.
 
     Words that training did not see have the ids after those of the vocabulary, and rows of their own.
     """
@@ -63,8 +63,9 @@ class Terms(NamedTuple):
     offsets: Offsets  # (documents + 1,)
     new_rows: Floats | None  # (new words, hidden)
     new: WordBytes  # (new words,)
-    n_tokens: int
-    n_unknown: int  # new words count as unknown
+    n_words: int
+    n_new: int  # words that are not in the vocabulary, and are no stop words; 0 if n-grams alone are looked for
+    n_spelt: int  # of these, those with a row of their own
     counts: npt.NDArray[Any]  # (terms,), how often each occurs
     lengths: Offsets  # (documents,), tokens known or not
 
@@ -100,7 +101,7 @@ class TextTerms:
         return self._terms(list(checked_texts(texts)))
 
     def _terms(self, texts: list[str]) -> Terms:
-        ids, offsets, places, numbers, new = self._encode(texts)
+        ids, offsets, places, numbers, new, n_tokens = self._encode(texts)
         n_words, rows, known, new_idf = len(self.vocabulary), None, np.zeros(len(new.begins), bool), 0.0
         if self.spelling is not None and len(places):
             (rows, known), new_idf = self.spelling.rows_of(new), self.spelling.idf
@@ -112,9 +113,9 @@ class TextTerms:
         counts, words, new_offsets = module.count_terms(ids, offsets, n_words, len(new.begins))
         if self.weighting.lead:
             leading = module.leading_counts(ids, offsets, words, new_offsets, n_words, self.weighting.lead)
-        n_unknown = len(ids) - int(counts.sum()) + int((ids[places] >= 0).sum())
+        n_spelt = int((ids[places] >= 0).sum())
         weights = self.weighting.weigh(counts, words, new_offsets, leading, new_idf)
-        return Terms(weights, words, new_offsets, rows, new, len(ids), n_unknown, counts, np.diff(offsets))
+        return Terms(weights, words, new_offsets, rows, new, n_tokens, len(places), n_spelt, counts, np.diff(offsets))
 
     def _rows(self, function: Callable[[Terms], Floats], texts: Iterable[str], n_jobs: int | None) -> Floats:
         """Apply a function of weighted terms to texts in batches, on `n_jobs` threads; return one row per text."""
@@ -143,7 +144,7 @@ class TextTerms:
         return chain(ahead, batches)
 
     def _encode(self, texts: list[str]) -> Encoded:
-        """Return ids of words or n-grams, -1 for unknown ones, where each text begins, and tokens that are no word."""
+        """Return ids of words or n-grams, -1 for unknown ones, and so on: see `Encoded`."""
         function, single = resolve_tokenizer(self.tokenizer), self.ngram_range == (1, 1)
         # The tokens of another function may have spaces in them, so its n-grams cannot be split into tokens.
         if (single or function in TOKENIZERS.values()) and sums.is_compiled():
@@ -158,7 +159,7 @@ class TextTerms:
             ids, offsets, places, new = self._plain_ids(documents)
         number_of: dict[str, int] = {}
         numbers = np.array([number_of.setdefault(word, len(number_of)) for word in new], np.int64)
-        return ids, offsets, places, numbers, WordBytes.of(number_of)
+        return ids, offsets, places, numbers, WordBytes.of(number_of), sum(map(len, documents))
 
     def _plain_ids(self, documents: list[list[str]]) -> tuple[Ids, Offsets, Offsets, list[str]]:
         """Return the id of each n-gram, -1 for unknown ones and for stop words, and where each document begins.

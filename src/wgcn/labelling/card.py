@@ -26,9 +26,8 @@ Classifies texts through a graph of words. Use it with `wgcn predict DIR FILE`, 
 
 {table}
 
-The accuracy is measured on labelled documents that were left out of a first fit; the final fit uses all of them. With
-few labels it is a leave-one-out estimate. Unknown words are ignored; a text without a known word gets the class shares
-below.
+{measured}{unknown}.
+A text without any word that the model can read gets the class shares below.
 
 ## Classes
 
@@ -38,6 +37,24 @@ below.
 
 {settings}
 """
+
+# How the accuracy was measured, by `measured` of the report.
+_MEASURED = {
+    "held out": """\
+The accuracy is measured on labelled documents that were left out of a first fit; the final fit uses all of them.""",
+    "folds": """\
+The accuracy is from cross-validation: each labelled document is judged by a fit without it, and the final fit uses all
+of them.""",
+    "teacher": """\
+The accuracy is from cross-validation of the teacher, the part of a fit that spreads labels to similar texts. The model
+itself, which is fitted to all labelled documents with the help of the teacher, was not measured.""",
+    "network": """\
+The accuracy is measured on labelled documents that were held out to decide when training ends, so it may be somewhat
+too high.""",
+    "": "The accuracy is measured on labelled documents that a fit did not see.",
+}
+_SPELT = "Words that are not in the vocabulary are read by their spelling, if training met parts of it"
+_IGNORED = "Words that are not in the vocabulary are ignored"
 
 _EMBEDDER = """\
 {metadata}
@@ -96,7 +113,11 @@ def model_card(model: Any) -> str:
     """Return the README.md of a model folder."""
     shares = zip(model.classes.tolist(), model.scorer.prior.tolist(), strict=True)
     classes = "\n".join(f"- {json.dumps(name, ensure_ascii=False)}: {share:.2%}" for name, share in shares)
-    return _card(_MODEL, model, model_rows(model), "text-classification", classes=classes)
+    how = "network" if model.settings.get("model") == "network" else model.report.get("measured", "")
+    parts = {"classes": classes, "unknown": _IGNORED if model.spelling is None else _SPELT}
+    is_measured = model.report.get("held_out_accuracy") is not None
+    parts["measured"] = f"{_MEASURED.get(how, _MEASURED[''])}\n\n" * is_measured
+    return _card(_MODEL, model, model_rows(model), "text-classification", **parts)
 
 
 def embedder_card(model: Any) -> str:

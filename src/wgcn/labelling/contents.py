@@ -19,7 +19,7 @@ _MAX_VALUES, _MAX_DEPTH, _MAX_TEXT = 1 << 18, 12, 1 << 20  # in JSON; characters
 _MAX_CHARACTERS = 1 << 24  # in the array of all names: four bytes each
 # What a report holds where it holds it; other entries are not read.
 _WHOLE = ("n_documents", "n_labelled", "n_background", "n_edges", "n_copies")
-_TEXTS = ("date", "version", "seed_note")
+_TEXTS = ("date", "version", "seed_note", "measured")
 _EXTENSION = {"how": str, "words": int, "texts": int}
 
 

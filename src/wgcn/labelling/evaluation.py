@@ -87,14 +87,21 @@ def label_targets(rows: Sequence[Labelled], names: Sequence[str], multilabel: bo
 def evaluation(truth: npt.NDArray[Any], guess: npt.NDArray[Any], names: Sequence[str]) -> tuple[dict[str, str], str]:
     """Return accuracy with its interval and macro F1, and a table of the classes.
 
-    Both arrays have the shape (texts,) or, for several labels per text, (texts, classes).
+    Both arrays have the shape (texts,) or, for several labels per text, (texts, classes). As in scikit-learn, means and
+    table are of the classes that a text has or is given; the others have no F1.
     """
-    every, n = range(len(names)), len(truth)
-    macro = f1_score(truth, guess, average="macro", zero_division=0, labels=every)
+    n, several = len(truth), truth.ndim == 2
+    met = np.flatnonzero((truth | guess).any(axis=0)) if several else np.union1d(truth, guess)
+    macro = f1_score(truth, guess, average="macro", zero_division=0, labels=met) if len(met) else 0.0
     figures = {
         "texts": f"{n:,}",
         "accuracy": format_accuracy(float(accuracy_score(truth, guess)), n),
         "macro F1": f"{macro:.2%}",
     }
-    table = classification_report(truth, guess, labels=every, target_names=names, digits=3, zero_division=0)
+    if len(met) < len(names):
+        figures["absent"] = f"{len(names) - len(met):,} of {len(names):,} classes, which no text has or is given"
+    if not len(met):
+        return figures, "No text has a label or is given one."
+    shown = [names[place] for place in met.tolist()]
+    table = classification_report(truth, guess, labels=met, target_names=shown, digits=3, zero_division=0)
     return figures, str(table)

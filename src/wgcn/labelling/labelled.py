@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, Unpack
 
 from wgcn.errors import InputError, NoColumnError, WGCNWarning
-from wgcn.labelling.tables import cell_text
+from wgcn.labelling.tables import cell_text, check_separator, split_labels
 from wgcn.text.read import Reading, read_source, read_texts
-from wgcn.text.source import Source, short
+from wgcn.text.source import Source, number_text, short
 
 __all__ = [
     "FIRST_ROWS",
@@ -33,24 +33,28 @@ MISSING_SIGNS = frozenset([*_OF_PANDAS, "-", "--", "?"])
 _WHOLE_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
 FIRST_ROWS, _FEWEST = 1000, 20  # labelled rows by which columns are told apart, at most and at least
 _MOST_DIFFER = 0.9  # share of labels of swapped columns that differ
+_WITH_EXPONENT = re.compile(r"-?[1-9](\.[0-9]+)?[eE][+-][0-9]{1,3}")  # as programs write numbers: 1e-07, 1.5E+16
 
 
 def label_text(text: str) -> str:
     """Return a label in the form that it has in every format.
 
     True, TRUE and true are written "true", as JSON does, and likewise "false". A whole number loses its ".0": pandas
-    writes 1 as 1.0 into a csv file if another value of the column is missing, and Excel knows no difference. Other
-    labels stay as they are.
+    writes 1 as 1.0 into a csv file if another value of the column is missing, and Excel knows no difference. A number
+    with a signed exponent, such as 1e-07, is written without one. Other labels stay as they are, 1e7 and 1.50 too: they
+    may be names.
 
     Examples
     --------
-    >>> [label_text(text) for text in ("TRUE", "1.0", "007", "1.5", "v1.0", "Sport")]
-    ['true', '1', '007', '1.5', 'v1.0', 'Sport']
+    >>> [label_text(text) for text in ("TRUE", "1.0", "1e+16", "1e-07", "007", "1.50", "1e7", "Sport")]
+    ['true', '1', '10000000000000000', '0.0000001', '007', '1.50', '1e7', 'Sport']
     """
     if (lower := text.lower()) in ("true", "false"):
         return lower
+    if _WITH_EXPONENT.fullmatch(text):
+        text = number_text(text)
     number = _WHOLE_NUMBER.fullmatch(text) if "." in text else None
-    return number[1] if number else text
+    return (number[1] if number[1] != "-0" else "0") if number else text
 
 
 def read_labelled(
@@ -74,6 +78,8 @@ def read_labelled(
     fields than the header, since its label may be part of its text.
     """
     columns = [label_column, "text" if text_column is None else text_column]
+    if separator is not None:
+        check_separator(separator)
     try:
         source = Source(Path(path), columns, labelled=True, **reading)
         rows = read_source(source, [label_column])[1]
@@ -107,7 +113,7 @@ def _given(label: Any, absent: frozenset[str], separator: str | None = None) -> 
     if separator is None and not isinstance(label, list):
         name = label_text(label or "")
         return None if not (bare := name.strip()) or bare in absent else name
-    parts = label if isinstance(label, list) else [part.strip() for part in (label or "").split(separator)]
+    parts = label if isinstance(label, list) else split_labels(label or "", str(separator)) or [""]
     names = [name for part in parts if (name := _given(part, absent)) is not None]
     return names if names or not parts else None
 

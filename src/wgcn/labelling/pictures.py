@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.errors import InputError, needs
-from wgcn.files import file_target, write_file, writing
+from wgcn.files import check_replaced, file_target, write_file, writing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,12 +33,16 @@ class _Graph(Protocol):
     def neighbours(self, word: str, k: int = 10, *, min_count: int | None = None) -> list[Any]: ...
 
 
-def check_picture(path: str | Path) -> None:
-    """Raise an error if a picture could not be written. Called before the work whose result it shows."""
+def check_picture(path: str | Path, *, overwrite: bool = True, inputs: Iterable[str | Path] = ()) -> None:
+    """Raise an error if a picture could not be written. Called before the work whose result it shows.
+
+    It may not be one of the `inputs`, and what is there is replaced only with `overwrite`.
+    """
     if Path(path).suffix.lower() not in _DATE_KEYS:
         raise InputError(f"A picture ends in {', '.join(_DATE_KEYS)}, got {Path(path).name!r}.")
     with writing(Path(path)):
         file_target(Path(path))
+        check_replaced(Path(path), overwrite=overwrite, inputs=inputs)
     with needs("A picture"):
         import matplotlib  # noqa: F401
 

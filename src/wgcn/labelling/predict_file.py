@@ -14,7 +14,14 @@ from wgcn.errors import InputError
 from wgcn.files import open_whole
 from wgcn.labelling.predictions import Column, Tally, known_words, prediction_columns, unknown_words
 from wgcn.labelling.sizes import row_batches
-from wgcn.labelling.tables import TableWriter, read_batches, table_kind
+from wgcn.labelling.tables import (
+    LABEL_SEPARATOR,
+    TableWriter,
+    check_separator,
+    read_batches,
+    split_labels,
+    table_kind,
+)
 from wgcn.labelling.trust import answer_columns
 
 __all__ = ["predict_file"]
@@ -32,6 +39,7 @@ def predict_file(
     abstain: float | None = None,
     coverage: float | None = None,
     scope: bool = False,
+    label_separator: str | None = None,
     **reading: Any,
 ) -> str:
     """Write a row for each text of a file or of standard input; return a line about what was seen.
@@ -45,10 +53,12 @@ def predict_file(
     confidence : whether the columns confidence and unknown_words are added even to plain lines, "txt"
     top, proba : as in `prediction_columns`
     abstain, coverage, scope : as in `answer_columns`
+    label_separator : what is written between several labels, a semicolon by default; jsonl and parquet have lists
     reading : as in `read_batches`
     """
     kind = table_kind(output, output_format)
-    known = known_words(model.vocabulary) if confidence or kind != "txt" else frozenset()
+    separator = _separator(model, label_separator, kind, has_sets=coverage is not None)
+    known = known_words(model.vocabulary) | {*model.stop_words} if confidence or kind != "txt" else frozenset()
     if top > 1 and model.scorer.multilabel:
         raise InputError("--top is for models that give one label per text; this one may give several. Use --proba.")
     wanted: dict[str, Any] = {"top": top, "proba": proba, "nested": kind == "jsonl"}
@@ -58,14 +68,32 @@ def predict_file(
     tally = Tally()
     with (
         nullcontext(sys.stdout.buffer) if output is None else open_whole(output) as file,
-        TableWriter(file, kind, names, schema) as table,
+        TableWriter(file, kind, names, schema, separator) as table,
     ):
         for batch, kept in batches:
             for rows in row_batches(len(batch), len(model.classes)):
                 terms = model.terms(batch[rows])
                 table.write(kept[rows], _columns(model, batch[rows], terms, known, **wanted))
-                tally.add(terms.n_tokens, terms.n_unknown, np.diff(terms.offsets))
-    return tally.summary("words" if model.ngram_range == (1, 1) else "words and n-grams")
+                tally.add(terms.n_words, terms.n_new, terms.n_spelt, np.diff(terms.offsets))
+    return tally.summary()
+
+
+def _separator(model: Any, given: str | None, kind: str, *, has_sets: bool) -> str:
+    """Return what is written between labels, or say why they could not be told apart again."""
+    if not model.scorer.multilabel and not has_sets:
+        if given is not None:
+            raise InputError("The model gives one label per text: leave out --label-separator.")
+        return LABEL_SEPARATOR
+    separator = LABEL_SEPARATOR if given is None else given
+    check_separator(separator)
+    if kind in ("jsonl", "parquet"):
+        return separator
+    unfit = next((name for name in map(str, model.classes.tolist()) if split_labels(name, separator) != [name]), None)
+    if unfit is not None or (kind != "csv" and separator in "\t\r\n"):
+        what = f"The separator of labels, {separator!r}, would not be read back"
+        why = "" if unfit is None else f", because of the label {unfit!r:.60}"
+        raise InputError(f"{what}{why}. Give another one with --label-separator, or write .jsonl or .parquet.")
+    return separator
 
 
 def _columns(

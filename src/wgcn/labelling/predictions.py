@@ -18,23 +18,32 @@ DIGITS = 4
 
 
 class Tally:
-    """What was seen in texts that were classified: their number, and what the model did not know."""
+    """What was seen in texts that were classified: their number, and which words are not in the vocabulary."""
 
     def __init__(self) -> None:
-        self.n_texts = self.n_empty = self.n_tokens = self.n_unknown = 0
+        self.n_texts = self.n_empty = self.n_words = self.n_new = self.n_spelt = 0
 
-    def add(self, n_tokens: int, n_unknown: int, n_terms: npt.NDArray[Any]) -> None:
-        """Add texts: the number of their tokens, of those the unknown ones, and the known terms of each."""
+    def add(self, n_words: int, n_new: int, n_spelt: int, n_terms: npt.NDArray[Any]) -> None:
+        """Add texts: their words, those not in the vocabulary, of these the ones that are spelt; terms of each text."""
         self.n_texts += len(n_terms)
         self.n_empty += int((n_terms == 0).sum())
-        self.n_tokens += n_tokens
-        self.n_unknown += n_unknown
+        self.n_words += n_words
+        self.n_new += n_new
+        self.n_spelt += n_spelt
 
-    def summary(self, tokens: str = "words") -> str:
-        """Return one line for people to read."""
-        unknown = f"{self.n_unknown / max(self.n_tokens, 1):.1%} of their {tokens} are unknown to the model"
-        empty = f"; {self.n_empty:,} have no known word and got the most frequent class" if self.n_empty else ""
-        return f"{self.n_texts:,} text{'s' * (self.n_texts != 1)}. {unknown}{empty}."
+    def summary(self) -> str:
+        """Return one line for people to read. Words of the training texts may be too rare for the vocabulary."""
+        said = [f"{self.n_texts:,} text{'s' * (self.n_texts != 1)}."]
+        if self.n_new:
+            spelt, ignored = self.n_spelt, self.n_new - self.n_spelt
+            parts = [f"{spelt / self.n_words:.1%} are read by their spelling"] * (spelt > 0)
+            parts += [f"{ignored / self.n_words:.1%} are ignored"] * (ignored > 0)
+            share = f"{self.n_new / self.n_words:.1%} of their words are not in the vocabulary"
+            said.append(f"{share}, as new or too rare in training: {', '.join(parts)}.")
+        if self.n_empty:
+            have = "has" if self.n_empty == 1 else "have"
+            said.append(f"{self.n_empty:,} {have} no word that the model can read, and got the most frequent class.")
+        return " ".join(said)
 
 
 def known_words(vocabulary: Iterable[str]) -> frozenset[str]:
@@ -79,7 +88,7 @@ def prediction_columns(
     top : int
         Number of classes, the most likely first: label_2, confidence_2 and so on, or, if `nested`, one list ``top``.
     proba : bool
-        Whether to add one column per class.
+        Whether to add one column per class: probability_a is that of the class a.
     """
     if decided.ndim == 2:
         chosen = [row.nonzero()[0].tolist() for row in decided]
@@ -100,7 +109,7 @@ def prediction_columns(
         order = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]  # (texts, top)
         columns += _further(classes, order, np.take_along_axis(rounded, order, axis=1), nested)
     if proba:
-        columns += [(name, rounded[:, i].tolist()) for i, name in enumerate(classes)]
+        columns += [(f"probability_{name}", rounded[:, i].tolist()) for i, name in enumerate(classes)]
     return columns
 
 

@@ -33,6 +33,7 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
 from wgcn.errors import InputError
+from wgcn.labelling.tables import LABEL_SEPARATOR
 
 __all__ = ["Doubt", "Seen", "doubts", "out_of_sample_probabilities", "report", "write_report"]
 
@@ -102,9 +103,11 @@ def doubts(
     return [Doubt(int(places[i]), named(given, i), named(suggested, i), float(score[i])) for i in order]
 
 
-def report(found: Sequence[Doubt], texts: Sequence[str], width: int = 80) -> Iterator[str]:
+def report(
+    found: Sequence[Doubt], texts: Sequence[str], width: int = 80, separator: str = LABEL_SEPARATOR
+) -> Iterator[str]:
     """Yield a table of doubts with the beginnings of their texts; rows are counted from 1."""
-    rows = [_shown(doubt) for doubt in found]
+    rows = [_shown(doubt, separator) for doubt in found]
     header = ("row", "label", "suggestion", "doubt")
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     for cells, text in zip((header, *rows), ("text", *(texts[doubt.index] for doubt in found)), strict=True):
@@ -112,18 +115,20 @@ def report(found: Sequence[Doubt], texts: Sequence[str], width: int = 80) -> Ite
         yield "  ".join([*(cell.ljust(size) for cell, size in zip(cells, widths, strict=True)), start]).rstrip()
 
 
-def write_report(file: IO[bytes], found: Sequence[Doubt], texts: Sequence[str]) -> None:
+def write_report(
+    file: IO[bytes], found: Sequence[Doubt], texts: Sequence[str], separator: str = LABEL_SEPARATOR
+) -> None:
     """Write doubts as csv, with the whole texts; rows are counted from 1."""
     wrapper = TextIOWrapper(file, "utf-8", newline="", write_through=True)
     writer = csv.writer(wrapper, lineterminator="\n")
     writer.writerow(["row", "label", "suggestion", "doubt", "text"])
-    writer.writerows([*_shown(doubt, "{:.4f}"), texts[doubt.index]] for doubt in found)
+    writer.writerows([*_shown(doubt, separator, "{:.4f}"), texts[doubt.index]] for doubt in found)
     wrapper.detach()
 
 
-def _shown(doubt: Doubt, form: str = "{:.0%}") -> tuple[str, str, str, str]:
+def _shown(doubt: Doubt, separator: str, form: str = "{:.0%}") -> tuple[str, str, str, str]:
     both = doubt.label, doubt.suggestion
-    label, suggestion = (",".join(map(str, each)) if isinstance(each, list) else str(each) for each in both)
+    label, suggestion = (separator.join(map(str, each)) if isinstance(each, list) else str(each) for each in both)
     return str(doubt.index + 1), label, suggestion, form.format(doubt.score)
 
 

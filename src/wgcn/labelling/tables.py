@@ -15,7 +15,18 @@ from typing import Any, BinaryIO, NamedTuple
 from wgcn.errors import InputError, WGCNWarning, needs
 from wgcn.labelling.predictions import DIGITS, Column
 
-__all__ = ["KINDS", "Table", "TableWriter", "free_names", "read_batches", "read_table", "table_kind"]
+__all__ = [
+    "KINDS",
+    "LABEL_SEPARATOR",
+    "Table",
+    "TableWriter",
+    "check_separator",
+    "free_names",
+    "read_batches",
+    "read_table",
+    "split_labels",
+    "table_kind",
+]
 
 Batch = tuple[list[str], list[Sequence[Any]]]  # texts, and the values of the columns that are kept
 
@@ -23,6 +34,7 @@ KINDS = ("txt", "csv", "tsv", "jsonl", "parquet")
 _OTHERS = (".json", ".xlsx", ".xls", ".gz", ".zip", ".bz2", ".xz")  # endings that promise what is not written
 MAX_LINE = 64 * 2**20  # bytes; as many as a row of a file may have characters
 _BLANKS = str.maketrans("\t\n\r", "   ")
+LABEL_SEPARATOR = ";"  # between several labels of a text, where nothing else is asked for
 
 
 class Table(NamedTuple):
@@ -138,10 +150,18 @@ class TableWriter:
     kind : one of `KINDS`
     kept : names of the columns that are kept
     schema : the arrow schema of the kept columns, if they come from parquet
+    separator : what is written between several values, except in jsonl and parquet, which have lists
     """
 
-    def __init__(self, file: BinaryIO, kind: str, kept: Sequence[str] = (), schema: Any = None) -> None:
-        self._file, self._kind, self._schema = file, kind, schema
+    def __init__(
+        self,
+        file: BinaryIO,
+        kind: str,
+        kept: Sequence[str] = (),
+        schema: Any = None,
+        separator: str = LABEL_SEPARATOR,
+    ) -> None:
+        self._file, self._kind, self._schema, self._separator = file, kind, schema, separator
         # The keys of an object and the columns of parquet must differ; a csv file may name two columns alike.
         self._kept = free_names(kept) if kind in ("jsonl", "parquet") else list(kept)
         self._names: list[str] = []
@@ -160,8 +180,10 @@ class TableWriter:
             lines = [self._json_line([*row, *extra]) for row, extra in zip(rows, more, strict=True)]
             self._put("".join(lines))
         else:
-            texts = ([*map(cell_text, row), *map(_shown, extra)] for row, extra in zip(rows, more, strict=True))
-            self._put_rows(list(texts))
+            pairs = zip(rows, more, strict=True)
+            self._put_rows(
+                [[*map(cell_text, row), *(_shown(each, self._separator) for each in extra)] for row, extra in pairs]
+            )
         self._file.flush()
 
     def __enter__(self) -> TableWriter:
@@ -247,8 +269,19 @@ def cell_text(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _shown(value: Any) -> str:
-    """Return an added value as text: numbers with four decimals, several values with commas between them."""
+def check_separator(separator: str) -> None:
+    """Raise an InputError unless labels can be separated by this."""
+    if not separator:
+        raise InputError("The separator of labels is empty. Give a character, such as ';'.")
+
+
+def split_labels(text: str, separator: str) -> list[str]:
+    """Return the labels that a cell holds; blanks around them do not count."""
+    return [part.strip() for part in text.split(separator) if part.strip()]
+
+
+def _shown(value: Any, separator: str) -> str:
+    """Return an added value as text: numbers with four decimals, several values with a separator between them."""
     if isinstance(value, list):
-        return ",".join(map(_shown, value))
+        return separator.join(_shown(each, separator) for each in value)
     return f"{value:.{DIGITS}f}" if isinstance(value, float) else cell_text(value)

@@ -47,8 +47,9 @@ _FAR = 0.1  # share of the cost that the dual of a document which a warm start k
 _MOST_TRIALS = 40  # of the length of a step, or of b
 _NARROWER = 0.75  # share of unfinished columns at which the others are left out of the products
 _NOT_FINITE = (
-    "The model cannot be fitted: its loss or the slope of that is not finite, or too steep to follow. Look for huge "
-    "values among the documents and the weights, and scale them: rows of length 1 and weights of about 1 are usual."
+    "The model cannot be fitted: its loss or the slope of that is not finite, or too steep. Give a smaller C. "
+    "Or look for huge values among the documents and the weights, and scale them: rows of length 1 and weights of "
+    "about 1 are usual."
 )
 
 
@@ -70,6 +71,7 @@ class Solution(NamedTuple):
     converged: bool
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is not finite is an error
 def minimize(problem: Problem, *, tol: float, max_iter: int, start: Floats | None = None) -> Solution:
     """Minimise until the gap of all columns together is at most `tol` times the objective, or for `max_iter` products.
 
@@ -78,6 +80,7 @@ def minimize(problem: Problem, *, tol: float, max_iter: int, start: Floats | Non
     return descend(State(problem, start), tol=tol, max_iter=max_iter)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def descend(state: State, *, tol: float, max_iter: int, negligible: float = 0.0) -> Solution:
     """Do what `minimize` does from a state on.
 
@@ -165,13 +168,13 @@ class State:
         """Find the best b, and the objective."""
         low, high, slope = self._around(columns)
         self.bias[columns] += _root(slope, low, high, np.zeros(len(columns)))
-        own = _sums(self.dual[:, columns] * self.scores[:, columns])
+        own = _dots(self.dual[:, columns], self.scores[:, columns])
         self.objective[columns] = 0.5 * (own + self._loss(columns))
 
     def move(self, columns: Columns, step: Floats, image: Floats) -> Mask:
         """Go along a step, to its best length; return which objectives became lower. `image` is K step."""
         shift, along = self._along(columns, image)  # shift: of b
-        own, bend = _sums(self.dual[:, columns] * image), _sums(step * image)
+        own, bend = _dots(self.dual[:, columns], image), _dots(step, image)
 
         def slope(length: Doubles) -> tuple[Doubles, Doubles]:
             down, more = along(length)
@@ -240,14 +243,17 @@ class _Search:
         before, dtype = self.size, self.residual.dtype
         fresh: Mask = self._n_steps == 0
         residual_image = self._product(self.residual)
-        self.size = _sums(self.residual * residual_image)
+        self.size = _dots(self.residual, residual_image)
         self._first = np.where(fresh, self.size, self._first)
         ratio = np.where(fresh, 0, _divide(self.size, before)).astype(dtype)
         for part, addition in ((self._direction, self.residual), (self._direction_image, residual_image)):
             part *= ratio
             part += addition
         curved = self._state.curved(self._columns, self._weight, self._direction, self._direction_image)
-        length = _divide(self.size, _sums(curved * self._direction_image)).astype(dtype)
+        bend = _dots(curved, self._direction_image)
+        if not np.isfinite(bend).all():  # a step of length 0 would look like the minimum
+            raise InputError(_NOT_FINITE)
+        length = _divide(self.size, bend).astype(dtype)
         self.step += length * self._direction
         self.image += length * self._direction_image
         self.residual -= length * curved
@@ -278,6 +284,12 @@ def _sums(values: Floats) -> Doubles:
     return np.asarray(np.sum(values, axis=0, dtype=np.float64))
 
 
+def _dots(left: Floats, right: Floats) -> Doubles:
+    """Return the sums of products, in double precision where single overflows."""
+    sums = _sums(left * right)
+    return sums if np.isfinite(sums).all() else np.einsum("ij,ij->j", left, right, dtype=np.float64)
+
+
 def _divide(above: Doubles, below: Doubles) -> Doubles:
     """Return the quotients, 0 where the divisor is not above 0."""
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
@@ -292,6 +304,8 @@ def _root(slope: Slope, low: Doubles, high: Doubles, guess: Doubles) -> Doubles:
     point, first, done = np.clip(guess, low, high), None, np.zeros(len(guess), bool)
     for _ in range(_MOST_TRIALS):
         value, bend = slope(point)
+        if not (np.isfinite(value).all() and np.isfinite(bend).all()):
+            raise InputError(_NOT_FINITE)
         first = np.maximum(np.abs(value), 1e-30) if first is None else first
         low, high = np.where(value < 0, point, low), np.where(value > 0, point, high)
         trial = point - _divide(value, bend)

@@ -182,6 +182,7 @@ class LinearTrained(NamedTuple):
     scale: tuple[Scales, int]  # of graph and subwords, and the number of labelled documents that gave it
     adjacency: csr_array  # the edges that were used
     n_copies: int = 0  # labelled documents that are copies or near-copies of others
+    measured: str = ""  # how the accuracy was: "teacher" and "folds", cross-validated, or "held out" of a first fit
 
 
 Earlier = tuple[LinearTrained, Added]  # an earlier training, and how the task differs from it
@@ -215,13 +216,16 @@ def train_linear(
     if calibrates and few and trainer.teacher is not None and training.teacher > 0:
         scorer, fits = trainer.train(trainer.rows, start)
         with stage("Calibrating by the teacher"):
+            measured = "teacher"
             calibration = trainer.calibrate_by_teacher(scorer)
     elif calibrates and known is not None:
         scorer, fits = trainer.train(trainer.rows, start)
+        measured = "" if earlier is None else earlier[0].measured
         calibration = calibrate(scorer, known.scores, task.targets[known.rows])._replace(held_out=known)
     elif calibrates and n_different < _MIN_TO_HOLD_OUT:
         scorer, fits = trainer.train(trainer.rows, start)
         with stage("Calibrating by cross-validation"):
+            measured = "folds"
             calibration = trainer.calibrate_by_folds(scorer)
     else:
         if training.tune and earlier is None and n_different >= MIN_LABELS:
@@ -229,6 +233,7 @@ def train_linear(
                 tuned = trainer.tune()
                 choosing.detail = "" if tuned is None else f"{tuned.n_fits} fits"
         with stage("Calibrating") as calibrating:
+            measured = "held out"
             calibration, loose = trainer.calibrate_by_holding_out()
             calibrating.detail = f"{calibration.n_documents:,} documents held out"
         scorer, fits = trainer.train(trainer.rows, start or loose)
@@ -246,7 +251,7 @@ def train_linear(
     spelt = None if last.subword_rows is None else trainer.both_sides(last.subword_rows)
     own = trainer.both_sides(last.own_rows), last.factor, spelt, trainer.scale, task.adjacency
     judged = tuned, accuracy, n_held_out, held_out, duals, teacher
-    return LinearTrained(scorer, last.history, *judged, *own, n_copies=n - n_different)
+    return LinearTrained(scorer, last.history, *judged, *own, n_copies=n - n_different, measured=measured)
 
 
 class Trainer:

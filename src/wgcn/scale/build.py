@@ -76,7 +76,7 @@ class Resources:
 
     def work_folder(self, result: Path) -> Path:
         """Return the folder for files in between, for a result."""
-        work = self.work or result.with_name(f"{result.name}.work")
+        work = self.work or Path(f"{result if result.name else result.absolute()}.work")  # "." has no name
         places = tuple(Path(os.path.realpath(each)) for each in (work, result))  # which raises nothing
         if any(one.is_relative_to(other) for one, other in (places, places[::-1])):
             raise InputError(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wgcn.errors import InputError
-from wgcn.inference.folder import CONFIG, read_file
+from wgcn.inference.folder import CONFIG, check_target, read_file
 from wgcn.inference.model import TextModel
 from wgcn.labelling.predict_file import predict_file
 from wgcn.labelling.tables import table_kind
@@ -27,6 +27,7 @@ def predict_files(
     output: str | Path,
     *,
     output_format: str | None = None,
+    overwrite: bool = True,
     scheduler: str | None = None,
     n_workers: int | None = None,
     reading: Mapping[str, Any] | None = None,
@@ -46,6 +47,8 @@ def predict_files(
         Folder for the tables, which have the names of the files.
     output_format : str, optional
         One of `wgcn.labelling.tables.KINDS`, by default "csv".
+    overwrite : bool
+        Whether tables that are there are replaced. Those of an interrupted run always are, and no file of texts is.
     scheduler, n_workers, reading
         As for `wgcn.scale.files.fit_files`.
     **options
@@ -59,8 +62,11 @@ def predict_files(
         raise InputError("Some of the files have the same name, and so would their predictions. Rename them.")
     settings = {"result": "predictions", "model": digest, "kind": kind, "options": repr(sorted(options.items()))}
     items = [(shard, output / name) for shard, name in zip(shards, names, strict=True)]
+    work_folder = Path(f"{output if output.name else output.absolute()}.work")
+    for _, path in items:
+        check_target(path, overwrite=overwrite or work_folder.exists(), inputs=paths)
     inputs = [shard.identity() for shard in shards]
-    with open_work(output.with_name(f"{output.name}.work"), settings, inputs) as work:
+    with open_work(work_folder, settings, inputs) as work:
         with connect(scheduler, n_workers) as workers:
             how = {**options, "output_format": kind}
             written = [Path(path) for path in workers.map(_predict, items, work, (str(folder), digest), how)]

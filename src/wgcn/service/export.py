@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.errors import InputError
-from wgcn.files import made_folder, write_file, writing
+from wgcn.files import check_replaced, made_folder, write_file, writing
 from wgcn.inference.folder import check_target
 from wgcn.inference.model import TextModel
 from wgcn.service.characters import character_arrays
@@ -167,16 +167,18 @@ def as_page(model: TextModel, title: str = "Classify texts") -> str:
     return re.sub(r"\{\{([A-Z_]+)\}\}", lambda found: parts[found[1]], _static("page.html"))
 
 
-def export_model(folder: Path, page: Path | None, package: Path | None, title: str) -> Iterator[str]:
+def export_model(
+    folder: Path, page: Path | None, package: Path | None, title: str, *, overwrite: bool = True
+) -> Iterator[str]:
     """Write a saved model as a page, as a package, or both; yield what was written, for people to read."""
     if page is None and package is None:
         raise InputError("Nothing to write. Give --html FILE for a page, or --js DIR for a package of JavaScript.")
     if page is not None:
-        check_target(page)
+        check_target(page, overwrite=overwrite)
         if re.search("[\ud800-\udfff]", title):
             raise InputError(f"The title {title!r} has bytes that are no text. Write it in the terminal's encoding.")
     if package is not None:
-        check_package(package)
+        check_package(package, overwrite=overwrite)
     model = TextModel.load(folder)
     if page is not None:
         content = as_page(model, title).encode()
@@ -187,8 +189,8 @@ def export_model(folder: Path, page: Path | None, package: Path | None, title: s
         yield f"The package is in {package}. Use it: import {{ load }} from './{package.name}/index.js'"
 
 
-def check_package(path: str | Path) -> None:
-    """Raise an InputError if a package could not be written there: before long work."""
+def check_package(path: str | Path, *, overwrite: bool = True) -> None:
+    """Raise an InputError if a package could not be written there: before long work. See `check_target`."""
     path = Path(path)
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} exists and is not a folder. Choose another place.")
@@ -200,6 +202,7 @@ def check_package(path: str | Path) -> None:
         ours = False
     if not ours:
         raise InputError(f"{path} is a folder with other files in it, not an exported model. Choose another place.")
+    check_replaced(path, "holds an exported model", overwrite=overwrite, inputs=())
 
 
 def write_package(model: TextModel, path: str | Path) -> None:

@@ -295,8 +295,8 @@ class LabelPage:
         return place.with_name(f"{name}-labelled.csv"), place.with_name(f"{name}-model")
 
     def command(self) -> str:
-        """Return the command that makes the exported model of the exported labels."""
-        return fit_command(self.project, *(target.name for target in self._targets()))
+        """Return the command that makes the exported model of the exported labels, in its place."""
+        return fit_command(self.project, *(target.name for target in self._targets())) + " --overwrite"
 
     async def _labels(self, request: Request) -> Response:
         name = "".join(c if c.isascii() and c.isalnum() else "-" for c in self.project.name)

@@ -173,11 +173,10 @@ def _objects(items: Iterable[Any], source: Source) -> Objects:
 
 def _decode(text: str, source: Source, most: int = MAX_VALUES) -> Any:
     _check_values(text, source, most)
-    # Numbers stay as they were written: 1 is "1", 1e3 is "1e3", and a long one loses no digit. NaN is no JSON, but what
-    # Python writes for a missing number.
-    number, constant = _number if source.whole else str, {"NaN": None, "Infinity": "Infinity", "-Infinity": "-Infinity"}
+    # NaN is no JSON, but what Python writes for a missing number.
+    constant = {"NaN": None, "Infinity": "Infinity", "-Infinity": "-Infinity"}
     try:
-        return json.loads(text, parse_int=number, parse_float=number, parse_constant=constant.get)
+        return json.loads(text, parse_int=_number, parse_float=_number, parse_constant=constant.get)
     except (ValueError, RecursionError) as error:
         why = "nested too deeply" if isinstance(error, RecursionError) else error
         raise source.fault(f"not valid JSON ({why}). Expected one object per line.") from error
@@ -256,7 +255,7 @@ def _parquet_rows(file: Any, stream: Any, source: Source, positions: list[int]) 
         for group in range(file.num_row_groups):
             size = _batch_rows(file.metadata.row_group(group), stream, names)
             for batch in file.iter_batches(size, row_groups=[group], columns=names):
-                columns, may_be_long = [batch.column(name) for name in names], batch.nbytes > MAX_CHARACTERS
+                columns, may_be_long = [_shortest(batch.column(name)) for name in names], batch.nbytes > MAX_CHARACTERS
                 for values in zip(*(columns if may_be_long else [each.to_pylist() for each in columns]), strict=True):
                     source.line += 1
                     if may_be_long:
@@ -265,6 +264,13 @@ def _parquet_rows(file: Any, stream: Any, source: Source, positions: list[int]) 
                         if sum(lengths) > MAX_CHARACTERS:
                             raise source.too_long()
                     yield values
+
+
+def _shortest(column: Any) -> Any:
+    """Return numbers of single precision as doubles of the same text: 0.1 is not to become 0.10000000149011612."""
+    import pyarrow as pa
+
+    return column.cast(pa.string()).cast(pa.float64()) if pa.types.is_float32(column.type) else column
 
 
 def _batch_rows(group: Any, stream: Any, names: list[str]) -> int:

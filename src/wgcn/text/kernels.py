@@ -459,4 +459,4 @@ class LookUpTable:
         begins, ends, keys, offsets = _tokens(data, documents, rule)
         ids, _ = _match(data, begins, ends, keys, SECRET, *self._known, False)
         ids, offsets, new, places = _look_up_ngrams(ids, offsets, *self._ngrams, SECRET)
-        return ids, offsets, places, *_numbered(data, begins[new], ends[new], keys[new])
+        return ids, offsets, places, *_numbered(data, begins[new], ends[new], keys[new]), len(begins)

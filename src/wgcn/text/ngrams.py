@@ -23,8 +23,8 @@ _LONGEST = 16  # words in an n-gram: a text has as many n-grams per word
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 # The ids of n-grams, where each document begins, and the tokens that are no entry: their places among the n-grams, the
-# numbers of their words, and these words, each once.
-Encoded = tuple[Ids, Offsets, Offsets, npt.NDArray[Any], WordBytes]
+# numbers of their words, and these words, each once; and how many words there are, stop words and all.
+Encoded = tuple[Ids, Offsets, Offsets, npt.NDArray[Any], WordBytes, int]
 
 
 def check_ngram_range(given: Any) -> tuple[int, int]:

@@ -46,6 +46,7 @@ _UNCALCULATED = (
     "held a formula without a value, such as =B2 or '=good wine'; the text of the formula was read. If its value is "
     "meant, open the workbook in a spreadsheet program and save it there."
 )
+_INEXACT = "held a number of more than 15 digits, of which Excel keeps 15: two may have become one. Store them as text."
 _NEW_KEYS = f"had keys that none of the first {LOOK_AHEAD_ROWS} has, which were left out."
 
 
@@ -141,6 +142,7 @@ def _rows(source: Source, lists: Columns = ()) -> Rows:
             yield (*map(source.plain, row[:n], *zip(*kinds, strict=True)), *row[n:])
     source.warn(_BROKEN.format((source.encoding or "utf-8").upper()), source.broken)
     source.warn(_UNCALCULATED, source.uncalculated)
+    source.warn(_INEXACT, source.inexact)
     source.warn(_NEW_KEYS if source.kind in (".jsonl", ".json") else _TOO_WIDE, source.too_wide)
 
 

@@ -14,13 +14,14 @@ import zlib
 from collections.abc import Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from wgcn.errors import InputError, WGCNWarning
 
-__all__ = ["ENDINGS", "MAX_CHARACTERS", "Columns", "Source", "explained", "lines", "opened", "short"]
+__all__ = ["ENDINGS", "MAX_CHARACTERS", "Columns", "Source", "explained", "lines", "number_text", "opened", "short"]
 
 Columns = Sequence[str | int]
 
@@ -30,6 +31,8 @@ MAX_UNPACKED = 2**29  # bytes of a workbook, and of what comes through a pipe bu
 MAX_VALUES, MAX_DOCUMENT_VALUES = 2**20, 2**22  # of JSON in a row, and in a .json file
 MAX_FIELDS, MAX_COLUMNS = 2**22, 2**14  # separators of a row, which texts may have too; columns that are all kept
 MAX_DEPTH = 100  # of JSON
+_INEXACT = 10**15  # from which on Excel does not keep every digit
+_LONGEST_NUMBER = 400  # digits of a number that is written without an exponent: those of a float are fewer
 HEAD_BYTES = 64 * 2**10  # looked at for encoding, delimiter and signs of a binary file
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAGIC = {  # how files begin, what they are, and the ending that may have it
@@ -68,6 +71,7 @@ class Source:
     last_broken: int = 0  # its line, so that a row counts once
     too_wide: int = 0  # rows with more fields than the first
     uncalculated: int = 0  # rows with the text of a formula that has no value
+    inexact: int = 0  # numbers of Excel that may have lost digits
     schema: Any = None  # of parquet
     chosen: Sequence[int] = ()  # positions of `columns`
     inner: Set[str] = frozenset()  # columns that are dotted paths into objects
@@ -144,8 +148,28 @@ class Source:
         if isinstance(value, list | dict):
             kind = "a list" if isinstance(value, list) else "an object"
             raise self.fault(f"column {short(column)} holds {kind}; expected text, a number, true, false or null.")
+        if isinstance(value, int | float):
+            self.inexact += self.kind == ".xlsx" and abs(value) >= _INEXACT
+            return number_text(repr(value))
         text = value.decode(errors="surrogateescape") if isinstance(value, bytes) else str(value)
         return self.repaired(text)
+
+
+def number_text(written: str) -> str:
+    """Return a number, written as Python does, without an exponent, so that it is the same text in every format.
+
+    Examples
+    --------
+    >>> [number_text(each) for each in ("1e-07", "1.5E+16", "12345678901234567", "2.50")]
+    ['0.0000001', '15000000000000000', '12345678901234567', '2.50']
+    """
+    if not {"e", "E"} & {*written}:
+        return written
+    try:
+        number = Decimal(written)
+    except ArithmeticError:  # its exponent is beyond everything
+        return written
+    return format(number, "f") if abs(number.adjusted()) < _LONGEST_NUMBER else written
 
 
 def short(value: object) -> str:

@@ -151,8 +151,8 @@ async function labelLines(lines, mine) {
   rows = [];
   let start = performance.now();
   for (const text of lines) {
-    const { label, probabilities, nTokens, nUnknown } = model.classify(text, options);
-    rows.push([text, label, Math.max(...probabilities), nTokens ? nUnknown / nTokens : 0]);
+    const { label, probabilities, nWords, nUnknown } = model.classify(text, options);
+    rows.push([text, label, Math.max(...probabilities), nWords ? nUnknown / nWords : 1]);
     if (performance.now() - start > SLICE) {
       element("status").textContent = `${rows.length.toLocaleString("en")} of ${count(lines.length, "text")} …`;
       await later();
@@ -172,8 +172,10 @@ async function labelLines(lines, mine) {
 
 function asCsv() {
   const quoted = (cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+  // A separator that no label has in it, so that the labels of a text can be told apart again.
+  const separator = [";", "|", "/", "\n"].find((mark) => !model.classes.some((name) => String(name).includes(mark)));
   const lines = rows.map(([text, label, share, unknown]) => {
-    const shown = label === null ? "" : Array.isArray(label) ? label.join(",") : String(label);
+    const shown = label === null ? "" : Array.isArray(label) ? label.join(separator) : String(label);
     return [text, shown, share.toFixed(6), unknown.toFixed(6)].map(quoted).join(",");
   });
   return ["text,label,confidence,unknown_words", ...lines, ""].join("\n");

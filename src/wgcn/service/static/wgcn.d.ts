@@ -13,8 +13,9 @@ export interface Answer {
   scores: Float32Array;
   /** One per class, in the order of `TextModel.classes`. */
   probabilities: Float64Array;
-  /** Words and n-grams of the text, known or not. */
-  nTokens: number;
+  /** Words of the text. */
+  nWords: number;
+  /** Of these, the ones that are not in the vocabulary; they may be read by their spelling. */
   nUnknown: number;
   /** Only if `abstain` was given. */
   outOfScope?: number;

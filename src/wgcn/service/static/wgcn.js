@@ -538,7 +538,7 @@ export class TextModel {
     return Array.from({ length: this.tokens.length }, (_, i) => this.tokens.text(i));
   }
 
-  /** The ids of the n-grams of a text, -1 for those that are no term, and its words that are none, each once. */
+  /** The ids of the n-grams of a text, -1 for those that are no term; its words that are none, each once; how often. */
   encode(text, places) {
     this.tokenizer.tokenize(text, this.tokens, places);
     const { tokens, vocabulary } = this, { isKept, terms } = vocabulary, [shortest, longest] = vocabulary.ngramRange;
@@ -546,7 +546,7 @@ export class TextModel {
     for (let i = 0; i < words.length; i++) words[i] = vocabulary.find(tokens.units, tokens.begins[i], tokens.ends[i]);
     if (this.ids.length < size) this.ids = new Int32Array(powerOfTwo(size));
     const { ids } = this, fresh = new Map();
-    let n = 0;
+    let n = 0, nUnknown = 0;
     for (let begin = 0; begin < words.length; begin++) {
       let node = words[begin], at = begin;
       if (node >= 0 && !isKept[node]) { // it counts as one that is no term
@@ -555,6 +555,7 @@ export class TextModel {
       }
       if (shortest === 1) {
         ids[n] = node < 0 ? -1 : terms[node];
+        if (ids[n] < 0) nUnknown++;
         if (ids[n] < 0 && this.spelling) ids[n] = this.newWord(tokens.text(begin), fresh);
         n++;
       }
@@ -565,7 +566,7 @@ export class TextModel {
         if (length >= shortest) ids[n++] = node < 0 ? -1 : terms[node];
       }
     }
-    return [ids.subarray(0, n), [...fresh].filter(([, found]) => found)];
+    return [ids.subarray(0, n), [...fresh].filter(([, found]) => found), nUnknown];
   }
 
   /** An id for a word that training did not see, after those of the terms; -1 if nothing is known of its subwords. */
@@ -583,7 +584,7 @@ export class TextModel {
 
   /** The weighted terms of a text: known ones by their ids, then new words in their order. */
   weighted(text, places) {
-    const [ids, fresh] = this.encode(text, places), { counts, leading, nTerms, header } = this;
+    const [ids, fresh, nUnknown] = this.encode(text, places), { counts, leading, nTerms, header } = this;
     let nKnown = 0, n = 0;
     const touched = new Int32Array(ids.length);
     for (const id of ids) {
@@ -612,7 +613,7 @@ export class TextModel {
     for (let i = 0; i < (n || weights.length); i++) size += square ? weights[i] * weights[i] : weights[i];
     size = fround(square ? Math.sqrt(size) : size);
     for (let i = 0; i < weights.length; i++) weights[i] /= size;
-    return { terms, weights, times, fresh, nKnown: n, nTokens: ids.length, nUnknown: ids.length - nKnown };
+    return { terms, weights, times, fresh, nKnown: n, nTokens: ids.length, nWords: this.tokens.length, nUnknown };
   }
 
   tf(n) {
@@ -669,11 +670,11 @@ export class TextModel {
     return abstain === undefined ? this.labelOf(this.scores(text)) : this.classify(text, { abstain }).label;
   }
 
-  /** Label, scores, probabilities and numbers of tokens, of those unknown; with `abstain`, also `outOfScope`. */
+  /** Label, scores, probabilities and number of words, of those unknown; with `abstain`, also `outOfScope`. */
   classify(text, { abstain } = {}) {
     const terms = this.weighted(text), scores = this.scoresOf(terms), probabilities = this.probabilitiesOf(scores);
-    const { nTokens, nUnknown } = terms;
-    const answer = { label: this.labelOf(scores), scores, probabilities, nTokens, nUnknown };
+    const { nWords, nUnknown } = terms;
+    const answer = { label: this.labelOf(scores), scores, probabilities, nWords, nUnknown };
     if (abstain !== undefined) {
       if (this.multilabel) throw new Error("Answers are left out only by models that give one label per text.");
       if (!(abstain > 0 && abstain < 1)) throw new Error(`abstain must be above 0 and below 1, got ${abstain}.`);
