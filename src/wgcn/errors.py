@@ -36,6 +36,7 @@ _EXTRAS = {
     "distributed": "scale",
     "starlette": "serve",
     "uvicorn": "serve",
+    "filelock": "serve",
 }
 
 

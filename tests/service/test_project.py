@@ -198,7 +198,7 @@ def test_estimates_are_kept(path: Path) -> None:
 def test_other_files_are_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.sqlite"
     other.write_bytes(b"not a database at all, but long enough to look like one" * 10)
-    with pytest.raises(StoreError, match="cannot be read as a project"):
+    with pytest.raises(StoreError, match="is not a project"):
         Project(other)
     sqlite3.connect(tmp_path / "empty.sqlite").execute("CREATE TABLE a (b)").connection.close()
     with pytest.raises(StoreError, match="is not a project"):

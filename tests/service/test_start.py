@@ -164,7 +164,7 @@ def test_other_texts_do_not_get_into_a_project(tmp_path: Path) -> None:
         ready_project(None, tmp_path / "q")
     with pytest.raises(InputError, match="Give a file"):
         ready_project(None, None)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="There is no file"):
         ready_project(tmp_path / "nothing.csv", None)
 
 

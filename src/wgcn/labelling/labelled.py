@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
-from wgcn.errors import InputError, WGCNWarning
+from wgcn.errors import InputError
 from wgcn.labelling.tables import cell_text
-from wgcn.text.read import Reading, read_rows, read_source, read_texts
+from wgcn.text.read import Reading, read_source
 from wgcn.text.source import Source, short
 
 __all__ = ["LabelledTable", "label_text", "read_labelled", "read_labelled_table", "texts_and_labels"]
@@ -51,16 +50,19 @@ def read_labelled(
     The file is opened when the first row is asked for. If labels are `optional`, a file without a column "label" has
     unlabelled texts.
     """
-    columns = [label_column, "text" if text_column is None else text_column]
-    rows: Iterator[Any]
-    try:
-        rows = read_rows(path, columns, lists=[label_column], **reading)
-    except InputError:
-        if not optional or label_column != "label":
-            raise
-        rows = ((None, text) for text in read_texts(path, text_column=text_column, **reading))
+    source = _source(path, text_column, label_column, optional, **reading)
+    _, rows = read_source(source, [label_column])
     for label, text in rows:
         yield text or "", _given(label, separator)
+
+
+def _source(
+    path: str | Path, text_column: str | int | None, label_column: str | int, optional: bool, **reading: Any
+) -> Source:
+    """Return a file whose rows begin with label and text; the file is opened once, as it may be a pipe."""
+    if optional and label_column == "label":
+        return Source(Path(path), None if text_column is None else [text_column], optional="label", **reading)
+    return Source(Path(path), [label_column, "text" if text_column is None else text_column], **reading)
 
 
 def _given(label: Any, separator: str | None = None) -> Any:
@@ -84,22 +86,20 @@ class LabelledTable(NamedTuple):
 
 
 def read_labelled_table(
-    path: str | Path, *, text_column: str | int | None = None, label_column: str = "label", **reading: Unpack[Reading]
+    path: str | Path,
+    *,
+    text_column: str | int | None = None,
+    label_column: str = "label",
+    seen: Callable[[bytes], object] | None = None,
+    **reading: Unpack[Reading],
 ) -> LabelledTable:
-    """Read texts, their labels, if there is such a column, and the values of all other columns as text."""
-    with_labels = Source(Path(path), [label_column, "text" if text_column is None else text_column], True, **reading)
-    try:
-        names, rows = read_source(with_labels, [label_column])
-        label, text = with_labels.chosen
-    except InputError:
-        source = Source(Path(path), None if text_column is None else [text_column], True, **reading)
-        with warnings.catch_warnings():  # of the delimiter and the like: they were said already
-            warnings.simplefilter("ignore", WGCNWarning)
-            names, found = read_source(source)
-        if label_column != "label" or label_column in names:  # it is there twice, or nothing else is
-            raise
-        rows = ((None, *row) for row in found)
-        label, (text,) = -1, source.chosen
+    """Read texts, their labels, if there is such a column, and the values of all other columns as text.
+
+    `seen` is called with all bytes of the file, unpacked, as they are read.
+    """
+    source = _source(path, text_column, label_column, optional=True, whole=True, seen=seen, **reading)
+    names, rows = read_source(source, [label_column])
+    label, text = [-1, *source.chosen][-2:]
     if text == label:
         raise InputError(
             f"The column {short(names[text])} of {path} has texts and labels at once. Name two: --text-column for the "

@@ -27,6 +27,7 @@ KINDS = ("label", "unlabel", "skip", "keep", "add", "rename", "merge", "seeds", 
 _OF_TEXTS = ("label", "unlabel", "skip", "keep")
 _LONGEST_NAME = 100
 MOST_CLASSES, _MOST_SEEDS = 200, 100
+_MOST_MERGED = 2_000  # classes, those that were merged into others with them
 
 
 class Decision(NamedTuple):
@@ -112,6 +113,8 @@ class State:
         if kind == "add":
             if len(self.live) >= MOST_CLASSES:
                 raise InputError(f"There are {MOST_CLASSES} classes already. Merge some.")
+            if len(self.classes) >= _MOST_MERGED:
+                raise InputError(f"{_MOST_MERGED:,} classes were added, and most merged again. Begin another project.")
             label = max(self.classes, default=0) + 1 if label is None else label
         elif kind not in ("unlabel", "skip") and label not in self.classes:
             raise InputError(f"There is no class number {label!r:.40}. Load the page again.")

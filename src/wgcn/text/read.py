@@ -108,7 +108,9 @@ def _rows(source: Source, lists: Columns = ()) -> Rows:
         if (found := READERS[source.kind](stream, source)) is None:
             raise nothing
         names, select = found
-        columns = source.columns or ([0] if len(names) == 1 else ["text"])
+        given = [name for name in names if name == source.optional][:1]
+        lacking = () if given or source.optional is None else (None,)
+        columns = [*given, *(source.columns or ([0] if len(names) == 1 and not given else ["text"]))]
         chosen = [_position(source, names, column) for column in columns]
         source.chosen, source.last = chosen, max(chosen)
         own = [place for place, name in enumerate(names) if name not in source.inner] if source.whole else []
@@ -118,10 +120,10 @@ def _rows(source: Source, lists: Columns = ()) -> Rows:
         yield tuple(names[place] for place in own)
         rows, n = chain([first], rows), len(chosen)
         kinds = [(names[place], not {names[place], str(place)}.isdisjoint(map(str, lists))) for place in chosen]
-        if source.kind in (".txt", ".csv", ".tsv"):
-            yield from rows  # all of it is text
+        if source.kind in (".txt", ".csv", ".tsv"):  # all of it is text
+            yield from ((*lacking, *row) for row in rows) if lacking else rows
         for row in rows:
-            yield (*map(source.plain, row[:n], *zip(*kinds, strict=True)), *row[n:])
+            yield (*lacking, *map(source.plain, row[:n], *zip(*kinds, strict=True)), *row[n:])
     source.warn(_BROKEN.format((source.encoding or "utf-8").upper()), source.broken)
     source.warn(_NEW_KEYS if source.kind in (".jsonl", ".json") else _TOO_WIDE, source.too_wide)
 
