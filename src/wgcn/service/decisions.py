@@ -197,6 +197,8 @@ def _seed_words(value: str, name: str) -> list[str]:
         words = None
     if not isinstance(words, list) or not all(isinstance(word, str) and word.strip(" -") for word in words):
         raise InputError("Seed words are a list of words.")
+    if any("\ud800" <= character <= "\udfff" for character in "".join(words)):  # half of one, which no file can hold
+        raise InputError("Seed words are a list of words.")
     if len(words) > _MOST_SEEDS or any(len(word) > _LONGEST_NAME or "," in word for word in words):
         raise InputError(f"A class has at most {_MOST_SEEDS} seed words of {_LONGEST_NAME} characters without commas.")
     if words and all(word.strip().startswith("-") for word in words):

@@ -193,6 +193,7 @@ class Project:
                 self._database.set_progress_handler(None, 0)
                 self._database.execute("PRAGMA journal_mode = WAL")
                 self._database.execute("PRAGMA synchronous = FULL")
+                self.refresh()  # whoever reads takes part in the WAL, and tidies it up when it is the last to close
         except BaseException:
             self._database.close()
             raise

@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from types import NoneType
 from typing import Any, NamedTuple
@@ -69,8 +70,8 @@ _LIMITS = {
 }
 _TABLES = "SELECT type, name, tbl_name, sql FROM sqlite_schema LIMIT 50"
 _COUNTS = "SELECT count(*), min(id), max(id), total(typeof({column}) != 'text') FROM {table}"
-_ENTRY = ((int,), (float,), (str,), (str,), (int, NoneType), (int, NoneType), (str,))  # the types of a row of the log
-_ESTIMATE = ((int,), (int,), (float,), (int,))
+_ENTRY = {(int, float, str, str, *number, str) for number in product((int, NoneType), repeat=2)}  # of rows of the log
+_ESTIMATE = (int, int, float, int)
 
 
 class Estimate(NamedTuple):
@@ -90,7 +91,7 @@ def sound(path: Path) -> Iterator[None]:
     except (StoreError, MemoryError):
         raise
     except Exception as error:
-        why = "reading it takes more work than its size explains" if str(error) == "interrupted" else f"{error!s:.200}"
+        why = f"{error!s:.200}".rstrip(".").replace("interrupted", "it takes more work than its size explains")
         advice = "It is no project, or damaged: give another file, or a copy of it."
         raise StoreError(f"{path} cannot be read as a project: {why}. {advice}") from error
 
@@ -145,7 +146,8 @@ def checked_facts(path: Path, database: sqlite3.Connection) -> dict[str, Any]:
         count, low, high, n_wrong = database.execute(_COUNTS.format(table=table, column=column)).fetchone()
         n, is_whole = facts["n_texts"], table == "texts" or len(facts["columns"]["names"]) > 2
         right = (n, 0, n - 1, 0) if is_whole else (0, None, None, 0)
-        _require((count, low, high, n_wrong or 0) == right, f"its {table} are not {right[0]:,}")
+        what = f"its table {table!r} must have {right[0]:,} rows of text, numbered from 0"
+        _require((count, low, high, n_wrong or 0) == right, what)
     (last,) = database.execute("SELECT coalesce(max(seq), 0) FROM log").fetchone()
     numbers = database.execute("SELECT name, seq FROM sqlite_sequence LIMIT 5").fetchall()
     _require(numbers == [("log", last)] or not (numbers or last), "the next number of its log is wrong")
@@ -193,7 +195,7 @@ def _facts(path: Path, rows: list[tuple[Any, Any]]) -> dict[str, Any]:
     _require(source.get("tokenizer", "words") in TOKENIZERS, "its tokenizer is unknown")
     if "columns" in facts:
         names, text, label = (facts["columns"][name] for name in ("names", "text", "label"))
-        _require(type(names) is list and all(type(name) is str for name in names), "its columns have no names")
+        _require(_are_texts(names), "its columns have no names")
         places = {place for place in (text, label) if type(place) is int and 0 <= place < len(names)}
         _require(len(places) == 2, "its columns are wrong")
     return facts
@@ -204,8 +206,9 @@ def entries_of(rows: Iterable[tuple[Any, ...]], first: int) -> list[Entry]:
     entries = list[Entry]()
     for place, row in enumerate(rows, first):
         seq, when, who, kind, text, label, value = row
-        _require(_has_types(row, _ENTRY) and seq == place and math.isfinite(when), f"entry {place:,} is wrong")
-        _require(label is None or 0 < label <= seq, f"entry {place:,} has a wrong number of a class")
+        right = tuple(map(type, row)) in _ENTRY and seq == place and math.isfinite(when)
+        if not (right and (label is None or 0 < label <= seq)):
+            raise ValueError(f"entry {place:,} of its log is wrong")
         entries.append(Entry(seq, when, who, Decision(kind, text, label, value)))
     return entries
 
@@ -214,7 +217,7 @@ def estimates_of(rows: Iterable[tuple[Any, ...]]) -> list[Estimate]:
     """Return rows of the table of estimates."""
     estimates = list[Estimate]()
     for row in rows:
-        _require(_has_types(row, _ESTIMATE), "an estimate is no number")
+        _require(tuple(map(type, row)) == _ESTIMATE, "an estimate is no number")
         estimates.append(each := Estimate(*row))
         _require(each.n_labels >= 0 and each.n_texts > 0 and math.isfinite(each.n_right), "an estimate is wrong")
     return estimates
@@ -229,12 +232,15 @@ def text_of(value: Any) -> str:
 def cells_of(value: Any, n: int) -> list[str]:
     """Return what a row has in the `n` columns beside text and label."""
     cells = json.loads(value) if n else []
-    _require(type(cells) is list and len(cells) == n and all(type(cell) is str for cell in cells), "a row is wrong")
+    _require(_are_texts(cells) and len(cells) == n, "a row is wrong")
     return list(cells)
 
 
-def _has_types(row: tuple[Any, ...], types: tuple[tuple[type, ...], ...]) -> bool:
-    return all(type(value) in kinds for value, kinds in zip(row, types, strict=True))
+def _are_texts(values: Any) -> bool:
+    """Return whether values of JSON are a list of texts that can be written: JSON may have halves of characters."""
+    if type(values) is not list or not all(type(value) is str for value in values):
+        return False
+    return not any("\ud800" <= character <= "\udfff" for value in values if not value.isascii() for character in value)
 
 
 def _require(right: bool, what: str) -> None:
