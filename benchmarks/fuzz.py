@@ -385,6 +385,23 @@ USES: dict[str, Callable[[Any, Path, Random], None]] = {
 # ------------------------------------------------------------------------------------------ the work
 
 
+_ends = 0.0  # when this process ends if nothing can be raised
+
+
+def _watch(seconds: float) -> None:
+    """Have the process end after at least so long; each change of the time takes a new thread, so it has slack."""
+    global _ends
+    if time.monotonic() + seconds > _ends:
+        faulthandler.dump_traceback_later(2 * seconds, exit=True)
+        _ends = time.monotonic() + 2 * seconds
+
+
+def _unwatch() -> None:
+    global _ends
+    faulthandler.cancel_dump_traceback_later()
+    _ends = 0.0
+
+
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
     """Raise a Hang if something takes longer, and end the process if nothing can be raised."""
@@ -394,11 +411,10 @@ def limited(seconds: float) -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds)
-    faulthandler.dump_traceback_later(12 * seconds, exit=True)
+    _watch(6 * seconds)
     try:
         yield
     finally:
-        faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
@@ -453,6 +469,7 @@ class Bench:
             tally.number += 1
             tally.signed += mutant.is_signed
             self._put_back(name, mutant)
+        _unwatch()
         return tally
 
     def _use(self, name: str, use: str, random: Random, tally: Tally) -> None:
@@ -629,7 +646,11 @@ def main() -> int:
 
         figures = {name: vars(tally) for name, tally in tallies.items()}
         given = {"number": n, "jobs": options.jobs, "seed": options.seed, "seconds": round(seconds, 1)}
-        text = json.dumps({"machine": machine(), **given, "specimens": figures}, indent=1)
+        document = {"machine": machine(), **given, "specimens": figures}
+        if options.only and options.output.exists():  # beside the run of all of them
+            before = json.loads(options.output.read_bytes())
+            document = before | {"only": {**before.get("only", {}), ",".join(options.only): document}}
+        text = json.dumps(document, indent=1)
         write_file(options.output, lambda file: file.write(text.encode()))
     return 1 if any(tally.foreign for tally in tallies.values()) else 0
 
