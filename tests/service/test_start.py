@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,18 @@ def test_a_second_start_says_where_the_first_is(open_page: Start) -> None:
     second = open_page(None)
     assert second.process.wait(60) == 2
     assert f"is open already at {first.address}" in second.said
+
+
+def test_of_several_starts_at_once_one_has_the_page_and_the_others_name_it(open_page: Start, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("text,label\n" + "".join(f"{text},\n" for text in TEXTS))
+    with ThreadPoolExecutor(3) as pool:
+        pages = list(pool.map(lambda _: open_page(None, str(tmp_path / "in.csv")), range(3)))
+    (first,) = (page for page in pages if page.url)
+    assert first.client.get("/api/state").json()["texts"] == len(TEXTS)
+    for page in pages:
+        if page is not first:
+            assert page.process.returncode == 2
+            assert f"is open already at {first.address}" in page.said
 
 
 def test_texts_without_words_are_said_to_be_so(open_page: Start) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import logging
 import secrets
 import threading
+import time
 import webbrowser
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ __all__ = ["guarded", "have_alone", "ready_project", "serve_page"]
 
 HOST = "127.0.0.1"  # only this machine: the page has no accounts
 _CONNECTIONS = 64
+_TELLING = 5.0  # seconds for another process to say where its page is
 _GRACE = 5  # seconds for requests that were accepted
 
 
@@ -102,20 +104,31 @@ def _make(
 @contextmanager
 def have_alone(path: Path) -> Iterator[Callable[[str], None]]:
     """Have a project for one server at a time; the function that is given writes down where it can be found."""
+    place = lock_of(path)
+
+    def tell(address: str) -> None:
+        with suppress(OSError):  # of a full disk: nothing but the message to others needs it
+            place.write_text(address, encoding="ascii")
+
     with alone(path) as is_ours:
         if not is_ours:
-            found = ""
-            with suppress(OSError, ValueError), lock_of(path).open(encoding="ascii") as file:
-                found = file.read(200).strip()
-            where = f" at {found}" if found.startswith("http") else ""
+            where = f" at {found}" if (found := _address(place)) else ""
             raise InputError(
                 f"The project {path} is open already{where}. Use that page (several people can), or stop it first."
             )
-
-        def tell(address: str) -> None:
-            lock_of(path).write_text(address, encoding="ascii")
-
+        tell("")  # one that was killed has left its address
         yield tell
+
+
+def _address(place: Path) -> str:
+    """Return what another process has told, which may be about to."""
+    until = time.monotonic() + _TELLING
+    while time.monotonic() < until:
+        with suppress(OSError, ValueError), place.open(encoding="ascii") as file:
+            if (found := file.read(200).strip()).startswith("http"):
+                return found
+        time.sleep(0.1)
+    return ""
 
 
 def _is_trouble(record: logging.LogRecord) -> bool:
