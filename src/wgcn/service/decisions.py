@@ -195,9 +195,8 @@ def _seed_words(value: str, name: str) -> list[str]:
         words = json.loads(value)
     except (json.JSONDecodeError, RecursionError):
         words = None
-    if not isinstance(words, list) or not all(isinstance(word, str) and word.strip(" -") for word in words):
-        raise InputError("Seed words are a list of words.")
-    if any("\ud800" <= character <= "\udfff" for character in "".join(words)):  # half of one, which no file can hold
+    are_words = isinstance(words, list) and all(isinstance(word, str) and word.strip(" -") for word in words)
+    if not are_words or any("\ud800" <= character <= "\udfff" for character in "".join(words)):  # which no file holds
         raise InputError("Seed words are a list of words.")
     if len(words) > _MOST_SEEDS or any(len(word) > _LONGEST_NAME or "," in word for word in words):
         raise InputError(f"A class has at most {_MOST_SEEDS} seed words of {_LONGEST_NAME} characters without commas.")
