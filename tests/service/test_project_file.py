@@ -86,7 +86,7 @@ def test_nothing_but_the_tables_of_a_project_is_opened(path: Path, statements: l
     [
         "UPDATE texts SET text = NULL WHERE id = 3",
         "UPDATE texts SET text = x'00ff' WHERE id = 3",
-        "UPDATE texts SET text = CAST(x'41ff42' AS TEXT) WHERE id = 3",
+        "UPDATE texts SET text = CAST(x'1b5b324aff42' AS TEXT) WHERE id = 3",  # which would clear the terminal
         "DELETE FROM texts WHERE id = 3",
         "UPDATE texts SET id = 99 WHERE id = 3",
         "UPDATE others SET cells = '[1]' WHERE id = 3",
@@ -117,8 +117,9 @@ def test_nothing_but_the_tables_of_a_project_is_opened(path: Path, statements: l
 )
 def test_a_value_of_the_wrong_kind_is_one_error(path: Path, statement: str) -> None:
     anyhow(path, statement)
-    with pytest.raises(StoreError, match=r"p\.sqlite cannot be read as a project"):
+    with pytest.raises(StoreError, match=r"p\.sqlite cannot be read as a project") as error:
         use(path)
+    assert str(error.value).isprintable()
 
 
 def test_trees_of_pages_that_lead_in_circles_are_refused(tmp_path: Path) -> None:

@@ -91,7 +91,8 @@ def sound(path: Path) -> Iterator[None]:
     except (StoreError, MemoryError):
         raise
     except Exception as error:
-        why = f"{error!s:.200}".rstrip(".").replace("interrupted", "it takes more work than its size explains")
+        why = "".join(each if each.isprintable() else "\ufffd" for each in f"{error!s:.200}".rstrip("."))
+        why = "it takes more work than its size explains" if why == "interrupted" else why
         advice = "It is no project, or damaged: give another file, or a copy of it."
         raise StoreError(f"{path} cannot be read as a project: {why}. {advice}") from error
 
