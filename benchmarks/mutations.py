@@ -305,7 +305,7 @@ def _with_sql(content: bytes, script: Callable[[sqlite3.Connection], object]) ->
         try:
             database.deserialize(content)
             script(database)
-        except (sqlite3.Error, UnicodeError):
+        except Exception:  # of a file that is damaged already
             pass
         if database.in_transaction:
             database.execute("COMMIT")
