@@ -49,7 +49,7 @@ bench-scale: $(READY)  ## Measure text that does not fit into memory (an hour, 4
 	@$(BIN)/python -m benchmarks.scale counting
 	@$(BIN)/python -m benchmarks.scale fitting
 
-fuzz: $(READY)  ## Damage saved models, graphs, checkpoints and results, and use them (20,000 times; more: python -m benchmarks.fuzz --help)
+fuzz: $(READY)  ## Damage saved models, graphs, checkpoints, results and projects, and use them (20,000 times; more: python -m benchmarks.fuzz --help)
 	@$(BIN)/python -m benchmarks.fuzz
 	@$(BIN)/python -m benchmarks.large
 

@@ -1,4 +1,4 @@
-"""Damage saved models, graphs, counts, embedders, checkpoints and results, and use them: ``python -m benchmarks.fuzz``.
+"""Damage saved models, graphs, counts, embedders, checkpoints, results and projects: ``python -m benchmarks.fuzz``.
 
 Whatever a file holds, it is loaded and can be used, or it is refused with an error of the package: no other exception,
 no probability that is not a number, nothing that takes longer than five seconds, and no load that takes more memory
@@ -16,6 +16,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
@@ -24,7 +25,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,6 +45,7 @@ _CHUNK = 500  # mutations that a process is given at a time
 TEXTS = ["red wine and white wine", "a fast red car", "merlot", "", "nothing known here", "new york city wine " * 60]
 
 WINE = "red wine|white wine|dry merlot|a glass of wine|old red merlot|sweet white wine|wine of new york"
+PROJECT = "project.sqlite"
 CARS = "fast car|slow red car|turbo engine|a fast engine|new car of york|old car wheels|turbo wheels"
 
 
@@ -119,6 +121,8 @@ def specimens(folder: Path) -> dict[str, Specimen]:
         found["checkpoint"] = Specimen("checkpoint", {"checkpoint": checkpoint(folder / "state")})
     if find_spec("wgcn_paper") is not None:
         found["results"] = Specimen("results", {"accuracy.json": _results(folder / "results")})
+    if find_spec("filelock") is not None:
+        found["project"] = Specimen("project", {PROJECT: _project(folder / PROJECT)})
     return found
 
 
@@ -190,6 +194,32 @@ def _results(folder: Path) -> bytes:
 
     ResultFile(folder, "accuracy").add(map(run, range(4)))
     return (folder / "accuracy.json").read_bytes()
+
+
+def _project(path: Path) -> bytes:
+    """Return a labelling project in small pages, so that most bytes of it count."""
+    from wgcn.service.decisions import Decision
+    from wgcn.service.project import Estimate, Project, create_project
+
+    texts = [f"{text} number {n}" for n, text in enumerate([*WINE.split("|"), *CARS.split("|")])]
+    labels = ["wine", "car", *[None] * 10, "wine", "car"]
+    rows = [(text, label, [f"cell {text}"]) for text, label in zip(texts, labels, strict=True)]
+    columns = {"names": ["note", "text", "label"], "text": 1, "label": 2}
+    create_project(path, rows, {"name": "x.csv", "digest": "0", "tokenizer": "words"}, columns)
+    with Project(path) as project:
+        decisions = [("add", None, None, "old"), ("label", 3, 3, ""), ("skip", 4, None, ""), ("label", 5, 1, "")]
+        decisions += [
+            ("seeds", None, 1, '["turbo"]'),
+            ("keep", 5, 1, ""),
+            ("merge", None, 3, "2"),
+            ("undo", None, None, ""),
+        ]
+        for decision in decisions:
+            project.decide("me", Decision(*decision))
+        project.keep_estimate(Estimate(5, 4, 3.0, 4))
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript("PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM")
+    return path.read_bytes()
 
 
 # ------------------------------------------------------------------------------------------ how it is used
@@ -335,6 +365,43 @@ def _use_results(results: Any, out: Path, random: Random) -> None:
     ResultFile(out, "accuracy").add(runs)
 
 
+def _load_project(folder: Path) -> Any:
+    from wgcn.service.project import Project
+
+    for left in folder.glob(f"{PROJECT}-*"):  # of the last mutant
+        left.unlink()
+    return Project(folder / PROJECT)
+
+
+def _use_project(project: Any, out: Path, random: Random) -> None:
+    from wgcn.service.decisions import Decision
+    from wgcn.service.label import LabelPage, write_labels
+    from wgcn.service.project import Estimate
+    from wgcn.service.web import json_response
+
+    with project:
+        page = LabelPage(project, with_model=False)
+        json_response(page.summary())
+        for given in ({"query": "wine"}, {"show": "labelled"}, {"show": "skipped"}, {"limit": "3", "label": "1"}):
+            json_response(page._listed(given))
+        json_response(page._of_text(project.n_texts - 1))
+        _require(len(list(project.all_texts())) == project.n_texts, "texts are")
+        with suppress(WGCNError):
+            label = project.decide("me", Decision("add", value=f"new {random.random()}")).decision.label
+            project.decide("me", Decision("label", random.randrange(project.n_texts), label))
+            project.decide("me", Decision("merge", label=label, value="1"))
+        with suppress(WGCNError):
+            project.decide("me", Decision("undo"))
+        project.keep_estimate(Estimate(project.state.seq, 1, 0.5, 1))
+        project.estimates()
+        state = project.state
+        _require(project.refresh() == state, "the state of the log is")
+        out.mkdir(parents=True, exist_ok=True)
+        write_labels(project, out / "labels.csv")
+        with type(project)(project.path) as again:
+            _require(again.state == state, "the state on the disk is")
+
+
 LOADS: dict[str, Callable[[Path], Any]] = {
     "model": _load_model,
     "session": _load_session,
@@ -343,6 +410,7 @@ LOADS: dict[str, Callable[[Path], Any]] = {
     "counts": _load_counts,
     "checkpoint": _load_checkpoint,
     "results": _load_results,
+    "project": _load_project,
 }
 USES: dict[str, Callable[[Any, Path, Random], None]] = {
     "model": _use_model,
@@ -352,10 +420,28 @@ USES: dict[str, Callable[[Any, Path, Random], None]] = {
     "counts": _use_counts,
     "checkpoint": _use_checkpoint,
     "results": _use_results,
+    "project": _use_project,
 }
 
 
 # ------------------------------------------------------------------------------------------ the work
+
+
+_ends = 0.0  # when this process ends if nothing can be raised
+
+
+def _watch(seconds: float) -> None:
+    """Have the process end after at least so long; each change of the time takes a new thread, so it has slack."""
+    global _ends
+    if time.monotonic() + seconds > _ends:
+        faulthandler.dump_traceback_later(2 * seconds, exit=True)
+        _ends = time.monotonic() + 2 * seconds
+
+
+def _unwatch() -> None:
+    global _ends
+    faulthandler.cancel_dump_traceback_later()
+    _ends = 0.0
 
 
 @contextmanager
@@ -367,11 +453,10 @@ def limited(seconds: float) -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds)
-    faulthandler.dump_traceback_later(12 * seconds, exit=True)
+    _watch(6 * seconds)
     try:
         yield
     finally:
-        faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
@@ -426,6 +511,7 @@ class Bench:
             tally.number += 1
             tally.signed += mutant.is_signed
             self._put_back(name, mutant)
+        _unwatch()
         return tally
 
     def _use(self, name: str, use: str, random: Random, tally: Tally) -> None:
@@ -470,8 +556,9 @@ class Bench:
                 path.rmdir()
             else:
                 path.unlink(missing_ok=True)
-        for file in {*mutant.files, *mutant.odd}:
-            (self.folder / name / file).write_bytes(self.specimens[name].files[file])
+        for file, content in self.specimens[name].files.items():
+            if file in mutant.files or file in mutant.odd or file == PROJECT:  # the use of a project changes it
+                (self.folder / name / file).write_bytes(content)
 
 
 _bench: Bench  # of this process
@@ -601,7 +688,11 @@ def main() -> int:
 
         figures = {name: vars(tally) for name, tally in tallies.items()}
         given = {"number": n, "jobs": options.jobs, "seed": options.seed, "seconds": round(seconds, 1)}
-        text = json.dumps({"machine": machine(), **given, "specimens": figures}, indent=1)
+        document = {"machine": machine(), **given, "specimens": figures}
+        if options.only and options.output.exists():  # beside the run of all of them
+            before = json.loads(options.output.read_bytes())
+            document = before | {"only": {**before.get("only", {}), ",".join(options.only): document}}
+        text = json.dumps(document, indent=1)
         write_file(options.output, lambda file: file.write(text.encode()))
     return 1 if any(tally.foreign for tally in tallies.values()) else 0
 

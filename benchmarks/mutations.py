@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 import struct
 from collections.abc import Callable
+from contextlib import closing
 from random import Random
 from typing import Any, NamedTuple
 
@@ -78,6 +80,8 @@ def mutate(specimen: Specimen, others: list[Specimen], random: Random, signed: f
             kinds = [_bytes, _lines, _lines]
         elif name == "checkpoint":
             kinds = [_bytes, _checkpoint_state, _checkpoint_tensors, _checkpoint_tensors]
+        elif name == "project.sqlite":
+            kinds = [_bytes, _pages, _pages, _rows, _rows, _rows, _schema, _schema]
         kind = random.choice(kinds)
         chance = random.random()
         if chance < 0.005 and specimen.use != "checkpoint":
@@ -240,6 +244,171 @@ def _checkpoint_state(content: bytes, random: Random) -> bytes:
         return save(tensors, {**notes, "state": state})
     except Exception:  # of a file that is damaged already
         return _bytes(content, random)
+
+
+# What SQLite would run for ever, or for long, if it ran what a file says.
+_ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+_HUGE = "printf('%.*c', 900000000, 'x')"
+_PROJECT = {
+    "facts": ("name", "value"),
+    "texts": ("id", "text"),
+    "others": ("id", "cells"),
+    "log": ("seq", "time", "who", "kind", "text", "label", "value"),
+    "estimates": ("seq", "n_labels", "n_right", "n_texts"),
+    "sqlite_sequence": ("name", "seq"),
+}
+_CELLS = (
+    *("NULL", "x'00ff'", "x''", "zeroblob(100)", "''", "'x'", "0", "-1", "1", "2", "3", "7", "9223372036854775807"),
+    *("-9223372036854775808", "2147483648", "0.5", "9e999", "-1e300", "1e-320", "'1'", "'[]'", "'[\"a\"]'", "'{}'"),
+    *("'null'", "'[[[['", "'add'", "'label'", "'undo'", "'merge'", "'rename'", "'seeds'", "'keep'", "'unlabel'"),
+    *("CAST(x'41ff42' AS TEXT)", "CAST(x'610062' AS TEXT)", "CAST(x'eda080' AS TEXT)", "printf('%.*c', 100000, '9')"),
+    *("printf('%.*c', 50000, '[')", "'NaN'", "'1e999'", "'file'", "'version'", "'columns'", "'3'", "'2'", "char(8238)"),
+)
+_SCHEMAS = (
+    "DROP TABLE {t}",
+    "DROP TABLE {t}; CREATE VIEW {t} AS {endless} SELECT {numbers} FROM c",
+    "DROP TABLE {t}; CREATE VIEW {t} AS SELECT {huges}",
+    "DROP TABLE {t}; CREATE TABLE {t} ({c})",
+    "DROP TABLE {t}; CREATE TABLE {t} ({c}, PRIMARY KEY ({c})) WITHOUT ROWID",
+    "DROP TABLE {t}; CREATE TABLE {t} ({f}, {c} AS ({huge}))",
+    "DROP TABLE {t}; CREATE VIRTUAL TABLE {t} USING fts5({c})",
+    "CREATE VIRTUAL TABLE more USING rtree(a, b, c)",
+    "ALTER TABLE {t} RENAME TO more",
+    "ALTER TABLE {t} ADD COLUMN more DEFAULT 'x'",
+    "ALTER TABLE {t} ADD COLUMN more AS ({huge})",
+    "ALTER TABLE {t} RENAME COLUMN {f} TO more",
+    "CREATE TRIGGER more AFTER INSERT ON {t} BEGIN INSERT INTO estimates {endless} SELECT x, 1, 1, 1 FROM c; END",
+    "CREATE TRIGGER more BEFORE INSERT ON {t} BEGIN INSERT INTO {t} ({f}) VALUES (1); END",
+    "DROP TRIGGER no_UPDATE",
+    "DROP TRIGGER no_DELETE; CREATE TRIGGER no_DELETE AFTER INSERT ON log BEGIN DELETE FROM log; END",
+    "CREATE INDEX more ON {t} ({f})",
+    "CREATE INDEX more ON {t} (length({f} || '{long}'))",
+    "CREATE VIEW more AS {endless} SELECT x FROM c",
+    "CREATE TABLE more (a, CHECK (length({huge}) > 0))",
+    "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = {n} WHERE name = '{t}'",
+    "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'TEXT', '{w}') WHERE name = '{t}'",
+    "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET type = '{w}' WHERE name = '{t}'",
+    "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET tbl_name = '{w}' WHERE name = '{t}'",
+    "PRAGMA writable_schema = ON; INSERT INTO sqlite_schema SELECT * FROM sqlite_schema WHERE name = '{t}'",
+    "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = '{t}'",
+    "PRAGMA application_id = {n}",
+    "PRAGMA user_version = {n}",
+    "PRAGMA page_size = 1024; VACUUM",
+    "PRAGMA encoding = 'UTF-16'; VACUUM",
+)
+
+
+def _with_sql(content: bytes, script: Callable[[sqlite3.Connection], object]) -> bytes:
+    """Return a file of SQLite after some statements, as far as they can be run."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1 << 26)  # what is damaged already may claim to have gigabytes
+        try:
+            database.deserialize(content)
+            script(database)
+        except Exception:  # of a file that is damaged already
+            pass
+        if database.in_transaction:
+            database.execute("COMMIT")
+        return database.serialize()
+
+
+def _schema(content: bytes, random: Random) -> bytes:
+    """Change tables, triggers and the like."""
+    table = random.choice(list(_PROJECT)[:5])
+    columns = _PROJECT[table]
+    names = {
+        **{"t": table, "c": ", ".join(columns), "f": random.choice(columns), "endless": _ENDLESS, "huge": _HUGE},
+        "numbers": ", ".join(f"x AS {name}" for name in columns),
+        "huges": ", ".join(f"{_HUGE} AS {name}" for name in columns),
+        **{"n": random.choice((0, 1, 2, 3, 4, 5, 6, 99, 2**31 - 1)), "long": "x" * random.choice((1, 1, 1, 900_000))},
+        "w": random.choice(("view", "table", "trigger", "index", "INT", "BLOB", "texts", "log", "", "\x01")),
+    }
+    statements = random.choice(_SCHEMAS).format(**names)
+    return _with_sql(content, lambda database: database.executescript(statements))
+
+
+def _rows(content: bytes, random: Random) -> bytes:
+    """Change, add or remove rows: any value in any column, whatever the table says of it."""
+    table = random.choice(list(_PROJECT))
+    columns = _PROJECT[table]
+    cell, one = random.choice(_CELLS), random.choice(columns)
+    if random.random() < 0.005:
+        cell = f"CAST(zeroblob({random.choice((10**6, 2 * 10**7))}) AS TEXT)"
+    elif random.random() < 0.1 and table == "facts":
+        table, one, cell = "facts", "value", "value"
+    where = random.choice(("", "WHERE rowid = 1", "WHERE rowid = 3", "WHERE rowid % 2", "WHERE rowid = 8"))
+    values = ", ".join(random.choice(_CELLS) for _ in columns)
+    decision = random.choice(("add", "label", "undo", "merge", "rename", "seeds", "keep", "skip", "unlabel"))
+    given = ", ".join(random.choice(("NULL", "0", "1", "2", "3", "9", "200", "4294967296")) for _ in range(2))
+    value = random.choice(("''", "'1'", "'2'", "'9'", "'[\"wine\"]'", "'a'", "'b'", "'new'", "'x=y'"))
+    statement = random.choice(
+        (
+            f"UPDATE {table} SET {one} = {cell} {where}",
+            f"UPDATE {table} SET {one} = {cell} {where}",
+            f"UPDATE {table} SET {one} = {random.choice(columns)} {where}",
+            f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES ({values})",
+            f"DELETE FROM {table} {where}",
+            f"INSERT INTO log (time, who, kind, text, label, value) VALUES (1.5, 'me', '{decision}', {given}, {value})",
+            f"INSERT INTO log (time, who, kind, text, label, value) VALUES (1.5, 'me', '{decision}', {given}, {value})",
+        )
+    )
+
+    def change(database: sqlite3.Connection) -> None:
+        if cell == "value":
+            name, before = random.choice(database.execute("SELECT name, value FROM facts").fetchall())
+            after = _json(json.dumps({"it": json.loads(before)}).encode(), random).decode(errors="replace")
+            after = after.removeprefix('{"it": ').removesuffix("}")
+            database.execute("UPDATE facts SET value = ? WHERE name = ?", (after, name))
+            return
+        database.execute("DROP TRIGGER no_UPDATE")
+        database.execute("DROP TRIGGER no_DELETE")
+        before = database.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'").fetchall()
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL', '') WHERE type = 'table'")
+        database.execute("PRAGMA writable_schema = RESET")
+        try:
+            database.execute(statement)
+        finally:
+            database.execute("PRAGMA writable_schema = ON")
+            database.executemany("UPDATE sqlite_schema SET sql = ?2 WHERE name = ?1", before)
+            database.execute("PRAGMA writable_schema = RESET")
+            for verb in ("UPDATE", "DELETE"):
+                database.execute(_ONLY_ADDED.format(verb=verb))
+
+    return _with_sql(content, change)
+
+
+_ONLY_ADDED = "CREATE TRIGGER no_{verb} BEFORE {verb} ON log BEGIN SELECT RAISE(ABORT, 'the log is only added to'); END"
+
+
+def _pages(content: bytes, random: Random) -> bytes:
+    """Change numbers in the heads of pages, or put a page in the place of another: trees that lead in circles."""
+    data = bytearray(content)
+    size = int.from_bytes(data[16:18], "big") or 1
+    size = 65536 if size == 1 else size
+    n = max(len(data) // size, 1)
+    for _ in range(random.choice((1, 1, 2, 4))):
+        page, other = random.randrange(n) * size, random.randrange(n) * size
+        what = random.randrange(5)
+        if what == 0:
+            data[page : page + size] = data[other : other + size]
+        elif what == 1:
+            place = page + random.choice((0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 100, 101, 103, 105, 108))
+            data[place : place + 1] = bytes([random.choice((0, 1, 2, 5, 10, 13, 127, 255, random.randrange(256)))])
+        elif what == 2:  # the number of a page
+            place = page + random.choice((8, size - 4, 100 + 8, random.randrange(size)))
+            data[place : place + 4] = random.choice((0, 1, 2, n, n + 1, random.randrange(n + 1), 2**31)).to_bytes(
+                4, "big"
+            )
+        elif what == 3:  # the head of the file
+            place = random.choice((16, 18, 19, 20, 21, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64, 68, 72, 92, 96))
+            data[place : place + 4] = random.choice(
+                (0, 1, 2, 3, 4, 255, 2**24, 2**31, random.randrange(2**32))
+            ).to_bytes(4, "big")
+        else:
+            place = page + random.randrange(size)
+            data[place : place + 2] = random.randbytes(2)
+    return bytes(data)
 
 
 def sign(use: str, files: Files) -> None:

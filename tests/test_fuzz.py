@@ -22,6 +22,8 @@ def test_damaged_files_are_used_or_refused() -> None:
     assert counted == loaded + refused >= 3000
     assert signed > counted / 2
     assert loaded > counted / 20
+    (projects,) = (line for line in done.stdout.splitlines() if line.strip("| ").startswith("project"))
+    assert all(int(figure.replace(",", "")) > 20 for figure in projects.split("|")[4:6])  # loaded and refused
 
 
 def test_loads_of_large_folders_take_at_most_four_times_their_size() -> None:

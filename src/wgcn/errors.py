@@ -12,7 +12,6 @@ __all__ = [
     "InputError",
     "InterruptWarning",
     "MissingDependencyError",
-    "NoColumnError",
     "NoWordError",
     "StoreError",
     "WGCNError",
@@ -37,6 +36,7 @@ _EXTRAS = {
     "distributed": "scale",
     "starlette": "serve",
     "uvicorn": "serve",
+    "filelock": "serve",
 }
 
 
@@ -46,10 +46,6 @@ class WGCNError(Exception):
 
 class InputError(WGCNError, ValueError):
     """A text, file, column or parameter cannot be used as it was given."""
-
-
-class NoColumnError(InputError):
-    """A file has no column of the name or position that was given."""
 
 
 class NoWordError(InputError):

@@ -1,6 +1,8 @@
 """Labels out of files: the same from every format."""
 
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -203,3 +205,39 @@ def test_swapped_columns_are_an_error_at_once(n: int) -> None:
 )
 def test_other_columns_are_left_alone(rows: list[tuple[str, str | None]]) -> None:
     assert list(distinct_columns(rows)) == rows
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "json", "txt", "parquet"])
+def test_a_file_that_may_lack_labels_is_opened_once(tmp_path: Path, kind: str) -> None:
+    """It may be a pipe, of which a second look finds nothing."""
+    texts, path = ["one", "two"], tmp_path / f"in.{kind}"
+    if kind == "parquet":
+        pytest.importorskip("pandas").DataFrame({"text": texts}).to_parquet(path)
+    elif kind == "txt":
+        path.write_text("one\ntwo\n")
+    else:
+        objects = [json.dumps({"text": text}) for text in texts]
+        path.write_text({"csv": "text\none\ntwo\n", "jsonl": "\n".join(objects)}.get(kind, f"[{','.join(objects)}]"))
+    content, pipe = path.read_bytes(), tmp_path / f"pipe.{kind}"
+    os.mkfifo(pipe)
+    for read in (
+        lambda: list(read_labelled(pipe, optional=True)),
+        lambda: [row[:2] for row in read_labelled_table(pipe).rows],
+    ):
+        writer = threading.Thread(target=pipe.write_bytes, args=[content])
+        writer.start()
+        assert read() == [("one", None), ("two", None)]
+        writer.join(60)
+
+
+def test_labels_that_are_there_are_read_though_they_may_be_missing(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(
+        '{"text": "one"}\n{"label": "x", "text": "two"}\n{"label": ["x", "y"], "text": "z"}'
+    )
+    assert list(read_labelled(tmp_path / "a.jsonl", optional=True)) == [("one", None), ("two", "x"), ("z", ["x", "y"])]
+    (tmp_path / "b.csv").write_text("label,text,label\na,b,c\n")
+    with pytest.raises(InputError, match="2 columns 'label'"):
+        list(read_labelled(tmp_path / "b.csv", optional=True))
+    (tmp_path / "c.csv").write_text("body\nb\n")
+    with pytest.raises(InputError, match="no column 'topic'"):
+        list(read_labelled(tmp_path / "c.csv", optional=True, label_column="topic", text_column="body"))

@@ -124,6 +124,7 @@ def test_what_does_not_fit_is_refused() -> None:
         (Decision("merge", label=1, value="1"), "another"),
         (Decision("seeds", label=1, value="[1]"), "list of words"),
         (Decision("seeds", label=1, value='["-a"]'), "at least one"),
+        (Decision("seeds", label=1, value='["\\ud800"]'), "list of words"),
         (Decision("seeds", label=1, value="[" * 30_000), "list of words"),
         (Decision("merge", label=1, value="9" * 5_000), "another"),
         (Decision("drop"), "no decision"),

@@ -4,6 +4,7 @@ import base64
 import gzip
 import hashlib
 import json
+import os
 import random
 import re
 import runpy
@@ -19,7 +20,7 @@ import pytest
 from wgcn import TextModel
 from wgcn.cli import main
 from wgcn.errors import InputError
-from wgcn.service.export import as_page, as_table, export_model, write_package
+from wgcn.service.export import as_page, as_table, check_package, export_model, write_package
 
 HERE = Path(__file__).parent
 DAMAGED = "The model is damaged or incomplete. Copy the file or export the model again."
@@ -256,3 +257,13 @@ def test_the_command_writes_both(
 def test_a_title_that_is_no_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no text"):
         list(export_model(tmp_path, tmp_path / "page.html", None, "half \udcff"))
+
+
+def test_a_package_file_that_never_ends_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "package.json").symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="a folder with other files in it"):
+        check_package(tmp_path)
+    (tmp_path / "package.json").unlink()
+    os.mkfifo(tmp_path / "package.json")
+    with pytest.raises(InputError, match="a folder with other files in it"):
+        check_package(tmp_path)

@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -198,7 +199,7 @@ def test_estimates_are_kept(path: Path) -> None:
 def test_other_files_are_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.sqlite"
     other.write_bytes(b"not a database at all, but long enough to look like one" * 10)
-    with pytest.raises(StoreError, match="cannot be read as a project"):
+    with pytest.raises(StoreError, match="is not a project"):
         Project(other)
     sqlite3.connect(tmp_path / "empty.sqlite").execute("CREATE TABLE a (b)").connection.close()
     with pytest.raises(StoreError, match="is not a project"):
@@ -286,3 +287,103 @@ def test_a_name_without_ending_gets_one(path: Path) -> None:
     for name in (".", "", "/", "a/.."):
         with pytest.raises(InputError, match="cannot be the name"):
             project_path(name)
+
+
+# Making it
+
+
+def run_all(program: str, folder: Path, n: int) -> list[str]:
+    """Run a program several times at once, begun together, and return what each has written."""
+    begin = "import sys, time; from pathlib import Path; print(flush=True); sys.stdin.readline()\n"
+    run = [sys.executable, "-c", begin + program]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    processes = [subprocess.Popen(run, cwd=folder, text=True, **pipes) for _ in range(n)]  # type: ignore[call-overload]
+    for process in processes:
+        process.stdout.readline()
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    return [process.communicate(timeout=120)[0].strip() for process in processes]
+
+
+def test_of_several_that_make_a_project_at_once_one_does_and_the_others_open_it(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("text,label\n" + "".join(f"text {i},{'ab'[i % 2]}\n" for i in range(5000)))
+    program = (
+        "from wgcn.service.start import ready_project; from wgcn.service.project import Project\n"
+        "with Project(ready_project(Path('in.csv'), Path('p'))) as project:\n"
+        "    print(len(list(project.all_texts())), len(project.state.labels))\n"
+    )
+    assert run_all(program, tmp_path, 5) == ["5000 5000"] * 5
+    with Project(tmp_path / "p.sqlite") as project:
+        assert len(list(project.all_texts())) == project.n_texts == 5000
+    assert {each.name for each in tmp_path.iterdir()} == {"in.csv", "p.sqlite"}
+
+
+def test_a_project_is_never_made_over_another_file(path: Path) -> None:
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=r"There is a file .* already"):
+        create_project(path, [("a", None)])
+    assert path.read_bytes() == before
+
+
+def test_a_project_does_not_take_over_what_is_left_of_another_one(path: Path) -> None:
+    """SQLite takes what is beside a file for a part of it."""
+    with Project(path) as project:
+        project.decide("me", Decision("add", value="of the other"))
+        path.rename(path.with_name("away"))
+        with pytest.raises(InputError, match=r"pets\.sqlite-wal is left of another project"):
+            create_project(path, [("a", None)])
+        assert not path.exists()
+
+
+def test_who_waits_too_long_for_another_process_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wgcn.service.project._MAKING", 0.1)
+    path = tmp_path / "p.sqlite"
+
+    def rows() -> Iterator[tuple[str, None]]:
+        with pytest.raises(InputError, match="Another process is making"):
+            create_project(path, [("b", None)])
+        yield "a", None
+
+    create_project(path, rows())
+    with Project(path) as project:
+        assert list(project.all_texts()) == ["a"]
+
+
+def test_killed_at_any_line_there_is_no_project_or_a_whole_one(tmp_path: Path) -> None:
+    """Children of one process, each killed one line later than the one before."""
+    program = (
+        "import os, signal, sys; from itertools import count; from pathlib import Path; from wgcn import files\n"
+        "from wgcn.service import project as tested, project_file; from wgcn.service.project import Project\n"
+        "sources = {each.__file__ for each in (tested, files, project_file)}\n"
+        "rows = [(f'text {i}', 'ab'[i % 2], ['more']) for i in range(3)]\n"
+        "columns = {'names': ['n', 'text', 'label'], 'text': 1, 'label': 2}\n"
+        "def child(path, left):\n"
+        "    def trace(frame, event, _):\n"
+        "        nonlocal left\n"
+        "        left -= event == 'line'\n"
+        "        if left < 0: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        return trace\n"
+        "    sys.settrace(lambda frame, *_: trace if frame.f_code.co_filename in sources else None)\n"
+        "    tested.create_project(path, rows, {}, columns)\n"
+        "    with Project(path): pass\n"
+        "    os._exit(0)\n"
+        "for n in count(0, 3):\n"
+        "    folder = Path(sys.argv[1], str(n)); folder.mkdir(); path = folder / 'p.sqlite'\n"
+        "    if not (pid := os.fork()): child(path, n)\n"
+        "    status, there = os.waitpid(pid, 0)[1], path.exists()\n"
+        "    if not there: tested.create_project(path, rows, {}, columns)\n"
+        "    with Project(path) as project:\n"
+        "        assert [text for text, _ in project.all_rows()] == ['text 0', 'text 1', 'text 2'], n\n"
+        "        assert len(project.state.labels) == 3, n\n"
+        "        project.decide('me', tested.Decision('skip', 0))\n"
+        "    left = {each.name for each in folder.iterdir() if not each.name.startswith('.wgcn-')}\n"
+        "    assert left <= {'p.sqlite', 'p.sqlite.lock'}, left\n"
+        "    print(there, flush=True)\n"
+        "    if not status: break\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    there = [line == "True" for line in done.stdout.splitlines()]
+    assert there == sorted(there)
+    assert min(there.count(True), there.count(False)) > 10

@@ -1,6 +1,9 @@
 """The page as a program: it starts once, stops cleanly, and loses nothing however it ends."""
 
 import csv
+import io
+import json
+import os
 import random
 import shlex
 import signal
@@ -9,7 +12,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +117,18 @@ def test_a_second_start_says_where_the_first_is(open_page: Start) -> None:
     assert f"is open already at {first.address}" in second.said
 
 
+def test_of_several_starts_at_once_one_has_the_page_and_the_others_name_it(open_page: Start, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("text,label\n" + "".join(f"{text},\n" for text in TEXTS))
+    with ThreadPoolExecutor(3) as pool:
+        pages = list(pool.map(lambda _: open_page(None, str(tmp_path / "in.csv")), range(3)))
+    (first,) = (page for page in pages if page.url)
+    assert first.client.get("/api/state").json()["texts"] == len(TEXTS)
+    for page in pages:
+        if page is not first:
+            assert page.process.returncode == 2
+            assert f"is open already at {first.address}" in page.said
+
+
 def test_texts_without_words_are_said_to_be_so(open_page: Start) -> None:
     page = open_page(["", "...", "!"])
     wait_for(page, lambda state: state["status"] == "failed")
@@ -164,7 +181,7 @@ def test_other_texts_do_not_get_into_a_project(tmp_path: Path) -> None:
         ready_project(None, tmp_path / "q")
     with pytest.raises(InputError, match="Give a file"):
         ready_project(None, None)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="There is no file"):
         ready_project(tmp_path / "nothing.csv", None)
 
 
@@ -209,3 +226,80 @@ def test_files_in_which_texts_or_labels_are_not_clear_are_refused(
     with pytest.raises(InputError, match=words):
         ready_project(tmp_path / "in.csv", tmp_path / "p", reading=options)
     assert [each.name for each in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_texts_come_out_of_pipes_devices_and_standard_input_as_for_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What can be read once is read once, and known again by the same digest as a file."""
+    content = "body\n" + "".join(f"{text}\n" for text in TEXTS)
+    (tmp_path / "in.csv").write_text(content)
+    path = ready_project(tmp_path / "in.csv", tmp_path / "p")
+    with Project(path) as project:
+        facts = project.facts
+    os.mkfifo(tmp_path / "pipe.csv")
+    for name in ("p", "q"):  # one that is there, and a new one
+        with piped(tmp_path / "pipe.csv", content):
+            again = ready_project(tmp_path / "pipe.csv", tmp_path / name)
+        with Project(again) as project:
+            assert list(project.all_texts()) == TEXTS
+            assert project.facts["source"]["digest"] == facts["source"]["digest"]
+            assert project.facts["columns"] == facts["columns"]
+    with piped(tmp_path / "pipe.csv", "body\nother\n"), pytest.raises(InputError, match="has other texts"):
+        ready_project(tmp_path / "pipe.csv", tmp_path / "p")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+    assert ready_project(Path("-"), tmp_path / "p", reading={"format": "csv"}) == path
+    with piped(tmp_path / "pipe.csv", content), pytest.raises(InputError, match="--project NAME"):
+        ready_project(tmp_path / "pipe.csv", None)
+
+
+@contextmanager
+def piped(path: Path, content: str) -> Iterator[None]:
+    writer = threading.Thread(target=path.write_text, args=[content])
+    writer.start()
+    yield
+    if writer.is_alive():  # nobody has read it
+        path.read_text()
+    writer.join(60)
+
+
+def test_a_device_without_end_or_a_folder_is_refused_at_once(tmp_path: Path) -> None:
+    create_project(tmp_path / "there.sqlite", [("a", None)], {"digest": "0"})
+    for name in ("there", "new"):
+        for reading, words in (({}, "no ending"), ({"format": "csv"}, "binary file")):
+            with pytest.raises(InputError, match=words):
+                ready_project(Path("/dev/zero"), tmp_path / name, reading=reading)
+        with pytest.raises(InputError, match="is a folder"):
+            ready_project(tmp_path, tmp_path / name)
+    assert [each.name for each in tmp_path.iterdir()] == ["there.sqlite"]
+
+
+def test_a_project_that_is_damaged_under_the_page_is_one_message(open_page: Start, tmp_path: Path) -> None:
+    page = open_page(TEXTS)
+    wait_for(page, lambda state: state["status"] == "ready")
+    place = tmp_path / "work.sqlite"
+    with place.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (place.stat().st_size - 4096))
+    for path in ("/api/text/3", "/api/texts?query=wine", "/api/labels.csv"):
+        answer = page.client.get(path)
+        assert answer.status_code == 500
+        assert "cannot be read as a project" in answer.json()["error"]["message"]
+    assert "cannot be written" in page.decide("add", value="a").json()["error"]["message"]
+    page.stop()
+    assert "cannot be read as a project" in page.said
+    assert "Traceback" not in page.said
+
+
+def test_the_model_of_a_damaged_project_says_so(tmp_path: Path) -> None:
+    """The process of the model, which opens the project for itself."""
+    (tmp_path / "p.sqlite").write_bytes(b"x" * 5000)
+    run = [sys.executable, "-m", "wgcn.service.refit", "p.sqlite"]
+    process = subprocess.Popen(run, cwd=tmp_path, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    said = json.loads(process.stdout.readline())
+    assert said["event"] == "failed"
+    assert "is not a project" in said["message"]
+    assert "Traceback" not in process.communicate(timeout=60)[0]
+    assert process.returncode == 0

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, Unpack
 
-from wgcn.errors import InputError, NoColumnError, WGCNWarning
+from wgcn.errors import InputError
 from wgcn.labelling.tables import cell_text, check_separator, split_labels
-from wgcn.text.read import Reading, read_source, read_texts
+from wgcn.text.read import Reading, read_source
 from wgcn.text.source import Source, number_text, short
 
 __all__ = [
@@ -77,25 +76,28 @@ def read_labelled(
     An InputError are one column for texts and labels, columns that look swapped, and, in .csv and .tsv, a row with more
     fields than the header, since its label may be part of its text.
     """
-    columns = [label_column, "text" if text_column is None else text_column]
     if separator is not None:
         check_separator(separator)
-    try:
-        source = Source(Path(path), columns, labelled=True, **reading)
-        rows = read_source(source, [label_column])[1]
-    except NoColumnError:
-        if not optional or label_column != "label":
-            raise
-        yield from ((text, None) for text in read_texts(path, text_column=text_column, **reading))
-        return
+    source = _source(path, text_column, label_column, optional, **reading)
+    _, rows = read_source(source, [label_column])
     _check_two(source)
     absent = _absent(missing)
     yield from _watched(((text or "", _given(label, absent, separator)) for label, text in rows), source)
 
 
+def _source(
+    path: str | Path, text_column: str | int | None, label_column: str | int, optional: bool, **reading: Any
+) -> Source:
+    """Return a file whose rows begin with label and text; the file is opened once, as it may be a pipe."""
+    if optional and label_column == "label":
+        columns = None if text_column is None else [text_column]
+        return Source(Path(path), columns, optional="label", labelled=True, **reading)
+    return Source(Path(path), [label_column, "text" if text_column is None else text_column], labelled=True, **reading)
+
+
 def _check_two(source: Source) -> None:
     """Raise an InputError if one column has texts and labels."""
-    if source.columns and len(set(source.chosen)) < len(source.columns):
+    if source.columns and len(set(source.chosen)) < len(source.chosen):
         raise InputError(
             f"The column {short(source.columns[-1])} of {source.name} has texts and labels at once. Name two: "
             "--text-column for the texts, --label-column for the labels."
@@ -182,27 +184,17 @@ def read_labelled_table(
     text_column: str | int | None = None,
     label_column: str = "label",
     missing: str | Iterable[str] | None = None,
+    seen: Callable[[bytes], object] | None = None,
     **reading: Unpack[Reading],
 ) -> LabelledTable:
     """Read texts, their labels, if there is such a column, and the values of all other columns as text.
 
-    Labels are read as by `read_labelled`.
+    Labels are read as by `read_labelled`. `seen` is called with all bytes of the file, unpacked, as they are read.
     """
-    columns = [label_column, "text" if text_column is None else text_column]
-    source = Source(Path(path), columns, whole=True, labelled=True, **reading)
-    try:
-        names, rows = read_source(source, [label_column])
-        label, text = source.chosen
-    except InputError:
-        source = Source(Path(path), None if text_column is None else [text_column], whole=True, **reading)
-        with warnings.catch_warnings():  # of the delimiter and the like: they were said already
-            warnings.simplefilter("ignore", WGCNWarning)
-            names, found = read_source(source)
-        if label_column != "label" or label_column in names:  # it is there twice, or nothing else is
-            raise
-        rows = ((None, *row) for row in found)
-        label, (text,) = -1, source.chosen
+    source = _source(path, text_column, label_column, optional=True, whole=True, seen=seen, **reading)
+    names, rows = read_source(source, [label_column])
     _check_two(source)
+    label, text = [-1, *source.chosen][-2:]
     n = len(names)
     others = [place for place in range(n) if place not in (text, label)]
     if text >= n:  # inside another one

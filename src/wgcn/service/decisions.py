@@ -27,6 +27,7 @@ KINDS = ("label", "unlabel", "skip", "keep", "add", "rename", "merge", "seeds", 
 _OF_TEXTS = ("label", "unlabel", "skip", "keep")
 _LONGEST_NAME = 100
 MOST_CLASSES, _MOST_SEEDS = 200, 100
+_MOST_MERGED = 2_000  # classes, those that were merged into others with them
 
 
 class Decision(NamedTuple):
@@ -112,6 +113,8 @@ class State:
         if kind == "add":
             if len(self.live) >= MOST_CLASSES:
                 raise InputError(f"There are {MOST_CLASSES} classes already. Merge some.")
+            if len(self.classes) >= _MOST_MERGED:
+                raise InputError(f"{_MOST_MERGED:,} classes were added, and most merged again. Begin another project.")
             label = max(self.classes, default=0) + 1 if label is None else label
         elif kind not in ("unlabel", "skip") and label not in self.classes:
             raise InputError(f"There is no class number {label!r:.40}. Load the page again.")
@@ -192,7 +195,8 @@ def _seed_words(value: str, name: str) -> list[str]:
         words = json.loads(value)
     except (json.JSONDecodeError, RecursionError):
         words = None
-    if not isinstance(words, list) or not all(isinstance(word, str) and word.strip(" -") for word in words):
+    are_words = isinstance(words, list) and all(isinstance(word, str) and word.strip(" -") for word in words)
+    if not are_words or any("\ud800" <= character <= "\udfff" for character in "".join(words)):  # which no file holds
         raise InputError("Seed words are a list of words.")
     if len(words) > _MOST_SEEDS or any(len(word) > _LONGEST_NAME or "," in word for word in words):
         raise InputError(f"A class has at most {_MOST_SEEDS} seed words of {_LONGEST_NAME} characters without commas.")

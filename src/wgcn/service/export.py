@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.errors import InputError
-from wgcn.files import check_replaced, made_folder, write_file, writing
+from wgcn.files import check_replaced, made_folder, read_whole, write_file, writing
 from wgcn.inference.folder import check_target
 from wgcn.inference.model import TextModel
 from wgcn.service.characters import character_arrays
@@ -197,7 +197,7 @@ def check_package(path: str | Path, *, overwrite: bool = True) -> None:
     if not path.is_dir() or not any(path.iterdir()):
         return
     try:
-        ours = "wgcn" in json.loads((path / _PACKAGE).read_bytes())
+        ours = "wgcn" in json.loads(read_whole(path / _PACKAGE, 1 << 20))
     except (OSError, ValueError, TypeError, RecursionError):
         ours = False
     if not ours:

@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -301,8 +302,10 @@ class LabelPage:
     async def _labels(self, request: Request) -> Response:
         name = "".join(c if c.isascii() and c.isalnum() else "-" for c in self.project.name)
         disposition = {"Content-Disposition": f'attachment; filename="{name}-labelled.csv"'}
-        lines = iterate_in_threadpool(_csv_lines(self.project))
-        return StreamingResponse(lines, headers=disposition, media_type="text/csv; charset=utf-8")
+        lines = _csv_lines(self.project)
+        first = await run_in_threadpool(next, lines)  # a file that cannot be read is an error instead of an answer
+        parts = iterate_in_threadpool(chain([first], lines))
+        return StreamingResponse(parts, headers=disposition, media_type="text/csv; charset=utf-8")
 
     def _place(self, request: Request) -> int:
         given, n = request.path_params["text"], self.project.n_texts

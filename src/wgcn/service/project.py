@@ -8,45 +8,42 @@ transaction, which SQLite gives to one writer at a time: of several processes, n
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from wgcn.errors import InputError, StoreError
-from wgcn.files import writing
+from wgcn.files import made_folder, open_whole, sync_folder, writing
 from wgcn.service.decisions import MOST_CLASSES, Decision, Entry, State, class_name, fold
+from wgcn.service.project_file import (
+    KIND,
+    SCHEMA,
+    Estimate,
+    alone,
+    cells_of,
+    check_head,
+    checked_facts,
+    connect,
+    entries_of,
+    estimates_of,
+    sound,
+    text_of,
+)
 
-__all__ = ["Estimate", "Project", "TooLargeError", "create_project", "file_digest", "project_path"]
+__all__ = ["Estimate", "MadeMeanwhileError", "Project", "create_project", "project_path"]
 
 ENDINGS = (".sqlite", ".sqlite3", ".db")
-_VERSION = 2  # of what can be read; a project has the first version that knows all that is in it
-_FIRST_VERSION, _NEWER_KINDS = 1, {"keep": 2}
-_KIND = 0x7767636E  # "wgcn", the application id in the head of the file
-_SCHEMA = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
-CREATE TABLE others (id INTEGER PRIMARY KEY, cells TEXT NOT NULL);
-CREATE TABLE log (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, who TEXT NOT NULL, kind TEXT NOT NULL,
-    text INTEGER, label INTEGER, value TEXT NOT NULL
-);
-CREATE TABLE estimates (seq INTEGER PRIMARY KEY, n_labels INTEGER, n_right REAL, n_texts INTEGER);
-"""
-_ONLY_ADDED = """
-CREATE TRIGGER no_{verb} BEFORE {verb} ON log BEGIN SELECT RAISE(ABORT, 'the log is only added to'); END;
-"""
+_FIRST_VERSION, _NEWER_KINDS = 1, {"keep": 2}  # a project has the first version that knows all that is in it
 _INSERT = "INSERT INTO log (time, who, kind, text, label, value) VALUES (?, ?, ?, ?, ?, ?)"
 _ENTRIES = "SELECT seq, time, who, kind, text, label, value FROM log WHERE seq > ? ORDER BY seq"
 _RAISE_VERSION = "UPDATE facts SET value = ?1 WHERE name = 'version' AND CAST(value AS INTEGER) < ?1"
 _LAST_NUMBER = "SELECT coalesce(max(label), 0) FROM log WHERE kind = 'add'"
-_WAIT = 30.0  # seconds for another writer to finish
+_MAKING = 20.0  # seconds for another process to make the same project
 _MATCHES = 32  # searches whose results are kept
 _MOST_CELLS = 1 << 28  # characters of the other columns in all
 _FROM_FILE = "file"  # who decided on labels that came with the texts
@@ -55,17 +52,8 @@ _FROM_FILE = "file"  # who decided on labels that came with the texts
 Row = tuple[str, str | list[str] | None] | tuple[str, str | list[str] | None, list[str]]
 
 
-class TooLargeError(InputError):
-    """The columns beside texts and labels are too large to be kept."""
-
-
-class Estimate(NamedTuple):
-    """How good a fit was on held-out texts."""
-
-    seq: int  # of the last entry that the fit saw
-    n_labels: int
-    n_right: float
-    n_texts: int
+class MadeMeanwhileError(InputError):
+    """Another process has made the project, or something else is there by now."""
 
 
 def project_path(name: str | Path) -> Path:
@@ -76,54 +64,52 @@ def project_path(name: str | Path) -> Path:
     return path if path.suffix in ENDINGS or path.is_file() else path.with_name(f"{path.name}.sqlite")
 
 
-def file_digest(path: Path) -> str:
-    """Return a digest of the bytes of a file."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
-
-
 def create_project(
     path: Path, rows: Iterable[Row], source: dict[str, Any] | None = None, columns: dict[str, Any] | None = None
-) -> None:
-    """Make a project of texts, each with its label or None; `source` says where they are from.
+) -> bool:
+    """Make a project of texts, each with its label or None; `source`, read after the rows, says where they are from.
 
     Rows may have the values of other columns too. Then `columns` has the `names` of all columns, and the places of the
-    columns `text` and `label` among them.
+    columns `text` and `label` among them. Returns whether what is in other columns is kept, or too large for that.
+
+    One process makes it at a time. Another one waits for it, and then gets a `MadeMeanwhileError`.
     """
-    partial = path.with_name(f"{path.name}.partial")
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.unlink(missing_ok=True)
-    try:
-        with _whole(path), closing(_connect(partial)) as database:
-            # Nothing is lost if this stops: the file does not yet have its name.
-            database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA application_id = {_KIND}; {_SCHEMA}")
-            database.execute("BEGIN")
-            _write_labels(database, _write_texts(database, rows))
-            for verb in ("UPDATE", "DELETE"):
-                database.execute(_ONLY_ADDED.format(verb=verb))
-            (n_texts,) = database.execute("SELECT count(*) FROM texts").fetchone()
-            if not n_texts:
-                raise InputError("There is no text to label. Give a file with at least one.")
-            facts = {"version": _FIRST_VERSION, "n_texts": n_texts, "made": time.time(), "source": source or {}}
-            if columns is not None:
-                facts["columns"] = columns | {"names": [_writable(name) for name in columns["names"]]}
-            pairs = ((name, json.dumps(value)) for name, value in facts.items())
-            database.executemany("INSERT INTO facts VALUES (?, ?)", pairs)
-            database.execute("COMMIT")
-            database.execute("PRAGMA synchronous = FULL")
-            database.execute("PRAGMA journal_mode = WAL")
-        with writing(path):
-            with partial.open("rb+") as file:
-                os.fsync(file.fileno())
-            partial.replace(path)
-    finally:
-        for ending in ("", "-wal", "-shm"):
-            with suppress(OSError):
-                partial.with_name(partial.name + ending).unlink(missing_ok=True)
+    with writing(path), made_folder(path.parent), alone(path, _MAKING, path.exists) as is_ours:
+        if path.exists():
+            raise MadeMeanwhileError(f"There is a file {path} already. Go on with it, or choose another --project.")
+        if not is_ours:
+            raise InputError(f"Another process is making {path}. Wait until it is done, then start again.")
+        for left in (path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-journal")):
+            if left.exists():  # SQLite would take what is in it for a part of the new project
+                advice = "Move it to where that project is, or remove it."
+                raise InputError(f"{left} is left of another project of this name. {advice}")
+        with open_whole(path) as file, _whole(path), closing(connect(Path(file.name), bounded=False)) as database:
+            kept = _write_project(database, rows, source, columns)
+        sync_folder(path.parent)
+    return kept
+
+
+def _write_project(
+    database: sqlite3.Connection, rows: Iterable[Row], source: dict[str, Any] | None, columns: dict[str, Any] | None
+) -> bool:
+    """Write a project into an empty file, and return whether what is in other columns is kept."""
+    # Nothing is lost if this stops: the file does not yet have its name. It is synchronised before it gets it.
+    for line in ("journal_mode = OFF", "synchronous = OFF", f"application_id = {KIND}"):
+        database.execute(f"PRAGMA {line}")
+    database.executescript(SCHEMA)
+    database.execute("BEGIN")
+    labels, kept = _write_texts(database, rows)
+    _write_labels(database, labels)
+    (n_texts,) = database.execute("SELECT count(*) FROM texts").fetchone()
+    if not n_texts:
+        raise InputError("There is no text to label. Give a file with at least one.")
+    facts = {"version": _FIRST_VERSION, "n_texts": n_texts, "made": time.time(), "source": source or {}}
+    if columns is not None and kept:
+        facts["columns"] = columns | {"names": [_writable(name) for name in columns["names"]]}
+    pairs = ((name, json.dumps(value)) for name, value in facts.items())
+    database.executemany("INSERT INTO facts VALUES (?, ?)", pairs)
+    database.execute("COMMIT")
+    return kept
 
 
 @contextmanager
@@ -136,20 +122,20 @@ def _whole(path: Path) -> Iterator[None]:
         raise InputError(f"{path} cannot be written: {error}. {advice}") from error
 
 
-def _write_texts(database: sqlite3.Connection, rows: Iterable[Row]) -> dict[int, str]:
-    """Write the texts and what is beside them, and return the labels that some have."""
+def _write_texts(database: sqlite3.Connection, rows: Iterable[Row]) -> tuple[dict[int, str], bool]:
+    """Write the texts and what is beside them; return the labels that some have, and whether the rest is kept."""
     labels, writer, n_cells = dict[int, str](), database.cursor(), 0
 
     def numbered() -> Iterator[tuple[int, str]]:
         nonlocal n_cells
         for place, row in enumerate(rows):
             text, label = row[:2]
-            if len(row) == 3 and row[2]:
+            if len(row) == 3 and row[2] and n_cells <= _MOST_CELLS:
                 cells = _writable(json.dumps(row[2], ensure_ascii=False))
                 n_cells += len(cells)
-                if n_cells > _MOST_CELLS:
-                    raise TooLargeError(f"The other columns have more than {_MOST_CELLS:,} characters.")
                 writer.execute("INSERT INTO others VALUES (?, ?)", (place, cells))
+                if n_cells > _MOST_CELLS:
+                    writer.execute("DELETE FROM others")
             if isinstance(label, list):
                 raise InputError(
                     f"Row {place + 1:,} has a list of labels. The page is for one label per text: leave the column "
@@ -160,7 +146,7 @@ def _write_texts(database: sqlite3.Connection, rows: Iterable[Row]) -> dict[int,
             yield place, _writable(text)
 
     database.executemany("INSERT INTO texts VALUES (?, ?)", numbered())
-    return labels
+    return labels, n_cells <= _MOST_CELLS
 
 
 def _writable(text: str) -> str:
@@ -192,26 +178,25 @@ class Project:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         if not self.path.is_file():
-            raise InputError(f"There is no project {self.path}. Give texts to make one: wgcn label TEXTS --project …")
+            what = f"{self.path} is not a plain file." if self.path.exists() else f"There is no project {self.path}."
+            raise InputError(f"{what} Give texts to make one: wgcn label TEXTS --project …")
+        check_head(self.path)
         self._lock, self._matches = threading.RLock(), dict[str, frozenset[int]]()
-        self._database, self._file = _connect(self.path), _identity(self.path)
+        self._database, self._file = connect(self.path), _identity(self.path)
         try:
-            (kind,) = self._database.execute("PRAGMA application_id").fetchone()
-            facts = dict(self._database.execute("SELECT name, value FROM facts")) if kind == _KIND else {}
-            self.facts = {name: json.loads(value) for name, value in facts.items()}
-            if kind != _KIND or self.facts["version"] > _VERSION:
-                newer = "was made by a newer version of wgcn" if kind == _KIND else "is not a project of 'wgcn label'"
-                raise StoreError(f"{self.path} {newer}. Give another file.")
-            self.n_texts: int = self.facts["n_texts"]
-            self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute("PRAGMA synchronous = FULL")
-            self._state = fold(self.entries(), self.n_texts)
-        except Exception as error:
+            with sound(self.path):
+                self._database.execute("BEGIN")  # all of it is read at one moment
+                self.facts = checked_facts(self.path, self._database)
+                self.n_texts: int = self.facts["n_texts"]
+                self._state = fold(self.entries(), self.n_texts)
+                self._database.execute("COMMIT")
+                self._database.set_progress_handler(None, 0)
+                self._database.execute("PRAGMA journal_mode = WAL")
+                self._database.execute("PRAGMA synchronous = FULL")
+                self.refresh()  # whoever reads takes part in the WAL, and tidies it up when it is the last to close
+        except BaseException:
             self._database.close()
-            if isinstance(error, StoreError):
-                raise
-            advice = "It is no project, or damaged: give another file, or a copy of it."
-            raise StoreError(f"{self.path} cannot be read as a project: {error!s:.200}. {advice}") from error
+            raise
 
     def __enter__(self) -> Project:
         return self
@@ -236,9 +221,8 @@ class Project:
 
     def entries(self, since: int = 0) -> list[Entry]:
         """Return the log after an entry."""
-        with self._lock:
-            found = self._database.execute(_ENTRIES, (since,)).fetchall()
-        return [Entry(seq, when, who, Decision(*decision)) for seq, when, who, *decision in found]
+        with self._lock, sound(self.path):
+            return entries_of(self._database.execute(_ENTRIES, (since,)), since + 1)
 
     def refresh(self) -> State:
         """Read what other processes have decided."""
@@ -298,13 +282,14 @@ class Project:
 
     def _take(self, entries: Sequence[Entry]) -> None:
         """Apply entries that other processes wrote."""
-        if any(entry.decision.kind == "undo" for entry in entries):
-            self._state = fold(self.entries(), self.n_texts)
-        elif entries:
-            state = _copied(self._state)
-            for entry in entries:
-                state.apply(entry)
-            self._state = state
+        with sound(self.path):
+            if any(entry.decision.kind == "undo" for entry in entries):
+                self._state = fold(self.entries(), self.n_texts)
+            elif entries:
+                state = _copied(self._state)
+                for entry in entries:
+                    state.apply(entry)
+                self._state = state
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -318,7 +303,8 @@ class Project:
             raise StoreError(f"{self.path} cannot be written: {error}. {advice}") from error
         finally:
             if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
+                with suppress(sqlite3.Error):  # of a file that was damaged meanwhile: what it said before counts
+                    self._database.execute("ROLLBACK")
 
     def _check_there(self, what: str = "") -> None:
         """Raise a StoreError if the file was removed or replaced: SQLite would write into one without a name."""
@@ -330,12 +316,13 @@ class Project:
         """Return some texts."""
         with self._reading() as database:
             query = "SELECT text FROM texts WHERE id = ?"
-            return [database.execute(query, (place,)).fetchone()[0] for place in places]
+            return [text_of(database.execute(query, (place,)).fetchone()[0]) for place in places]
 
     def all_texts(self) -> Iterator[str]:
         """Yield all texts."""
         with self._reading() as database:
-            yield from (text for (text,) in database.execute("SELECT text FROM texts ORDER BY id"))
+            found = database.execute("SELECT text FROM texts ORDER BY id")
+            yield from (text_of(text) for (text,), _ in zip(found, range(self.n_texts), strict=True))
 
     def all_rows(self) -> Iterator[tuple[str, list[str]]]:
         """Yield all texts with what their file had in other columns; nothing, if that is not kept."""
@@ -343,8 +330,10 @@ class Project:
             yield from ((text, []) for text in self.all_texts())
             return
         with self._reading() as database:
-            query = "SELECT text, cells FROM texts LEFT JOIN others USING (id) ORDER BY id"
-            yield from ((text, json.loads(cells or "[]")) for text, cells in database.execute(query))
+            n = len(self.facts["columns"]["names"])
+            query = "SELECT cells FROM texts LEFT JOIN others USING (id) ORDER BY id"
+            cells = (cells_of(each, n - 2) for (each,) in database.execute(query))
+            yield from zip(self.all_texts(), cells, strict=True)
 
     def search(self, query: str) -> frozenset[int]:
         """Return the texts that have all words of a query, in whatever case, also as parts of words."""
@@ -353,8 +342,8 @@ class Project:
         if (known := self._matches.get(key)) is not None:
             return known
         with self._reading() as database:
-            database.create_function("has", 1, lambda text: _has(text, words), deterministic=True)
-            found = frozenset(place for (place,) in database.execute("SELECT id FROM texts WHERE has(text)"))
+            rows = database.execute("SELECT id, text FROM texts")
+            found = frozenset(place for place, text in rows if _has(text_of(text), words))
         if len(self._matches) >= _MATCHES:
             self._matches.pop(next(iter(self._matches)))
         self._matches[key] = found
@@ -364,13 +353,13 @@ class Project:
     def _reading(self) -> Iterator[sqlite3.Connection]:
         """Give a connection of its own, so that reading many texts does not hold up a decision."""
         self._check_there()
-        with closing(_connect(self.path)) as database:
+        with sound(self.path), closing(connect(self.path)) as database:
             yield database
 
     def estimates(self) -> list[Estimate]:
         """Return how good the fits were, the first one first."""
         with self._reading() as database:
-            return [Estimate(*row) for row in database.execute("SELECT * FROM estimates ORDER BY seq")]
+            return estimates_of(database.execute("SELECT * FROM estimates ORDER BY seq"))
 
     def keep_estimate(self, estimate: Estimate) -> None:
         """Keep how good a fit was."""
@@ -395,10 +384,3 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return there.st_dev, there.st_ino
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    try:
-        return sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
-    except sqlite3.Error as error:
-        raise StoreError(f"{path} cannot be opened: {error}.") from error

@@ -44,7 +44,8 @@ class _Worker:
     """Answers requests in the thread that reads them; fits and exports have threads of their own."""
 
     def __init__(self, path: Path, out: BinaryIO) -> None:
-        self._project, self._out = Project(path), out
+        self._path, self._out = path, out
+        self._project: Project  # once it is open
         self._changed, self._writing = threading.Event(), threading.Lock()
         self._engine: Any = None
         self._not_ready = "The texts are still being prepared."
@@ -70,6 +71,7 @@ class _Worker:
         try:
             from wgcn.service.engine import Engine
 
+            self._project = Project(self._path)
             texts = list(self._project.all_texts())
             self._engine = Engine(texts, self._project.facts["source"].get("tokenizer", "words"))
             self.send(event="prepared", suggested=self._engine.suggested)
@@ -81,12 +83,12 @@ class _Worker:
         while True:
             self._changed.wait()
             self._changed.clear()
-            state = self._project.refresh()
-            if (wanted := _fitted_to(state)) == last:
-                self.send(event="current", seq=state.seq)
-                continue
-            self.send(event="fitting", seq=state.seq)
             try:
+                state = self._project.refresh()
+                if (wanted := _fitted_to(state)) == last:
+                    self.send(event="current", seq=state.seq)
+                    continue
+                self.send(event="fitting", seq=state.seq)
                 self.send(event="fitted", **self._engine.fit(state, quick=True))
                 n_quick += 1
                 # A thorough fit is for when somebody pauses: a label that comes during it has to wait for its end.
@@ -96,7 +98,7 @@ class _Worker:
                 self.send(event="measured", **measured)
                 last, n_quick, patience = wanted, 0, max(_PATIENCE, measured.get("thorough_seconds", 0.0))
             except Exception as error:
-                self.send(event="failed", seq=state.seq, message=_told(error))
+                self.send(event="failed", message=_told(error))
 
     def _answer(self, request: dict[str, Any]) -> None:
         try:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
-import os
 import secrets
 import threading
+import time
 import webbrowser
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from wgcn.errors import InputError
-from wgcn.files import writing
-from wgcn.labelling.labelled import read_labelled, read_labelled_table
+from wgcn.labelling.labelled import LabelledTable, read_labelled_table
 from wgcn.service import server
 from wgcn.service.label import POLICY, LabelPage
-from wgcn.service.project import Project, TooLargeError, create_project, file_digest, project_path
+from wgcn.service.project import MadeMeanwhileError, Project, create_project, project_path
+from wgcn.service.project_file import alone, lock_of
 from wgcn.service.web import Guard, allowed_hosts
+from wgcn.text.source import explained
 
 __all__ = ["guarded", "have_alone", "ready_project", "serve_page"]
 
 HOST = "127.0.0.1"  # only this machine: the page has no accounts
 _CONNECTIONS = 64
+_TELLING = 5.0  # seconds for another process to say where its page is
 _GRACE = 5  # seconds for requests that were accepted
 
 
@@ -40,71 +44,92 @@ def ready_project(
     """Return the file of a project, which is made if it is not there; texts other than those it has are refused."""
     if name is None and texts is None:
         raise InputError("Give a file with texts, a project, or both: wgcn label TEXTS --project NAME")
-    path = project_path(texts.with_suffix("").name if name is None and texts is not None else name or "")
-    digest = None if texts is None else file_digest(texts)
-    if path.exists():
-        if digest is not None:
-            with Project(path) as project:
-                known = project.facts["source"].get("digest")
-            if known != digest:
-                raise InputError(
-                    f"The project {path} has other texts than {texts}. Give another --project, or leave the file out "
-                    "to go on with the project."
-                )
-        return path
+    path = project_path(_own_name(texts) if name is None and texts is not None else name or "")
     if texts is None:
-        raise InputError(f"There is no project {path}. Give a file with texts to make it: wgcn label TEXTS --project …")
-    say(f"Reading {texts} into {path}, once.")
-    source, reading = {"name": texts.name, "digest": digest, "tokenizer": tokenizer}, reading or {}
-    labels_as: dict[str, Any] = {"label_column": label_column, "missing": missing}
-    table = read_labelled_table(texts, **labels_as, **reading)
-    try:
-        create_project(path, table.rows, source, {"names": table.names, "text": table.text, "label": table.label})
-    except TooLargeError as error:
-        say(f"{error} They are left out: the export will have the columns row, text and label alone.")
-        create_project(path, read_labelled(texts, **labels_as, optional=True, **reading), source)
+        if not path.exists():
+            raise InputError(f"There is no project {path}. Give texts to make it: wgcn label TEXTS --project …")
+        return path
+    digest, is_file = hashlib.sha256(), _is_file(texts)
+    if is_file:
+        with explained(texts), texts.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256")
+    if not is_file or not path.exists():  # what is no file can be read once: it is digested while rows are read
+        seen = None if is_file else digest.update
+        table = read_labelled_table(texts, label_column=label_column, missing=missing, seen=seen, **(reading or {}))
+        if not path.exists() and _make(
+            path, table, {"name": texts.name, "tokenizer": tokenizer}, digest.hexdigest, say
+        ):
+            return path
+        deque(table.rows, maxlen=0)
+    with Project(path) as project:
+        if project.facts["source"].get("digest") != digest.hexdigest():
+            raise InputError(
+                f"The project {path} has other texts than {texts}. Give another --project, or leave the file out "
+                "to go on with the project."
+            )
     return path
+
+
+def _is_file(texts: Path) -> bool:
+    """Return whether texts are in a plain file, which can be read again, not in a pipe, a device or standard input."""
+    return str(texts) != "-" and texts.is_file()
+
+
+def _own_name(texts: Path | None) -> Path:
+    """Return the name of the texts for their project."""
+    assert texts is not None
+    if str(texts) == "-" or (texts.exists() and not texts.is_file() and not texts.is_dir()):
+        raise InputError(f"{texts} is no file whose name the project could have. Name the project: --project NAME")
+    return Path(texts.with_suffix("").name)
+
+
+def _make(
+    path: Path, table: LabelledTable, source: dict[str, Any], digest: Callable[[], str], say: Callable[[str], None]
+) -> bool:
+    """Make a project of a table; return False if another process has made it meanwhile."""
+
+    def rows() -> Iterator[tuple[str, str | list[str] | None, list[str]]]:
+        yield from table.rows
+        source["digest"] = digest()
+
+    say(f"Reading {source['name']} into {path}, once.")
+    columns = {"names": table.names, "text": table.text, "label": table.label}
+    try:
+        if not create_project(path, rows(), source, columns):
+            say("The other columns are too large, and left out: an export has the columns row, text and label alone.")
+    except MadeMeanwhileError:
+        return False
+    return True
 
 
 @contextmanager
 def have_alone(path: Path) -> Iterator[Callable[[str], None]]:
-    """Have a project for one server at a time; the function that is given writes down where it can be found.
+    """Have a project for one server at a time; the function that is given writes down where it can be found."""
+    place = lock_of(path)
 
-    The system takes the lock back when the process ends, however it ends.
-    """
-    place = path.with_name(f"{path.name}.lock")
-    with writing(place):
-        descriptor = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
-    with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
-        if not _lock(descriptor):
-            where = f" at {found}" if (found := file.read(200).strip()) else ""
+    def tell(address: str) -> None:
+        with suppress(OSError):  # of a full disk: nothing but the message to others needs it
+            place.write_text(address, encoding="ascii")
+
+    with alone(path) as is_ours:
+        if not is_ours:
+            where = f" at {found}" if (found := _address(place)) else ""
             raise InputError(
                 f"The project {path} is open already{where}. Use that page (several people can), or stop it first."
             )
-
-        def tell(address: str) -> None:
-            file.seek(0)
-            file.truncate()
-            file.write(address)
-            file.flush()
-
-        try:
-            yield tell
-        finally:
-            place.unlink(missing_ok=True)
+        tell("")  # one that was killed has left its address
+        yield tell
 
 
-def _lock(descriptor: int) -> bool:
-    """Return whether a file could be locked; where the system has no such locks, always."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+def _address(place: Path) -> str:
+    """Return what another process has told, which may be about to."""
+    until = time.monotonic() + _TELLING
+    while time.monotonic() < until:
+        with suppress(OSError, ValueError), place.open(encoding="ascii") as file:
+            if (found := file.read(200).strip()).startswith("http"):
+                return found
+        time.sleep(0.1)
+    return ""
 
 
 def _is_trouble(record: logging.LogRecord) -> bool:

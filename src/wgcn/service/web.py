@@ -31,7 +31,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from wgcn.errors import InputError, MissingDependencyError, WGCNError
+from wgcn.errors import InputError, MissingDependencyError, StoreError, WGCNError
 
 __all__ = [
     "PIECE_BYTES",
@@ -150,6 +150,9 @@ def _answer_to(error: Exception, scope: Scope) -> Response:
         return error_response(error.status_code, error.detail, error.headers)
     if isinstance(error, MissingDependencyError):
         return error_response(501, str(error))
+    if isinstance(error, StoreError):  # nothing that the caller could change
+        log("error", logging.ERROR, path=scope["path"], message=str(error))
+        return error_response(500, str(error))
     if isinstance(error, WGCNError):
         return error_response(400, str(error))
     number = secrets.token_hex(6)
@@ -353,8 +356,10 @@ class Guard:
             response = error_response(503, "The server stops before the answer is ready. Try again later.", headers)
             await response(scope, receive, send_checked)
         except Exception as error:
-            if status:  # the answer has begun
+            if status:  # the answer has begun: it is cut off
                 _answer_to(error, scope)
+                if isinstance(error, WGCNError):
+                    return
                 raise
             await _answer_to(error, scope)(scope, receive, send_checked)
         finally:

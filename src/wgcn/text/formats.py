@@ -208,7 +208,7 @@ def _from_objects(rows: Objects, source: Source) -> Opened:
     """Look for the columns: any row may leave keys out, so the first need not have them all."""
     ahead: list[tuple[int, dict[str, Any]]] = []
     names: dict[str, None] = {}  # in the order in which they appear
-    wanted, found, held = source.columns or ["text"], set(), 0
+    wanted, found, held = [*([source.optional] if source.optional else ()), *(source.columns or ["text"])], set(), 0
     for row in rows:
         ahead.append(row)
         names.update(dict.fromkeys(row[1]))

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from wgcn.errors import InputError, NoColumnError
+from wgcn.errors import InputError
 from wgcn.text.formats import LOOK_AHEAD_ROWS, READERS
 from wgcn.text.source import (
     ENDINGS,
@@ -127,6 +127,10 @@ def _rows(source: Source, lists: Columns = ()) -> Rows:
             what = f"has {len(names):,} columns, of which {MAX_COLUMNS:,} can be kept"
             raise InputError(f"{source.name} {what}. Leave out those that you do not need.")
         columns = source.columns or ([0] if len(names) == 1 else ["text"])
+        given = [name for name in names if name == source.optional][:1]
+        lacking = () if given or source.optional is None else (None,)
+        source.labelled &= not lacking
+        columns = [*given, *(source.columns or ([0] if len(names) == 1 and not given else ["text"]))]
         chosen = [_position(source, names, column) for column in columns]
         source.chosen, source.last = chosen, max(chosen)
         own = [place for place, name in enumerate(names) if name not in source.inner] if source.whole else []
@@ -136,10 +140,10 @@ def _rows(source: Source, lists: Columns = ()) -> Rows:
         yield tuple(names[place] for place in own)
         rows, n = chain([first], rows), len(chosen)
         kinds = [(names[place], not {names[place], str(place)}.isdisjoint(map(str, lists))) for place in chosen]
-        if source.kind in (".txt", ".csv", ".tsv"):
-            yield from rows  # all of it is text
+        if source.kind in (".txt", ".csv", ".tsv"):  # all of it is text
+            yield from ((*lacking, *row) for row in rows) if lacking else rows
         for row in rows:
-            yield (*map(source.plain, row[:n], *zip(*kinds, strict=True)), *row[n:])
+            yield (*lacking, *map(source.plain, row[:n], *zip(*kinds, strict=True)), *row[n:])
     source.warn(_BROKEN.format((source.encoding or "utf-8").upper()), source.broken)
     source.warn(_UNCALCULATED, source.uncalculated)
     source.warn(_INEXACT, source.inexact)
@@ -165,4 +169,4 @@ def _position(source: Source, names: Sequence[str], column: str | int) -> int:
         message += f" (At most {LOOK_AHEAD_ROWS} rows were searched; give an early one the key, with null.)"
     if source.columns is None:
         message += " Name the one that holds the text: text_column=… (--text-column on the command line)."
-    raise NoColumnError(message)
+    raise InputError(message)

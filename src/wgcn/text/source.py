@@ -11,7 +11,7 @@ import sys
 import tempfile
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -61,6 +61,8 @@ class Source:
     delimiter: str | None = None
     encoding: str | None = None
     format: str | None = None
+    optional: str | None = None  # a column before `columns` that the file may lack: it is empty then
+    seen: Callable[[bytes], object] | None = None  # is called with the bytes, unpacked, as they are read
     kind: str = ""  # one of ENDINGS
     head: bytes = b""
     line: int = 0  # where the current row began, from 1, or the number of the row
@@ -197,16 +199,19 @@ def explained(path: Path) -> Iterator[None]:
 
 
 class _Rejoined(io.RawIOBase):
-    """The head of a stream, which was read, and the rest."""
+    """The head of a stream, which was read, and the rest; `seen` is called with what is read."""
 
-    def __init__(self, head: bytes, rest: Any) -> None:
-        self._head, self._rest = io.BytesIO(head), rest
+    def __init__(self, head: bytes, rest: Any, seen: Callable[[bytes], object] | None) -> None:
+        self._head, self._rest, self._seen = io.BytesIO(head), rest, seen
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        return self._head.readinto(buffer) or self._rest.readinto1(buffer)
+        size: int = self._head.readinto(buffer) or self._rest.readinto1(buffer)
+        if self._seen is not None:
+            self._seen(bytes(buffer[:size]))
+        return size
 
 
 @contextmanager
@@ -219,10 +224,10 @@ def opened(source: Source) -> Iterator[Any]:
             stream = files.enter_context(io.BufferedReader(raw, HEAD_BYTES))
         source.head = stream.read(HEAD_BYTES)
         _check_head(source)
-        rejoined = io.BufferedReader(_Rejoined(source.head, stream), HEAD_BYTES)
+        rejoined = io.BufferedReader(_Rejoined(source.head, stream, source.seen), HEAD_BYTES)
         if source.kind not in _BINARY:
             yield rejoined
-        elif stream.seekable() and not source.zipped:
+        elif stream.seekable() and not source.zipped and source.seen is None:
             stream.seek(-len(source.head), io.SEEK_CUR)
             yield stream
         else:
