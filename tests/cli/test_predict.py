@@ -123,7 +123,7 @@ def test_overlong_line_of_standard_input_is_an_error(
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv", "parquet"])
 def test_huge_numbers_and_deep_values_of_json_are_kept(run: Run, model: Path, tmp_path: Path, kind: str) -> None:
-    deep = "[" * 800 + "]" * 800
+    deep = "[" * 90 + "]" * 90
     numbers = [f"1{'0' * 5000}", f"-1{'0' * 200}", "1e999", deep]
     lines = [f'{{"text": "red wine", "n": {number}}}\n' for number in numbers]
     (tmp_path / "new.jsonl").write_text("".join(lines))

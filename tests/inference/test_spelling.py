@@ -507,7 +507,7 @@ def rewritten(model: TextModel, path: Path, monkeypatch: pytest.MonkeyPatch, **t
     changed = {**saved, **{f"spelling.{name}": value for name, value in tensors.items()}}
     monkeypatch.setattr(Spelling, "tensors", lambda _: {k: v for k, v in changed.items() if v is not None})
     with monkeypatch.context() as unchecked:
-        unchecked.setattr(TextModel, "_read", lambda *_: None)
+        unchecked.setattr(TextModel, "from_folder", lambda *_: None)
         model.save(path)
 
 

@@ -80,7 +80,7 @@ def test_the_second_fit_is_one_to_all_documents_with_the_labels_of_the_first(
     others = x[n:]
     scores = np.asarray(others @ first.word_embeddings + first.bias)
     if prior is not None:  # the shares are given for the unlabelled documents: labels are guessed with these
-        scores = scores + shift_to(prior, replace(first, sharpness=SHARPNESS), scores)
+        scores = scores + shift_to(prior, replace(first, sharpness=SHARPNESS), scores) / 2
     guessed = scores.argmax(axis=1)
     own_weight = np.array([weight[classes[:n] == c].mean() for c in range(n_classes)])
     targets = np.eye(n_classes)[np.concatenate([classes[:n], guessed])]

@@ -379,13 +379,16 @@ class Trainer:
         return np.asarray((sums + 1) / (sums + 1).sum())
 
     def with_shares(self, scorer: Scorer, shares: Floats) -> Scorer:
-        """Return a scorer that expects classes of the unlabelled documents to have these shares on average."""
+        """Return a scorer whose mean probabilities of unlabelled documents are half-way to these shares, in logarithms.
+
+        Not all of the way: where few labels make a class uncertain, many documents of other classes would be taken.
+        """
         some = evenly(np.arange(self.unlabelled.shape[0]), most_held_out(len(shares)))
         scores, shift = scorer.scores_of(self.unlabelled[some]), np.zeros(len(shares))
         for _ in range(_SHARE_STEPS):
             found = scorer.probabilities(scores + shift / scorer.sharpness).mean(axis=0)
             shift += np.log(shares) - np.log(np.maximum(found, 1e-12))
-        return replace(scorer, bias=(scorer.bias + shift / scorer.sharpness).astype(scorer.bias.dtype))
+        return replace(scorer, bias=(scorer.bias + shift / 2 / scorer.sharpness).astype(scorer.bias.dtype))
 
     @cached_property
     def groups(self) -> Rows:
