@@ -56,7 +56,7 @@ def test_settings_files_load_and_their_cells_can_be_made(name: str) -> None:
         assert {row_name(place) for place in row.sets} <= set(table.datasets)
         assert set(row.protocols or table.protocols) <= set(table.protocols)
         assert all(dataset in table.datasets and 0 <= n <= table.seeds for dataset, n in row.seeds.items())
-        [read] = {DATASETS[dataset.removesuffix("-coarse")].kind for dataset in table.datasets}
+        [read] = {DATASETS[SOURCES.get(dataset, dataset)].kind for dataset in table.datasets}
         assert read in ({"text", "citation"} if row.method in BOTH else {KINDS.get(row.method, "text")})
     for cell in cells:
         kind = method_class(cell.method)
