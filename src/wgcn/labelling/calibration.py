@@ -147,21 +147,27 @@ def expected_accuracy(accuracy: float | None, n_judged: int, counts: Floats) -> 
     return float(max(within * (1 - np.sum(counts == 1) / (n_labels + _UNSEEN)), 1 / n_classes))
 
 
-def believable(scorer: Any, scores: Floats, accuracy: float) -> float:
+def believable(scorer: Any, scores: Floats, accuracy: float, judged: Floats | None = None) -> float:
     """Return the factor of scores with which decisions are as certain, on average, as they are expected to be right.
 
-    It is never larger than that of `scorer`. `scores` are those of documents that the fit did not have as labelled.
+    It is never larger than that of `scorer`. `scores` are those of unlabelled documents, `judged` those of documents in
+    cross-validation. The certainty of the first, which training has seen, is lowered by the ratio in which the second,
+    which it has not, claim more than the expected `accuracy`.
     """
 
-    def certainty_at(log_sharpness: float) -> float:
-        likely = replace(scorer, sharpness=float(np.exp(log_sharpness))).probabilities(scores)
+    def mean_certainty(of: Floats, log_sharpness: float) -> float:
+        likely = replace(scorer, sharpness=float(np.exp(log_sharpness))).probabilities(of)
         return float(likely.max(axis=1).mean())
 
     most = float(np.log(scorer.sharpness))
-    if not len(scores) or certainty_at(most) <= accuracy:
+    if not len(scores):
         return float(scorer.sharpness)
-    least = most + _LEAST_LOG
+    now = mean_certainty(scores, most)
+    claimed = now if judged is None else mean_certainty(judged, most)
+    if claimed <= accuracy:
+        return float(scorer.sharpness)
+    wanted, least = now * accuracy / claimed, most + _LEAST_LOG
     for _ in range(30):
         middle = (least + most) / 2
-        least, most = (least, middle) if certainty_at(middle) > accuracy else (middle, most)
+        least, most = (least, middle) if mean_certainty(scores, middle) > wanted else (middle, most)
     return float(np.exp(least))

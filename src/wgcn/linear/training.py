@@ -491,15 +491,13 @@ class Trainer:
             expected = self.teacher.seeded.trust.expected()
         else:
             expected = expected_accuracy(accuracy, calibration.n_documents, targets[self.different(self.rows)].sums())
+        judged = None if calibration.held_out is None else calibration.held_out.scores
         n_unlabelled = self.unlabelled.shape[0]
-        some = self.unlabelled[evenly(np.arange(n_unlabelled), _BELIEVED_BY)]
         if n_unlabelled:
-            scores = scorer.scores_of(some)
-        elif calibration.held_out is not None:
-            scores = calibration.held_out.scores
+            scores = scorer.scores_of(self.unlabelled[evenly(np.arange(n_unlabelled), _BELIEVED_BY)])
         else:
-            scores = scorer.scores_of(self.task.terms)
-        return believable(scorer, scores, expected)
+            scores = scorer.scores_of(self.task.terms) if judged is None else judged
+        return believable(scorer, scores, expected, judged)
 
     def joined(self, terms: csr_array, unlabelled: csr_array) -> csr_array:
         """Return documents with others after them."""
