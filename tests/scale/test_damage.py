@@ -153,7 +153,7 @@ def test_a_fit_goes_on_from_a_damaged_folder(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("wgcn.scale.documents._PARTS", 2)
     monkeypatch.setattr("wgcn.scale.documents._PART_TOKENS", (100, 10_000))
     chance, file = random.Random(0), tmp_path / "a.csv"
-    words = [[f"{chance.choice(['ab'[i % 2], 'x'])}{chance.randrange(9)}" for _ in range(6)] for i in range(60)]
+    words = [[f"{chance.choice(['ab'[i % 2], 'x'])}{chance.randrange(40)}" for _ in range(6)] for i in range(160)]
     rows = [f"{'ab'[i % 2]},{' '.join(own)}" for i, own in enumerate(words)]
     file.write_text("\n".join(["label,text", *rows, ""]))
 
