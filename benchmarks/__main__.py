@@ -42,7 +42,7 @@ def main() -> int:
         print(f"\n{sections[name]}", flush=True)
     if options.output:
         parts = {name: section.as_json() for name, section in sections.items()}
-        from wgcn.files import write_file
+        from wgcn.base.files import write_file
 
         text = json.dumps({"machine": this_machine, "parts": parts}, indent=2) + "\n"
         write_file(options.output, lambda file: file.write(text.encode()))

@@ -58,7 +58,7 @@ def model_of(name: str, folder: Path) -> Any:
 def measure(name: str, folder: Path, browser: Any, scratch: Path) -> Cell:
     import numpy as np
 
-    from wgcn.service.export import as_page, write_package
+    from wgcn.browser.export import as_page, write_package
 
     model, texts = model_of(name, folder), sets.split(name)[2]
     page_file = scratch / f"{name}.html"

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.mutations import Mutant, Specimen, mutate
-from wgcn.errors import WGCNError
+from wgcn.base.errors import WGCNError
 
 SECONDS = 5.0  # that anything may take
 CONSTANT = 64 << 20  # bytes of memory beside four times the files
@@ -198,8 +198,9 @@ def _results(folder: Path) -> bytes:
 
 def _project(path: Path) -> bytes:
     """Return a labelling project in small pages, so that most bytes of it count."""
-    from wgcn.service.decisions import Decision
-    from wgcn.service.project import Estimate, Project, create_project
+    from wgcn.label.decisions import Decision
+    from wgcn.label.project import Project, create_project
+    from wgcn.label.project_file import Estimate
 
     texts = [f"{text} number {n}" for n, text in enumerate([*WINE.split("|"), *CARS.split("|")])]
     labels = ["wine", "car", *[None] * 10, "wine", "car"]
@@ -237,7 +238,7 @@ def _load_model(folder: Path) -> Any:
 
 
 def _use_model(model: Any, out: Path, random: Random) -> None:
-    from wgcn.labelling.card import model_card
+    from wgcn.model.card import model_card
 
     likely = model.predict_proba(TEXTS)
     _require(np.isfinite(likely) & (likely >= 0) & (likely <= 1), "probabilities are")
@@ -366,7 +367,7 @@ def _use_results(results: Any, out: Path, random: Random) -> None:
 
 
 def _load_project(folder: Path) -> Any:
-    from wgcn.service.project import Project
+    from wgcn.label.project import Project
 
     for left in folder.glob(f"{PROJECT}-*"):  # of the last mutant
         left.unlink()
@@ -374,10 +375,10 @@ def _load_project(folder: Path) -> Any:
 
 
 def _use_project(project: Any, out: Path, random: Random) -> None:
-    from wgcn.service.decisions import Decision
-    from wgcn.service.label import LabelPage, write_labels
-    from wgcn.service.project import Estimate
-    from wgcn.service.web import json_response
+    from wgcn.label.decisions import Decision
+    from wgcn.label.page import LabelPage, write_labels
+    from wgcn.label.project_file import Estimate
+    from wgcn.serve.web import json_response
 
     with project:
         page = LabelPage(project, with_model=False)
@@ -684,7 +685,7 @@ def main() -> int:
             print(f"\n{failure}", file=sys.stderr)
     if options.output:
         from benchmarks.measure import machine
-        from wgcn.files import write_file
+        from wgcn.base.files import write_file
 
         figures = {name: vars(tally) for name, tally in tallies.items()}
         given = {"number": n, "jobs": options.jobs, "seed": options.seed, "seconds": round(seconds, 1)}

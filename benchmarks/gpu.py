@@ -37,7 +37,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from benchmarks.measure import Cell, installed_version, machine
-from wgcn.files import write_file
+from wgcn.base.files import write_file
 from wgcn.network import cuda, training
 from wgcn.network.module import sparse_matrix, sparse_tensor
 from wgcn.network.settings import EpochRecord

@@ -93,7 +93,7 @@ def labelled_texts(name: str) -> tuple[list[str], list[str]]:
 
         docs = docs_corpus()
         return list(docs.texts or ()), docs.labels.tolist()
-    from wgcn.text.read import read_rows
+    from wgcn.io.read import read_rows
 
     rows = [row for file in sets.files(name) for row in read_rows(file, [0, 1], header=False)]
     return [str(text) for _, text in rows], [str(label) for label, _ in rows]
@@ -159,7 +159,7 @@ def measure_open(n_texts: int) -> None:
 
 
 def measure_kills(n_kills: int) -> None:
-    from wgcn.service.project import Project
+    from wgcn.label.project import Project
 
     moments, texts = random.Random(0), [f"text {i} about {'wine' if i % 2 else 'cars'}" for i in range(1000)]
     with folder_of(texts) as folder:

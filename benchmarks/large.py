@@ -36,8 +36,8 @@ from safetensors.numpy import load, save
 
 from benchmarks import fuzz
 from benchmarks.mutations import Files, Specimen, mutate, sign
-from wgcn.errors import WGCNError
-from wgcn.inference.folder import CONFIG, VOCABULARY
+from wgcn.base.errors import WGCNError
+from wgcn.store.folder import CONFIG, VOCABULARY
 
 __all__ = ["Load", "large_folders", "large_table", "load_large"]
 
@@ -119,9 +119,9 @@ def _random(*shape: int) -> Any:
 def _model(n: int, n_classes: int, form: str) -> Any:
     """Return a model of so many words, with a table, subwords, and parts for explanations."""
     from wgcn import TextModel
-    from wgcn.inference.scorer import Scorer
-    from wgcn.inference.spelling import Spelling
-    from wgcn.labelling.row_parts import Split
+    from wgcn.explain.explanation import Split
+    from wgcn.scoring.scorer import Scorer
+    from wgcn.scoring.spelling import Spelling
 
     prior = np.full(n_classes, 1 / n_classes, np.float32)
     scorer = Scorer(_random(n, n_classes), None, _random(n_classes), prior, 1.0, False)

@@ -22,14 +22,14 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks import sets
 from wgcn.estimators.preparation import Preparation
-from wgcn.inference.scorer import Scorer
-from wgcn.labelling.calibration import calibrate
-from wgcn.labelling.labels import read_labels
-from wgcn.labelling.naive_bayes import naive_bayes_scales
-from wgcn.labelling.targets import Targets
+from wgcn.labels.reading import read_labels
+from wgcn.labels.targets import Targets
+from wgcn.linear.calibration import calibrate
 from wgcn.linear.model import Blocks, LinearFit, LinearSettings, block_scales, fit_linear
+from wgcn.linear.naive_bayes import naive_bayes_scales
 from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock
 from wgcn.linear.solver import Problem, State, _Search
+from wgcn.scoring.scorer import Scorer
 
 Floats = npt.NDArray[np.float32]
 DRAWS, STEPS = 2, 8

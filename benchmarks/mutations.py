@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load, save
 
-from wgcn.inference.folder import CONFIG, VOCABULARY
+from wgcn.store.folder import CONFIG, VOCABULARY
 
 __all__ = ["Files", "Mutant", "Specimen", "mutate", "sign"]
 

@@ -18,7 +18,7 @@ Saved = dict[str, dict[str, Any]]
 
 def save(names: list[str]) -> Saved:
     from wgcn import WGCNTextClassifier
-    from wgcn.text.read import read_rows
+    from wgcn.io.read import read_rows
 
     saved: Saved = {}
     for name in names:

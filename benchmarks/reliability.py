@@ -44,7 +44,7 @@ BINS = 15
 @cache
 def _texts(name: str) -> tuple[list[str], list[str], list[str], list[str]]:
     """Return the training texts and labels, and the test texts and labels."""
-    from wgcn.text.read import read_rows
+    from wgcn.io.read import read_rows
 
     files = sets.files("mr" if name == RARE else name)
     parts = [[(str(label), str(text)) for label, text in read_rows(file, [0, 1], header=False)] for file in files]

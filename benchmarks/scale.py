@@ -153,7 +153,7 @@ def count_corpus(
     size: int, folder: str, memory: str = MEMORY, workers: int = WORKERS, scheduler: str | None = None
 ) -> Cell:
     """Make a corpus, and build its graph out of core; everything is removed afterwards."""
-    from wgcn.progress import Stage, reporting
+    from wgcn.base.progress import Stage, reporting
 
     with tempfile.TemporaryDirectory(dir=folder, prefix="wgcn-scale-") as place:
         corpus = Path(place, "corpus")
@@ -279,7 +279,7 @@ def measure_dask(sizes: tuple[int, ...], folder: str, memory: str) -> Section:
 def measure_kills(number: int, folder: str, seed: int = SEED) -> Section:
     """Kill a small build at random moments until it has been killed so often; each goes on until it is done."""
     from wgcn import Corpus, EdgeRules, VocabularyRules, WordGraph
-    from wgcn.text.read import read_texts
+    from wgcn.io.read import read_texts
 
     chance, errors, n_kills, n_builds, worst = random.Random(seed), list[str](), 0, 0, 0
     with tempfile.TemporaryDirectory(dir=folder, prefix="wgcn-kills-") as name:

@@ -56,9 +56,9 @@ def fit_documents(size: int, folder: str, memory: str, scheduler: str | None = N
     import numpy as np
 
     from benchmarks.scale import WORKERS, peak_of_processes
-    from wgcn.progress import Stage, reporting
+    from wgcn.base.progress import Stage, reporting
+    from wgcn.io.read import read_rows
     from wgcn.scale.files import fit_files
-    from wgcn.text.read import read_rows
 
     stages: dict[str, float] = {}
 

@@ -42,7 +42,7 @@ def prepare(folder: str, model: str | None) -> Cell:
 def in_process(model: str, texts: str, seconds: float) -> Cell:
     """Label batches with the compiled code that the server uses too."""
     from wgcn import TextModel
-    from wgcn.inference.terms import load_compiled
+    from wgcn.scoring.terms import load_compiled
 
     loaded, all_texts = TextModel.load(model), json.loads(Path(texts).read_text())
     load_compiled()
@@ -60,7 +60,7 @@ def many_classes(folder: str) -> Cell:
     import numpy as np
 
     from wgcn import TextModel, WGCNTextClassifier
-    from wgcn.inference.scorer import Scorer
+    from wgcn.scoring.scorer import Scorer
 
     path, random = str(Path(folder, "many")), np.random.default_rng(0)
     WGCNTextClassifier(n_jobs=1, subwords=0).fit(["red wine", "fast car"], ["a", "b"]).save(path)

@@ -37,7 +37,7 @@ def texts(name: str) -> Iterator[str]:
         from wgcn_paper.datasets.docstrings import docs_corpus
 
         return iter(docs_corpus().texts or ())
-    from wgcn.text.read import read_texts
+    from wgcn.io.read import read_texts
 
     return chain.from_iterable(read_texts(file, text_column=1, header=False) for file in files(name))
 
@@ -51,7 +51,7 @@ def split(name: str) -> tuple[list[str], list[str], list[str]]:
         assert docs.texts is not None
         train, test = ([docs.texts[i] for i in part] for part in (docs.train, docs.test))
         return train, docs.labels[docs.train].tolist(), test
-    from wgcn.text.read import read_rows
+    from wgcn.io.read import read_rows
 
     (labels, train), (_, test) = (
         map(list, zip(*read_rows(file, [0, 1], header=False), strict=True)) for file in files(name)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import wgcn
-from wgcn.errors import MissingDependencyError, needs
+from wgcn.base.errors import MissingDependencyError, needs
 
 GRAPH = ("scipy", "sklearn", "numba")
 
@@ -55,7 +55,9 @@ def run_without(packages: tuple[str, ...], statement: str) -> subprocess.Complet
 def test_a_base_install_says_what_is_missing(statement: str, message: str) -> None:
     done = run_without(GRAPH, statement)
     last = done.stderr.splitlines()[-1]
-    assert last == f"wgcn.errors.MissingDependencyError: {message}. From a checkout of wgcn: pip install '.[graph]'"
+    assert (
+        last == f"wgcn.base.errors.MissingDependencyError: {message}. From a checkout of wgcn: pip install '.[graph]'"
+    )
 
 
 def test_a_base_install_predicts() -> None:
@@ -64,7 +66,7 @@ def test_a_base_install_predicts() -> None:
 
 
 def test_a_base_install_exports() -> None:
-    statement = "from wgcn.service import characters, export; characters.character_arrays()"
+    statement = "from wgcn.browser import characters, export; characters.character_arrays()"
     done = run_without((*GRAPH, "typer", "rich", "torch"), statement)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -119,4 +121,4 @@ def test_prediction_without_options_needs_no_typer_and_no_rich(texts: list[str])
 def test_the_command_line_loads_only_the_command_that_is_asked_for() -> None:
     loaded = loaded_by("predict", "nowhere", "--proba")
     assert {"typer", "wgcn.cli.model"} <= loaded
-    assert not loaded & {"rich", "scipy", "wgcn.cli.embed", "wgcn.cli.graph", "wgcn.text.read"}
+    assert not loaded & {"rich", "scipy", "wgcn.cli.embed", "wgcn.cli.graph", "wgcn.io.read"}

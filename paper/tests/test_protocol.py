@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError
-from wgcn.labelling.tuning import Tuned
+from wgcn.base.errors import InputError
 from wgcn.linear import training
+from wgcn.linear.tuning import Tuned
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.methods import (
     document_word_graph,

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from wgcn.graph import EdgeRules as EdgeRules
     from wgcn.graph import WindowCounts as WindowCounts
     from wgcn.graph import WordGraph as WordGraph
-    from wgcn.inference.embedding import EmbeddingModel as EmbeddingModel
-    from wgcn.inference.model import TextModel as TextModel
-    from wgcn.labelling.folds import LabelledKFold as LabelledKFold
+    from wgcn.labels.folds import LabelledKFold as LabelledKFold
+    from wgcn.model.embedding import EmbeddingModel as EmbeddingModel
+    from wgcn.model.text_model import TextModel as TextModel
     from wgcn.text.corpus import Corpus as Corpus
     from wgcn.text.vocabulary import Vocabulary as Vocabulary
     from wgcn.text.vocabulary import VocabularyRules as VocabularyRules
@@ -27,9 +27,9 @@ __version__ = "0.2.0"
 _HOMES = {
     "Corpus": "wgcn.text.corpus",
     "EdgeRules": "wgcn.graph",
-    "EmbeddingModel": "wgcn.inference.embedding",
-    "LabelledKFold": "wgcn.labelling.folds",
-    "TextModel": "wgcn.inference.model",
+    "EmbeddingModel": "wgcn.model.embedding",
+    "LabelledKFold": "wgcn.labels.folds",
+    "TextModel": "wgcn.model.text_model",
     "WGCNClassifier": "wgcn.estimators.matrix",
     "WGCNEmbedder": "wgcn.estimators.embedder",
     "WGCNNetworkClassifier": "wgcn.estimators.network",
@@ -46,7 +46,7 @@ __all__ = [*_HOMES, "__version__"]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'wgcn' has no attribute {name!r}")
-    from wgcn.errors import needs
+    from wgcn.base.errors import needs
 
     with needs(f"wgcn.{name}"):
         return getattr(import_module(_HOMES[name]), name)

@@ -5,9 +5,9 @@ import sys
 import pytest
 from rich.console import Console
 
+from wgcn.base.progress import stage
 from wgcn.cli import console
 from wgcn.network.settings import EpochRecord
-from wgcn.progress import stage
 
 EPOCHS = [
     EpochRecord(1, 0.75, 0.5, 0.9, 0.01),

@@ -95,11 +95,11 @@ WORK = {
     ),
     "embed with a model": (
         ["embed", "more.csv", "-m", "embedder", "-o", "v.npy", "--overwrite"],
-        "wgcn.inference.embedding.add_up",
+        "wgcn.model.embedding.add_up",
     ),
     "graph": (["graph", "build", "train.csv", "-o", "graph", "--overwrite"], "wgcn.graph.counts.count_rows"),
-    "extend": (["extend", "model", "more.csv", "-o", "larger", "--overwrite"], "wgcn.labelling.extend.extend"),
-    "predict": (["predict", "model", "train.csv", "-o", "labels.txt"], "wgcn.inference.model.Scorer.scores"),
+    "extend": (["extend", "model", "more.csv", "-o", "larger", "--overwrite"], "wgcn.model.extend.extend"),
+    "predict": (["predict", "model", "train.csv", "-o", "labels.txt"], "wgcn.model.text_model.Scorer.scores"),
 }
 
 

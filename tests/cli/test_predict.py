@@ -113,7 +113,7 @@ def test_options_make_a_table_of_standard_output(
 def test_overlong_line_of_standard_input_is_an_error(
     run: Run, model: Path, stdin: Callable[[bytes], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wgcn.labelling.tables.MAX_LINE", 100)
+    monkeypatch.setattr("wgcn.io.tables.MAX_LINE", 100)
     stdin(b"red wine\n" + b"x" * 99 + b"\n")
     assert run("predict", model)[0] == 0
     stdin(b"red wine\n" + b"x" * 101)

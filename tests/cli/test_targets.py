@@ -10,7 +10,7 @@ import pytest
 
 from wgcn import TextModel, WGCNEmbedder, WGCNTextClassifier
 from wgcn.estimators.preparation import Preparation
-from wgcn.inference.scorer import Scorer
+from wgcn.scoring.scorer import Scorer
 from wgcn.text.corpus import Corpus
 
 Run = Callable[..., tuple[int, str, str]]

@@ -129,7 +129,7 @@ CASES = ("few", "few, others", "many", "many, others", "several labels", "seeds"
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.filterwarnings("ignore::wgcn.errors.WGCNWarning")
+@pytest.mark.filterwarnings("ignore::wgcn.base.errors.WGCNWarning")
 def test_the_order_of_training_texts_changes_no_label(name: str) -> None:
     texts, labels, options = case(name)
     model = WGCNTextClassifier(n_jobs=1).fit(texts.tolist(), labels.tolist(), **options)
@@ -157,7 +157,7 @@ def test_a_text_gets_the_same_alone_and_among_others_in_any_order(fitted: WGCNTe
     assert np.array_equal(ask(np.array(NEW, object)), whole)
 
 
-@pytest.mark.filterwarnings("ignore::wgcn.errors.WGCNWarning")
+@pytest.mark.filterwarnings("ignore::wgcn.base.errors.WGCNWarning")
 @pytest.mark.parametrize(
     "again",
     [

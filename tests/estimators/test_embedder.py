@@ -15,7 +15,7 @@ from sklearn.utils import estimator_checks
 from threadpoolctl import threadpool_limits
 
 from wgcn import WGCNEmbedder
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.estimators.preparation import Preparation
 from wgcn_paper.datasets.docstrings import DocsCorpus
 

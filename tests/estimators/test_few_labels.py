@@ -10,12 +10,12 @@ from scipy.sparse import csr_array, vstack
 from threadpoolctl import threadpool_limits
 
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.estimators.preparation import Preparation
-from wgcn.labelling.copies import canonical_order, row_digests
-from wgcn.labelling.targets import Targets
-from wgcn.labelling.teacher import Taught, Teacher
+from wgcn.labels.splits import canonical_order, row_digests
+from wgcn.labels.targets import Targets
 from wgcn.linear import training as linear_training
+from wgcn.semi.teacher import Taught, Teacher
 
 N_TOPICS = 4
 

@@ -13,11 +13,11 @@ from threadpoolctl import threadpool_limits
 
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier
 from wgcn.estimators.preparation import Preparation, Prepared
-from wgcn.labelling.targets import Targets
-from wgcn.labelling.tuning import LEADS
+from wgcn.labels.targets import Targets
 from wgcn.linear import training as linear_training
 from wgcn.linear.model import LinearSettings
 from wgcn.linear.training import LinearTask, LinearTraining, train_linear
+from wgcn.linear.tuning import LEADS
 from wgcn.text.weighting import LONG, TermWeighting, smooth_idf
 
 TOPICS = ("art", "law", "sea")
@@ -60,8 +60,8 @@ def bits(rows: csr_array) -> tuple[bytes, ...]:
 
 def take(path: str, patch: pytest.MonkeyPatch) -> None:
     compiled, worth_a_table = PATHS[path]
-    patch.setattr("wgcn.inference.sums.is_compiled", lambda: compiled)
-    patch.setattr("wgcn.inference.terms._WORTH_A_TABLE", worth_a_table)
+    patch.setattr("wgcn.scoring.scorer.is_compiled", lambda: compiled)
+    patch.setattr("wgcn.scoring.terms._WORTH_A_TABLE", worth_a_table)
 
 
 TEXTS, LABELS = made(240)

@@ -9,10 +9,11 @@ import pytest
 from scipy.sparse import csr_array
 
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier
-from wgcn.errors import InputError
-from wgcn.inference import sums
-from wgcn.labelling import calibration, sizes
+from wgcn.base import arrays as sizes
+from wgcn.base.errors import InputError
+from wgcn.linear import calibration
 from wgcn.linear import model as linear_model
+from wgcn.scoring import scorer as sums
 
 TEXTS = [f"{word} {other} text" for word in ("red", "blue", "green") for other in ("wine", "car", "tree", "house")] * 3
 LABELS = [text.split()[0] for text in TEXTS]

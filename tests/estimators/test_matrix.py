@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from wgcn import Corpus, VocabularyRules, WGCNClassifier, WGCNNetworkClassifier, WordGraph
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.text.weighting import document_terms
 from wgcn_paper.datasets.docstrings import DocsCorpus
 

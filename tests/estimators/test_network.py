@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 torch = pytest.importorskip("torch", reason="the network needs torch")
 
 from wgcn import WGCNNetworkClassifier  # noqa: E402
-from wgcn.errors import InputError  # noqa: E402
+from wgcn.base.errors import InputError  # noqa: E402
 from wgcn.estimators.preparation import Preparation  # noqa: E402
 from wgcn.network.module import WGCN, sparse_matrix  # noqa: E402
 from wgcn.network.settings import NetworkSettings  # noqa: E402

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wgcn import Corpus, EdgeRules, WGCNEmbedder, WGCNTextClassifier, WordGraph
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.estimators.preparation import Preparation, plain_settings
 
 SENTENCES = [

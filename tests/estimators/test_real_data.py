@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from wgcn import WGCNTextClassifier
-from wgcn.text.read import read_rows
+from wgcn.io.read import read_rows
 
 
 def read(data_folder: Path, part: str) -> tuple[list[str], np.ndarray]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from wgcn import TextModel, WGCNTextClassifier
-from wgcn.errors import InputError, WGCNWarning
+from wgcn.base.errors import InputError, WGCNWarning
 
 TOPICS = {
     "sport": ["game", "team", "player", "score", "win", "coach", "season", "ball", "league", "goal"],

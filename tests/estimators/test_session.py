@@ -22,8 +22,8 @@ from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits
 
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier
-from wgcn.errors import InputError, StoreError
-from wgcn.labelling import additions
+from wgcn.base.errors import InputError, StoreError
+from wgcn.linear import additions
 from wgcn.text.tokenize import words
 
 TOPICS = ("art", "law", "sea")
@@ -137,7 +137,7 @@ def outcome(model: WGCNTextClassifier) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.__name__ for kind in KINDS])
-@pytest.mark.filterwarnings("ignore::wgcn.errors.WGCNWarning")
+@pytest.mark.filterwarnings("ignore::wgcn.base.errors.WGCNWarning")
 def test_what_was_saved_copied_or_pickled_goes_on_as_what_was_not(
     kind: Callable[[], WGCNTextClassifier], tmp_path: Path
 ) -> None:
@@ -156,7 +156,7 @@ def test_what_was_saved_copied_or_pickled_goes_on_as_what_was_not(
     assert not hasattr(clone(loaded), "training_set_")
 
 
-@pytest.mark.filterwarnings("ignore::wgcn.errors.WGCNWarning")
+@pytest.mark.filterwarnings("ignore::wgcn.base.errors.WGCNWarning")
 def test_a_graph_that_waits_for_new_texts_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(additions, "_LEAST", 0)
     monkeypatch.setattr(additions, "_LEAST_TOKENS", 0)

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from wgcn import Corpus, TextModel, WGCNClassifier, WGCNEmbedder, WGCNTextClassifier
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.estimators.preparation import Preparation
 from wgcn.graph.citations import attach_citations
 from wgcn.text.vocabulary import Vocabulary
@@ -68,9 +68,9 @@ def test_plain_and_compiled_look_up_give_identical_probabilities(fitted: WGCNTex
     assert model.ngram_range == (1, 2)
     compiled = fitted.predict_proba(split[2])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wgcn.inference.sums.is_compiled", lambda: False)
+        patch.setattr("wgcn.scoring.scorer.is_compiled", lambda: False)
         for worth_a_table in (-1, 1 << 60):
-            patch.setattr("wgcn.inference.terms._WORTH_A_TABLE", worth_a_table)
+            patch.setattr("wgcn.scoring.terms._WORTH_A_TABLE", worth_a_table)
             assert np.array_equal(replace(model).predict_proba(split[2]), compiled)
 
 
@@ -78,7 +78,7 @@ def test_plain_and_compiled_look_up_of_single_words_give_identical_probabilities
     fitted = WGCNTextClassifier(min_count=3, ngram_range=(1, 1)).fit(split[0][::4], split[1][::4])
     compiled = fitted.predict_proba(split[2])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wgcn.inference.sums.is_compiled", lambda: False)
+        patch.setattr("wgcn.scoring.scorer.is_compiled", lambda: False)
         assert np.array_equal(replace(fitted.model_).predict_proba(split[2]), compiled)
 
 
@@ -229,7 +229,7 @@ def test_the_threads_of_the_classifier_tokenise_and_count_too(n_jobs: int, monke
         asked.append(given)
         return 1
 
-    places = ("text.tokens", "graph.counts", "graph.association", "linear.model")
+    places = ("text.corpus", "graph.counts", "graph.association", "linear.model")
     for place in places:
         monkeypatch.setattr(f"wgcn.{place}.n_threads", note)
     WGCNTextClassifier(n_jobs=n_jobs).fit(TEXTS, LABELS)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from wgcn import TextModel, WGCNTextClassifier
-from wgcn.errors import WGCNWarning
+from wgcn.base.errors import WGCNWarning
 
 # Per language and topic: who does it, what is done to what. Subjects and endings are the same for all topics.
 SUBJECTS = {

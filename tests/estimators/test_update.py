@@ -12,11 +12,11 @@ from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits
 
 from wgcn import WGCNTextClassifier
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.estimators.preparation import Preparation
-from wgcn.labelling import additions, teacher
-from wgcn.linear import training
-from wgcn.text import tokens
+from wgcn.linear import additions, training
+from wgcn.semi import teacher
+from wgcn.text import corpus as tokens
 
 TOPICS = ("art", "law", "sea")
 

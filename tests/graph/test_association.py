@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.graph import association
 from wgcn.graph.association import EdgeRules, from_documents, from_windows, normalize, product
 from wgcn.graph.counts import WindowCounts

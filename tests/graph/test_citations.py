@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array, random_array
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.graph.association import EdgeRules
 from wgcn.graph.citations import attach_citations, from_citations, normalize_documents
 

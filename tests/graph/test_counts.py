@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from wgcn.errors import InputError, StoreError
+from wgcn.base.errors import InputError, StoreError
 from wgcn.graph.counts import WindowCounts, count_type
-from wgcn.inference import folder as store
+from wgcn.io.read import read_texts
+from wgcn.store import folder as store
 from wgcn.text.corpus import Corpus
-from wgcn.text.read import read_texts
 from wgcn.text.vocabulary import Vocabulary
 from wgcn_paper.datasets.docstrings import DocsCorpus
 

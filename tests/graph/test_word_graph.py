@@ -12,8 +12,8 @@ from safetensors.numpy import load_file, save_file
 from scipy.sparse import csr_array
 
 from wgcn import Corpus, EdgeRules, VocabularyRules, WordGraph
-from wgcn.errors import InputError, StoreError
-from wgcn.inference import folder as store
+from wgcn.base.errors import InputError, StoreError
+from wgcn.store import folder as store
 from wgcn.text.vocabulary import Vocabulary
 from wgcn_paper.datasets.docstrings import DocsCorpus
 

@@ -13,13 +13,13 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array, random_array
 from sklearn.exceptions import ConvergenceWarning
 
-from wgcn import products
-from wgcn.errors import InputError
-from wgcn.labelling.naive_bayes import naive_bayes_scales
-from wgcn.labelling.teacher import Taught
+from wgcn.base import products
+from wgcn.base.errors import InputError
 from wgcn.linear import model as linear_model
 from wgcn.linear.model import Blocks, LinearSettings, Scales, block_scales, fit_linear
+from wgcn.linear.naive_bayes import naive_bayes_scales
 from wgcn.linear.solver import Problem, Solution
+from wgcn.semi.teacher import Taught
 
 
 def problem(n: int = 30, v: int = 12, c: int = 3, seed: int = 0) -> tuple[csr_array, csr_array, np.ndarray]:

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 
-from wgcn import products
+from wgcn.base import products
+from wgcn.base.products import multiply, product_lengths, with_edges, with_entries
 from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock
-from wgcn.products import multiply, product_lengths, with_edges, with_entries
 
 POOL = ThreadPoolExecutor(3)
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])

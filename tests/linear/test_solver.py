@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize as scipy_minimize
 from sklearn.svm import LinearSVC
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.linear import solver
 from wgcn.linear.solver import Problem, Solution, State, descend, minimize
 

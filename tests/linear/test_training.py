@@ -9,13 +9,13 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, vstack
 
-from wgcn.errors import InputError
-from wgcn.inference.scorer import Scorer
-from wgcn.labelling.calibration import SHARPNESS, calibrate, expected_accuracy, guesses
-from wgcn.labelling.targets import Targets
+from wgcn.base.errors import InputError
+from wgcn.labels.targets import Targets
 from wgcn.linear import training as linear_training
+from wgcn.linear.calibration import SHARPNESS, calibrate, expected_accuracy, guesses
 from wgcn.linear.model import Blocks, LinearSettings, block_scales, fit_linear
 from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, train_linear
+from wgcn.scoring.scorer import Scorer
 
 SETTINGS = LinearSettings(tol=1e-8, max_iter=500)
 

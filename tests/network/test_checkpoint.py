@@ -16,7 +16,7 @@ from safetensors import safe_open
 from safetensors.numpy import save
 from scipy.sparse import csr_array
 
-from wgcn.errors import StoreError
+from wgcn.base.errors import StoreError
 from wgcn.network.checkpoint import digest
 from wgcn.network.settings import EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
 from wgcn.network.training import Training

@@ -12,9 +12,8 @@ import torch
 from scipy.linalg import block_diag
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError, StoreError
-from wgcn.network.centring import can_fold, find_centring
-from wgcn.network.module import WGCN, sparse_matrix
+from wgcn.base.errors import InputError, StoreError
+from wgcn.network.module import WGCN, can_fold, find_centring, sparse_matrix
 from wgcn.network.settings import Callback, EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
 from wgcn.network.training import Training
 

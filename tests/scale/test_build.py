@@ -14,8 +14,8 @@ import pytest
 from benchmarks import scale
 
 from wgcn import Corpus, EdgeRules, VocabularyRules, WordGraph
+from wgcn.base.errors import InputError
 from wgcn.cli import main
-from wgcn.errors import InputError
 from wgcn.scale import build as module
 from wgcn.scale.build import Resources, graph_from_files
 from wgcn.scale.graph import build_graph

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from wgcn.errors import WGCNError
+from wgcn.base.errors import WGCNError
 from wgcn.graph.association import EdgeRules
 from wgcn.scale import build as module
 from wgcn.scale.build import Resources, graph_from_files

@@ -5,7 +5,6 @@ import pytest
 from scipy.sparse import csr_array
 
 from wgcn.estimators.preparation import Preparation, Prepared
-from wgcn.labelling.scope import n_tokens
 from wgcn.scale import documents
 from wgcn.scale.documents import ShardedDocuments, store_documents
 from wgcn.scale.shards import find_shards
@@ -13,6 +12,7 @@ from wgcn.scale.store import WorkFolder, open_work
 from wgcn.scale.tokens import Piece, tokenise
 from wgcn.scale.vocabulary import Coding, choose_vocabulary
 from wgcn.scale.workers import LocalWorkers
+from wgcn.trust.scope import n_tokens
 
 LEADS = 5, 20
 Stored = tuple[Prepared, ShardedDocuments, list[Piece], WorkFolder, Coding]

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from wgcn import TextModel, WGCNTextClassifier
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
+from wgcn.io.read import read_rows
 from wgcn.scale import solver, training
 from wgcn.scale.files import fit_files
 from wgcn.scale.passes import Part, Place, curved
-from wgcn.text.read import read_rows
 
 Texts = tuple[list[str], list[str | None]]
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.graph.association import EdgeRules
 from wgcn.graph.counts import WindowCounts
 from wgcn.graph.word_graph import WordGraph

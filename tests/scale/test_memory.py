@@ -1,6 +1,6 @@
 import pytest
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.scale.memory import Limits, memory_bytes
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from wgcn import TextModel, WGCNTextClassifier
-from wgcn.errors import InputError, StoreError
-from wgcn.labelling.predict_file import predict_file
+from wgcn.base.errors import InputError, StoreError
+from wgcn.model.predict_file import predict_file
 from wgcn.scale import prediction
 from wgcn.scale.prediction import predict_files
 

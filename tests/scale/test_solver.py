@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.linear.solver import Problem, Solution, descend, minimize
 from wgcn.scale.documents import StoredRows
 from wgcn.scale.passes import Part, write_scratch

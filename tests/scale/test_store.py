@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.scale.shards import Shard
 from wgcn.scale.store import Outputs, WorkFolder, end_work, is_ended, open_work, remove_work
 

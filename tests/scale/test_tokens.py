@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.scale import tokens as module
 from wgcn.scale.shards import find_shards
 from wgcn.scale.store import open_work
 from wgcn.scale.tokens import tokenise
 from wgcn.scale.workers import LocalWorkers
-from wgcn.text.tokens import Tokens
+from wgcn.text.corpus import Tokens
 
 TEXTS = ["Red wine, and bread!", "white wine", "", "a red rose", "a white rose"] * 4
 LABELS = ["drink", "drink", None, "flower", "flower"] * 4

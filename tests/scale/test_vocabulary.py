@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wgcn.errors import InputError, NoWordError
+from wgcn.base.errors import InputError, NoWordError
 from wgcn.scale.shards import find_shards
 from wgcn.scale.store import WorkFolder, open_work
 from wgcn.scale.tokens import Piece, tokenise

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.scale.workers import DaskWorkers, LocalWorkers, Workers, connect
 
 THREADS = [LocalWorkers(1), LocalWorkers(2), LocalWorkers(5)]

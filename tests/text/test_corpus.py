@@ -9,11 +9,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from wgcn.errors import InputError, WGCNWarning
-from wgcn.text import encode, kernels, tokens
+from wgcn.base.errors import InputError, WGCNWarning
+from wgcn.io.read import read_texts
+from wgcn.text import corpus as tokens
+from wgcn.text import encode, kernels
 from wgcn.text.corpus import Corpus
 from wgcn.text.ngrams import ngrams
-from wgcn.text.read import read_texts
 from wgcn.text.tokenize import text_gcn, words
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 from wgcn_paper.datasets.docstrings import DocsCorpus

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wgcn.estimators.preparation import Preparation
-from wgcn.inference.sums import add_up
+from wgcn.scoring.scorer import add_up
 from wgcn.text.encode import WordBytes
 from wgcn.text.kernels import add_subwords
 from wgcn.text.subwords import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.text.tokenize import characters, emoji_bases, resolve_tokenizer, text_gcn, word_marks, words
 
 

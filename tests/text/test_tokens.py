@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wgcn.text.tokens import Tokens
+from wgcn.text.corpus import Tokens
 
 TEXTS = st.lists(st.lists(st.sampled_from(["a", "b", "é", "Zoo", "12", "b2"]), max_size=4).map(" ".join), max_size=5)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from wgcn import TextModel, WGCNTextClassifier
-from wgcn.errors import InputError, WGCNWarning
+from wgcn.base.errors import InputError, WGCNWarning
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import MAX_WORD, Vocabulary, VocabularyRules, choose_words
 
@@ -104,7 +104,7 @@ def test_a_fit_to_long_words_can_be_saved_and_predicts_as_before(
     loaded, texts = TextModel.load(tmp_path / "model"), [long, f"{long} wine", "wine"]
     expected = loaded.predict_proba(texts).tobytes()
     assert fitted.predict_proba(texts).tobytes() == expected
-    monkeypatch.setattr("wgcn.inference.sums.is_compiled", lambda: False)
+    monkeypatch.setattr("wgcn.scoring.scorer.is_compiled", lambda: False)
     assert loaded.predict_proba(texts).tobytes() == expected
 
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.text import kernels
 from wgcn.text.corpus import Corpus
 from wgcn.text.weighting import LONG, Norm, TermWeighting, count_terms, document_terms, leading_counts, smooth_idf

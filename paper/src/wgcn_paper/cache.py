@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from wgcn.errors import InputError
-from wgcn.files import write_file
+from wgcn.base.errors import InputError
+from wgcn.base.files import write_file
 
 __all__ = ["cache_folder", "read_cached", "write_cached"]
 

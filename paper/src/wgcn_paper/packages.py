@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from wgcn.errors import WGCNError
+from wgcn.base.errors import WGCNError
 
 __all__ = ["MissingPackageError", "packages_for"]
 

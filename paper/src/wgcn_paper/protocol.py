@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.text.tokenize import words
 
 if TYPE_CHECKING:

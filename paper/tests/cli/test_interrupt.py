@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wgcn.errors import InterruptWarning
+from wgcn.base.errors import InterruptWarning
 from wgcn_paper.datasets import Dataset, layout
 from wgcn_paper.experiments import cells
 

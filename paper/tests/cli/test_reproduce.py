@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wgcn.labelling import pictures
+from wgcn import plots as pictures
 from wgcn_paper import methods
 from wgcn_paper.datasets import Dataset, layout
 from wgcn_paper.experiments import cells, reproduce, results, runner

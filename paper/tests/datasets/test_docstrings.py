@@ -13,13 +13,13 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-import wgcn.errors
-from wgcn.errors import MissingDependencyError
+import wgcn.base.errors
+from wgcn.base.errors import MissingDependencyError
 from wgcn_paper.cache import cache_folder
 from wgcn_paper.datasets import docstrings as docs_module
 from wgcn_paper.datasets.docstrings import DocsCorpus, docs_corpus
 
-SOURCE = str(Path(wgcn.errors.__file__).parents[1])
+SOURCE = str(Path(wgcn.base.errors.__file__).parents[1])
 
 
 def same(a: DocsCorpus, b: DocsCorpus) -> bool:
@@ -365,7 +365,7 @@ def test_import_loads_neither_scipy_nor_scikit_learn():
 
 def test_stripped_docstrings_are_one_clear_error():
     code = (
-        "from wgcn_paper.datasets.docstrings import docs_corpus\nfrom wgcn.errors import InputError\n"
+        "from wgcn_paper.datasets.docstrings import docs_corpus\nfrom wgcn.base.errors import InputError\n"
         "try:\n    docs_corpus(cache=False)\nexcept InputError as error:\n    print(error)"
     )
     assert "without -OO" in run_python(code, "-OO")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.datasets.download import download
 
 DATA = bytes(range(256)) * 1000

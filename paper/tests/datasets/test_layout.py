@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array, save_npz
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import VocabularyRules
 from wgcn_paper.datasets import DATASETS, Dataset, dataset_names, docs_corpus, layout, load_dataset, stop_words

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.datasets import DATASETS, load_dataset, planetoid
 from wgcn_paper.datasets.layout import citation_digest
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.datasets import DATASETS, layout, load_dataset, planetoid, sources, stop_words
 from wgcn_paper.datasets.prepare import _LATER_STOP_WORDS, prepare
 

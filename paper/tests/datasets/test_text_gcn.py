@@ -2,7 +2,7 @@
 
 import pytest
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.datasets import text_gcn
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from wgcn.labelling.seed_words import SeedTrust
+from wgcn.semi.seed_words import SeedTrust
 from wgcn_paper.experiments.cells import Cell
 
 SETS = ("20ng", "mr", "ohsumed", "r52", "r8")

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.experiments import cells
 from wgcn_paper.experiments.cells import Cell, Run, make_cell, renamed, rights, run_cell, validate_cell

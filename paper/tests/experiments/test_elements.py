@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.experiments import published, reproduce
 from wgcn_paper.experiments.cells import Cell, Run
 from wgcn_paper.experiments.element_parts import KINDS, Line, Part, row_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.experiments.cells import Cell, Run
 from wgcn_paper.experiments.published import ACCURACY, ORDERS
 from wgcn_paper.experiments.quotes import Quote, check_quotes, load_quotes

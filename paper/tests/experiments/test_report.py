@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from wgcn.labelling import pictures
+from wgcn import plots as pictures
 from wgcn_paper.experiments import accuracy, results
 from wgcn_paper.experiments.batch import LOOP
 from wgcn_paper.experiments.cells import Cell, Run

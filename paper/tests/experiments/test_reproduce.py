@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wgcn.errors import InputError, WGCNWarning
+from wgcn.base.errors import InputError, WGCNWarning
 from wgcn_paper.datasets import Dataset, layout
 from wgcn_paper.experiments import (
     abstain,

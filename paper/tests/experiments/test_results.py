@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wgcn.errors import InputError, StoreError
+from wgcn.base.errors import InputError, StoreError
 from wgcn_paper.experiments import results
 from wgcn_paper.experiments.cells import Cell, Run, make_cell, run_cell
 from wgcn_paper.experiments.results import ResultFile

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.experiments import cells, search
 from wgcn_paper.experiments.cells import Cell

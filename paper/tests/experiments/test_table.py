@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.datasets import DATASETS
 from wgcn_paper.datasets.derived import SOURCES
 from wgcn_paper.experiments import published

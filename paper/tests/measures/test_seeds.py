@@ -44,7 +44,7 @@ def test_one_seed_of_each_class_is_replaced_by_one_of_another() -> None:
     assert with_wrong_seeds(SEEDS, 3) == draws[3]
 
 
-@pytest.mark.filterwarnings("ignore::wgcn.errors.WGCNWarning")  # of a wrong seed, which two classes share
+@pytest.mark.filterwarnings("ignore::wgcn.base.errors.WGCNWarning")  # of a wrong seed, which two classes share
 @pytest.mark.parametrize("way", ["wgcn", "wrong", "counting", "improvised"])
 def test_every_way_is_better_than_chance(way: str, made: Dataset, seeds: dict[str, list[str]]) -> None:
     assert Seeds({"way": way}).measure(made)["accuracy"] > (0.4 if way == "wrong" else 0.6)

@@ -5,7 +5,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.experiments import cells
 from wgcn_paper.methods import Baseline, Fit, baseline, make_baseline, method_names, register_method

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.methods import document_word_graph as module
 from wgcn_paper.methods.document_word_graph import GRAPH, document_word_graph
 from wgcn_paper.protocol import Task

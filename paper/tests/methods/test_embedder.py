@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from wgcn import WGCNEmbedder
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.methods import embedder
 from wgcn_paper.methods.baseline import in_fixed_order
 from wgcn_paper.methods.embedder import HEADS, REPRESENTATIONS, EmbeddingMethod

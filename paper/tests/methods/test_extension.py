@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wgcn import TextModel, WGCNNetworkClassifier, WGCNTextClassifier
-from wgcn.errors import InputError, WGCNWarning
+from wgcn.base.errors import InputError, WGCNWarning
 from wgcn.estimators.preparation import Preparation
 from wgcn_paper.methods import extension as module
 from wgcn_paper.methods.extension import extend_by_vectors

@@ -10,7 +10,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.network.module import sparse_tensor
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.methods import document_word_graph as graph_module

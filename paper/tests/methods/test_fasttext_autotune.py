@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("fasttext")
 
-from wgcn.errors import WGCNError
+from wgcn.base.errors import WGCNError
 from wgcn_paper.methods import fasttext_autotune
 from wgcn_paper.methods.fasttext_autotune import FastTextAutotuneMethod
 from wgcn_paper.protocol import Query, Task

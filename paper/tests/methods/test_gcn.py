@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.methods.citation_graph import CitationBaseline, sparse_dropout
 from wgcn_paper.methods.gcn import GCNMethod

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.methods import graph_cnn
 from wgcn_paper.methods.graph_cnn import GraphCNNMethod, heavy_pairs, nearest_words
 from wgcn_paper.methods.network import TRAINING

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import normalize_documents
 from wgcn_paper.methods.document_word_graph import document_word_graph

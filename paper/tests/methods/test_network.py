@@ -10,8 +10,8 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from wgcn.cores import find_device
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
+from wgcn.base.threads import find_device
 from wgcn_paper.methods.baseline import hold_out, in_fixed_order
 from wgcn_paper.methods.network import TRAINING, NetworkBaseline, seeded
 from wgcn_paper.protocol import Query, Task

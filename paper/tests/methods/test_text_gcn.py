@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy.sparse import csr_array, eye_array
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.network.module import sparse_matrix
 from wgcn_paper.methods import document_word_graph as graph_module
 from wgcn_paper.methods.document_word_graph import GRAPH

@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pytest
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError, InterruptWarning
+from wgcn.base.errors import InputError, InterruptWarning
 from wgcn.estimators.matrix import WGCNClassifier
 from wgcn.estimators.preparation import Preparation
 from wgcn.estimators.text import WGCNTextClassifier
 from wgcn.graph import WordGraph
-from wgcn.inference.model import TextModel
+from wgcn.model.text_model import TextModel
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.methods import wgcn
 from wgcn_paper.methods.wgcn import LinearMethod, NetworkMethod

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError, InterruptWarning
+from wgcn.base.errors import InputError, InterruptWarning
 from wgcn.graph.citations import attach_citations, normalize_documents
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.methods import wgcn_citations

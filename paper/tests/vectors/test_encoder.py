@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from wgcn.errors import InputError, WGCNWarning
+from wgcn.base.errors import InputError, WGCNWarning
 from wgcn_paper.packages import MissingPackageError
 from wgcn_paper.vectors import encoder
 from wgcn_paper.vectors.encoder import SIZE, encode, encode_cached, load_encoder

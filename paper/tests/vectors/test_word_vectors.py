@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wgcn.errors import InputError, WGCNWarning
+from wgcn.base.errors import InputError, WGCNWarning
 from wgcn_paper.packages import MissingPackageError
 from wgcn_paper.vectors import word_vectors as module
 from wgcn_paper.vectors.word_vectors import read_word_vectors, register_word_vectors, word_vectors

@@ -6,8 +6,8 @@ import warnings
 from importlib import import_module
 from importlib.util import find_spec
 
+from wgcn.base.errors import MissingDependencyError, WGCNError, WGCNWarning, needs
 from wgcn.cli.console import warn
-from wgcn.errors import MissingDependencyError, WGCNError, WGCNWarning, needs
 
 __all__ = ["main", "run"]
 

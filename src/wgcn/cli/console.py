@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from wgcn.progress import Stage, reporting
+from wgcn.base.progress import Stage, reporting
 
 if TYPE_CHECKING:
     from rich.console import Console

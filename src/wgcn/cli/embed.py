@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
+from wgcn.base.errors import InputError
+from wgcn.base.progress import stage
 from wgcn.cli import options
 from wgcn.cli.console import say, show, stages
-from wgcn.errors import InputError
-from wgcn.progress import stage
 
 _FITTING = ("save", "components", "tokenizer", "stop_words", "ngrams", "min_count", "window", "graph_weight")
 
@@ -41,9 +41,9 @@ def embed(
     """
     import numpy as np
 
-    from wgcn.files import write_file
-    from wgcn.inference.embedding import EmbeddingModel
-    from wgcn.inference.folder import check_target
+    from wgcn.base.files import write_file
+    from wgcn.model.embedding import EmbeddingModel
+    from wgcn.store.folder import check_target
 
     if output.suffix != ".npy":
         raise InputError(f"--output must end in .npy, got {output}: numpy's is the format that is written.")

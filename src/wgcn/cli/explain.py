@@ -24,10 +24,10 @@ def explain(
 
     Example: wgcn explain my-model "The match ended in a draw." --html why.html
     """
-    from wgcn.files import write_file
-    from wgcn.inference.folder import check_target
-    from wgcn.inference.model import TextModel
-    from wgcn.labelling.render import as_html, as_text
+    from wgcn.base.files import write_file
+    from wgcn.explain.render import as_html, as_text
+    from wgcn.model.text_model import TextModel
+    from wgcn.store.folder import check_target
 
     if html is not None:
         check_target(html, overwrite=overwrite)
@@ -49,8 +49,8 @@ def words(
 
     Example: wgcn words my-model --top 10
     """
-    from wgcn.inference.model import TextModel
-    from wgcn.labelling.render import harmless
+    from wgcn.explain.render import harmless
+    from wgcn.model.text_model import TextModel
 
     model = TextModel.load(folder)
     rows = {str(name): model.top_words(name, top) for name in (model.classes.tolist() if label is None else [label])}

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wgcn.base.errors import InputError, interrupts_raised
 from wgcn.cli import options
 from wgcn.cli.console import EpochBar, counter, say, show, stages
-from wgcn.errors import InputError, interrupts_raised
 
 if TYPE_CHECKING:
-    from wgcn.inference.model import TextModel
+    from wgcn.model.text_model import TextModel
     from wgcn.scale.build import Resources
 
 Read = Callable[[], tuple[list[str], list[Any]]]  # gives texts and their labels
@@ -76,10 +76,10 @@ def fit(
 
     Texts that do not fit into memory: wgcn fit shards/*.jsonl.gz --memory 4GB --model my-model
     """
-    from wgcn.inference.folder import check_target
-    from wgcn.labelling.labels import read_class_shares
-    from wgcn.labelling.seed_words import read_seed_options
+    from wgcn.labels.reading import read_class_shares
     from wgcn.scale.build import Resources
+    from wgcn.semi.seed_words import read_seed_options
+    from wgcn.store.folder import check_target
 
     texts_as = {
         "tokenizer": tokenizer,
@@ -148,7 +148,7 @@ def _interrupts_named(model: Path, advice: Callable[[], str] = str) -> Iterator[
 
 
 def _save(fitted: Any, model: Path) -> None:
-    from wgcn.labelling.card import model_rows
+    from wgcn.model.card import model_rows
 
     fitted.save(model)
     show(model_rows(fitted))

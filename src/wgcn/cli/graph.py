@@ -54,8 +54,8 @@ def build(
     Text that does not fit into memory: wgcn graph build shards/*.jsonl.gz --memory 4GB --output posts-graph
     """
     from wgcn import EdgeRules, VocabularyRules
-    from wgcn.inference.folder import check_target
     from wgcn.scale.build import Resources, graph_from_files
+    from wgcn.store.folder import check_target
 
     # Settings are checked before the files are opened, and the files before any work is done.
     words = options.read_stop_words(stop_words)
@@ -119,7 +119,7 @@ def plot(
     Example: wgcn graph plot posts-graph wine --output wine.svg
     """
     from wgcn.graph import WordGraph
-    from wgcn.labelling.pictures import check_picture, plot_neighbourhood
+    from wgcn.plots import check_picture, plot_neighbourhood
 
     output = output or Path("".join(c if c.isalnum() or c in "_-'" else "_" for c in word) + ".png")
     check_picture(output, overwrite=overwrite)

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from wgcn.base.errors import needs
 from wgcn.cli import options
 from wgcn.cli.console import say
-from wgcn.errors import needs
 
 
 @options.reads_files
@@ -28,7 +28,7 @@ def label(
     Example: wgcn label texts.csv --project my-project. Later, to go on: wgcn label --project my-project
     """
     with needs("The labelling page", "serve"):
-        from wgcn.service.start import ready_project, serve_page
+        from wgcn.label.start import ready_project, serve_page
 
     labels_as: dict[str, Any] = {"label_column": label_column, "missing": missing}
     made = ready_project(texts, project, **labels_as, tokenizer=tokenizer, reading=reading, say=say)

@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from wgcn.base.errors import InputError
+from wgcn.base.progress import stage
 from wgcn.cli.console import say, show, stages, warn
 from wgcn.cli.options import (
     LabelColumn,
@@ -18,8 +20,6 @@ from wgcn.cli.options import (
     to_file,
 )
 from wgcn.cli.predict import predict_texts
-from wgcn.errors import InputError
-from wgcn.progress import stage
 
 
 @reads_files
@@ -104,11 +104,11 @@ def evaluate(
 
     Example: wgcn evaluate my-model test.csv --text-column body --picture confusion.png
     """
-    from wgcn.inference.model import TextModel
-    from wgcn.labelling.evaluation import measure
-    from wgcn.labelling.labelled import read_labelled
-    from wgcn.labelling.notices import shared_texts
-    from wgcn.labelling.pictures import check_picture, plot_confusion
+    from wgcn.active.notices import shared_texts
+    from wgcn.io.labelled import read_labelled
+    from wgcn.model.text_model import TextModel
+    from wgcn.plots import check_picture, plot_confusion
+    from wgcn.trust.accuracy import measure
 
     if picture is not None:
         check_picture(picture, overwrite=overwrite, inputs=[test, *([] if train is None else [train])])
@@ -145,9 +145,9 @@ def extend(
 
     Example: wgcn extend my-model more.csv --text-column body --output larger-model
     """
-    from wgcn.inference.folder import check_target
-    from wgcn.inference.model import TextModel
-    from wgcn.labelling.card import words_added
+    from wgcn.model.card import words_added
+    from wgcn.model.text_model import TextModel
+    from wgcn.store.folder import check_target
 
     check_target(output, "model", overwrite=overwrite, inputs=[folder, *texts])
     model = TextModel.load(folder)
@@ -170,7 +170,7 @@ def export(
 
     Example: wgcn export my-model --html classify.html
     """
-    from wgcn.service.export import export_model
+    from wgcn.browser.export import export_model
 
     for line in export_model(folder, html, js, title, overwrite=overwrite):
         say(line)
@@ -181,7 +181,7 @@ def info(folder: ModelFolder) -> None:
 
     Example: wgcn info my-model
     """
-    from wgcn.inference.model import TextModel
-    from wgcn.labelling.card import model_card
+    from wgcn.model.card import model_card
+    from wgcn.model.text_model import TextModel
 
     typer.echo(model_card(TextModel.load(folder)), nl=False)

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from wgcn.base.errors import InputError
 from wgcn.cli.console import say
-from wgcn.errors import InputError
 
 _ENDINGS = "txt, csv, tsv, jsonl, json, parquet or xlsx"
 TextFiles = Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"Texts: {_ENDINGS}, most also .gz.")]
@@ -102,7 +102,7 @@ def resumable(work: Path | None) -> Iterator[None]:
 
 def read_files(paths: Iterable[Path], reading: dict[str, Any]) -> Iterator[str]:
     """Read the texts of files, one file after another; all files are opened and checked first."""
-    from wgcn.text.read import read_texts
+    from wgcn.io.read import read_texts
 
     return chain.from_iterable([read_texts(path, **reading) for path in paths])
 
@@ -117,7 +117,7 @@ def read_labelled_texts(
     optional: bool = False,
 ) -> tuple[list[str], list[Any]]:
     """Return the texts of a file and their labels, and say how many there are."""
-    from wgcn.labelling.labelled import read_labelled, texts_and_labels
+    from wgcn.io.labelled import read_labelled, texts_and_labels
 
     labels_as: dict[str, Any] = {"label_column": label_column, "separator": label_separator, "missing": missing}
     rows = read_labelled(path, **labels_as, optional=optional, **reading)
@@ -134,7 +134,7 @@ def read_stop_words(given: str | None) -> frozenset[str]:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
         return frozenset(ENGLISH_STOP_WORDS)
-    from wgcn.text.read import read_texts
+    from wgcn.io.read import read_texts
 
     try:
         return frozenset(word for line in read_texts(given, format="txt") for word in line.split())

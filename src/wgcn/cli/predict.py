@@ -17,9 +17,9 @@ def predict_texts(
     folder: str | Path, texts: str = "-", *, output: Path | None = None, overwrite: bool = False, **options: Any
 ) -> None:
     """Write a row for each text of a file or of standard input; the options are those of the command."""
-    from wgcn.inference.folder import check_target
-    from wgcn.inference.model import TextModel
-    from wgcn.labelling.predict_file import predict_file
+    from wgcn.model.predict_file import predict_file
+    from wgcn.model.text_model import TextModel
+    from wgcn.store.folder import check_target
 
     if output is not None:
         check_target(output, overwrite=overwrite, inputs=[texts])

@@ -25,11 +25,11 @@ def review(
     A model is fitted, and each label is judged without it. Rows are counted from 1, below the header. Example: wgcn
     review train.csv --text-column body -n 50 --output doubts.csv
     """
+    from wgcn.active.review import report, write_report
+    from wgcn.base.files import write_file
     from wgcn.estimators.text import WGCNTextClassifier
-    from wgcn.files import write_file
-    from wgcn.inference.folder import check_target
-    from wgcn.labelling.review import report, write_report
-    from wgcn.labelling.tables import LABEL_SEPARATOR
+    from wgcn.io.tables import LABEL_SEPARATOR
+    from wgcn.store.folder import check_target
 
     if output is not None:
         check_target(output, overwrite=overwrite, inputs=[train])

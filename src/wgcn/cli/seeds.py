@@ -21,7 +21,7 @@ def seeds(
     Strike a word out with a minus. Example: wgcn seeds texts.csv --seed "sport=game,team,-card" --seed politics
     """
     from wgcn.estimators.text import WGCNTextClassifier
-    from wgcn.labelling.seed_words import problems, read_seed_options, shown_shares, shown_words
+    from wgcn.semi.seed_words import problems, read_seed_options, shown_shares, shown_words
 
     given = read_seed_options(seed, seeds_file)
     estimator = WGCNTextClassifier(tokenizer=tokenizer, stop_words=options.read_stop_words(stop_words) or None)

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
+from wgcn.base.errors import needs
 from wgcn.cli.console import say
-from wgcn.errors import needs
 
 
 def serve(
@@ -29,7 +29,7 @@ def serve(
     curl localhost:8000/v1/predict --data '{"text": "A text."}'
     """
     with needs("wgcn serve", "serve"):
-        from wgcn.service.app import serve as serve_models
+        from wgcn.serve.app import serve as serve_models
 
     asked: dict[str, Any] = {"token": token, "allow_hosts": allow_host or ()}
     asked |= {"body": max_body * 1_000_000, "texts": max_texts, "requests": queue, "answer": max_answer * 1_000_000}

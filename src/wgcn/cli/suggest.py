@@ -28,10 +28,10 @@ def suggest(
 
     Example: wgcn suggest texts.csv -n 20 --output to-label.csv
     """
+    from wgcn.active.suggest import as_csv, as_lines, suggestions
+    from wgcn.base.files import write_file
     from wgcn.estimators.text import WGCNTextClassifier
-    from wgcn.files import write_file
-    from wgcn.inference.folder import check_target
-    from wgcn.labelling.suggest import as_csv, as_lines, suggestions
+    from wgcn.store.folder import check_target
 
     if output is not None:
         check_target(output, overwrite=overwrite, inputs=[texts])
@@ -60,9 +60,9 @@ def curve(
 
     Example: wgcn curve texts.csv --text-column body --output curve.png
     """
+    from wgcn.active.curve import curve_lines
     from wgcn.estimators.text import WGCNTextClassifier
-    from wgcn.labelling.curve import curve_lines
-    from wgcn.labelling.pictures import check_picture, plot_curve
+    from wgcn.plots import check_picture, plot_curve
 
     if output is not None:
         check_picture(output, overwrite=overwrite, inputs=[texts])

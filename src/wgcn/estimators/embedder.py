@@ -11,21 +11,18 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import TransformerMixin
 
-from wgcn.checks import check_least, check_numbers
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError, check_least, check_numbers
+from wgcn.base.progress import shown, stage
 from wgcn.estimators.preparation import Prepared, TextEstimator
-from wgcn.inference.embedding import EmbeddingModel
-from wgcn.labelling.space import find_space
-from wgcn.progress import shown, stage
+from wgcn.model.embedding import EmbeddingModel
+from wgcn.semi.space import find_space
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
-
-__all__ = ["WGCNEmbedder"]
 
 
 @dataclass(eq=False, repr=False)
 class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
-    """Turn texts into vectors of length 1 without labels: weighted sums of word vectors (`wgcn.labelling.space`).
+    """Turn texts into vectors of length 1 without labels: weighted sums of word vectors (`wgcn.semi.space`).
 
     Parameters
     ----------

@@ -14,23 +14,20 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from wgcn.checks import check_numbers
-from wgcn.cores import n_threads
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError, check_numbers
+from wgcn.base.progress import shown
+from wgcn.base.threads import n_threads
+from wgcn.estimators.classifier import LabelledClassifier
 from wgcn.graph import EdgeRules, WordGraph
-from wgcn.inference.scorer import Scorer
-from wgcn.labelling.classifier import LabelledClassifier
-from wgcn.labelling.copies import row_digests
-from wgcn.labelling.labels import check_class_weight, checked_weights, class_options, divided_rows, read_labels
-from wgcn.labelling.seed_words import SeedRows
-from wgcn.labelling.tuning import Tuned
+from wgcn.labels.reading import check_class_weight, checked_weights, class_options, divided_rows, read_labels
+from wgcn.labels.splits import row_digests
 from wgcn.linear.model import LinearSettings
 from wgcn.linear.operator import row_slice
 from wgcn.linear.training import Earlier, LinearTask, LinearTrained, LinearTraining, train_linear
-from wgcn.progress import shown
+from wgcn.linear.tuning import Tuned
+from wgcn.scoring.scorer import Scorer
+from wgcn.semi.seed_words import SeedRows
 from wgcn.text.vocabulary import Vocabulary
-
-__all__ = ["MatrixClassifier", "WGCNClassifier"]
 
 
 class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelledClassifier, BaseEstimator):
@@ -173,7 +170,7 @@ class WGCNClassifier(MatrixClassifier):
     """Word grounded graph convolutional network for document-term matrices, made linear.
 
     The model is X (I + a A) W + b with the word graph A: convex, quick to train, and in no need of torch. Unlabelled
-    documents teach it too: see `wgcn.labelling.teacher` and `wgcn.linear.training`. `WGCNNetworkClassifier` is the
+    documents teach it too: see `wgcn.semi.teacher` and `wgcn.linear.training`. `WGCNNetworkClassifier` is the
     paper's own network.
 
     Parameters
@@ -250,7 +247,7 @@ class WGCNClassifier(MatrixClassifier):
         X : array or sparse matrix of shape (n_documents, n_features)
             Document-term matrix, weighted as wanted (tf-idf rows of length 1 are a good choice).
         y : sequence
-            One label per document, -1 or a missing value for an unlabelled one: see `wgcn.labelling.labels`.
+            One label per document, -1 or a missing value for an unlabelled one: see `wgcn.labels.reading`.
             Unlabelled documents still shape a graph that is made from X.
         sample_weight : array of shape (n_documents,), optional
             Not negative. A document of weight 0 does not count.
@@ -265,7 +262,7 @@ class WGCNClassifier(MatrixClassifier):
             Vectors of the words from elsewhere, zeros for a word without one, for the teacher. Of use where most
             documents are unlabelled.
         seeds : SeedRows, optional
-            Words that stand for classes, from `wgcn.labelling.seed_words.find_seeds`; `y` is read with their classes.
+            Words that stand for classes, from `wgcn.semi.seed_words.find_seeds`; `y` is read with their classes.
         subwords : csr_array of shape (n_features, n_subwords), optional
             Which subwords a word has, with their weights: see `wgcn.text.subwords`.
         leads : mapping from int to csr_array of shape (n_documents + n_more, n_features), optional

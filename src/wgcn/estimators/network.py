@@ -12,15 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.cores import find_device
-from wgcn.errors import InputError, InterruptWarning, needs
+from wgcn.base.errors import InputError, InterruptWarning, needs
+from wgcn.base.threads import find_device
 from wgcn.estimators.matrix import MatrixClassifier
 from wgcn.graph import WordGraph
-from wgcn.inference.folder import check_target
-from wgcn.inference.scorer import Scorer
 from wgcn.network.settings import Callback, NetworkSettings, TrainingSettings
-
-__all__ = ["WGCNNetworkClassifier"]
+from wgcn.scoring.scorer import Scorer
+from wgcn.store.folder import check_target
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -18,34 +18,30 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from wgcn import __version__
-from wgcn.checks import check_numbers
-from wgcn.cores import n_threads
-from wgcn.errors import InputError
+from wgcn.active.notices import Observed
+from wgcn.base.errors import InputError, check_numbers
+from wgcn.base.progress import stage
+from wgcn.base.threads import n_threads
+from wgcn.explain.explanation import make_split
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.association import WEIGHTS, Weight
-from wgcn.inference.embedding import EmbeddingModel
-from wgcn.inference.model import TextModel
-from wgcn.inference.spelling import make_spelling
-from wgcn.inference.terms import load_compiled
-from wgcn.labelling.additions import carried_graph
-from wgcn.labelling.notices import Observed
-from wgcn.labelling.row_parts import make_split
-from wgcn.labelling.seed_words import GivenSeeds, SeedRows, find_seeds
-from wgcn.progress import stage
+from wgcn.linear.additions import carried_graph
+from wgcn.model.embedding import EmbeddingModel
+from wgcn.model.text_model import TextModel
+from wgcn.scoring.spelling import make_spelling
+from wgcn.scoring.terms import load_compiled
+from wgcn.semi.seed_words import GivenSeeds, SeedRows, find_seeds
 from wgcn.text import kernels
-from wgcn.text.corpus import Corpus
+from wgcn.text.corpus import Corpus, Tokens
 from wgcn.text.encode import checked_texts
 from wgcn.text.ngrams import check_ngram_range
 from wgcn.text.subwords import Subwords, find_subwords
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
-from wgcn.text.tokens import Tokens
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 from wgcn.text.weighting import LONG, Norm, TermWeighting, document_terms, smooth_idf
 
 if TYPE_CHECKING:
     from wgcn.estimators.matrix import MatrixClassifier
-
-__all__ = ["Preparation", "Prepared", "TextEstimator", "plain_settings"]
 
 Model = TypeVar("Model", TextModel, EmbeddingModel)
 

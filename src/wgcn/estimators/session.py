@@ -17,24 +17,21 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.checks import CONTROLS
-from wgcn.errors import StoreError
+from wgcn.base.errors import CONTROLS, StoreError
 from wgcn.estimators.preparation import Preparation, Prepared
 from wgcn.graph.word_graph import GRAPH_SCHEMA, WordGraph
-from wgcn.inference.folder import Folder, Schema, check_keys, csr_tensors
-from wgcn.inference.model import TextModel
-from wgcn.labelling.calibration import HeldOut
-from wgcn.labelling.labels import Labels
-from wgcn.labelling.seed_words import GivenSeeds, SeedWord
-from wgcn.labelling.space import WordSpace
-from wgcn.labelling.targets import Targets
-from wgcn.labelling.teacher import Found, Teacher
-from wgcn.labelling.tuning import Tuned
+from wgcn.labels.reading import Labels
+from wgcn.labels.targets import Targets
+from wgcn.linear.calibration import HeldOut
 from wgcn.linear.model import LinearSettings, Scales
 from wgcn.linear.training import LinearTrained
-from wgcn.text.tokens import Tokens
-
-__all__ = ["Resumed", "TrainingSet", "read_parameters", "read_session", "session_parts"]
+from wgcn.linear.tuning import Tuned
+from wgcn.model.text_model import TextModel
+from wgcn.semi.seed_words import GivenSeeds, SeedWord
+from wgcn.semi.space import WordSpace
+from wgcn.semi.teacher import Found, Teacher
+from wgcn.store.folder import Folder, Schema, check_keys, csr_tensors
+from wgcn.text.corpus import Tokens
 
 VERSION = 1  # of the session alone: a model can be read whatever the version of its session
 _PARAMETERS: Schema = {

@@ -15,30 +15,28 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError, WGCNWarning
+from wgcn.active.notices import Observed, notices, told_apart
+from wgcn.base.errors import InputError, WGCNWarning
+from wgcn.base.progress import shown
+from wgcn.estimators.classifier import LabelledClassifier
+from wgcn.estimators.loop import LabellingLoop
 from wgcn.estimators.matrix import WGCNClassifier
 from wgcn.estimators.preparation import Preparation, TextEstimator
 from wgcn.estimators.session import TrainingSet, read_parameters, read_session, session_parts
+from wgcn.estimators.update import Updating
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
-from wgcn.inference.folder import Folder, Session, load_folder
-from wgcn.inference.model import MODEL_SCHEMA, TextModel
-from wgcn.labelling.answers import Answers
-from wgcn.labelling.classifier import LabelledClassifier
-from wgcn.labelling.labels import Labels, check_lengths, checked_weights, read_labels
-from wgcn.labelling.loop import LabellingLoop
-from wgcn.labelling.notices import Observed, notices, told_apart
-from wgcn.labelling.scope import n_tokens
-from wgcn.labelling.seed_words import GivenSeeds, read_seeds, seed_report
-from wgcn.labelling.trust import held_out_trust
-from wgcn.labelling.tuning import LEADS, MIN_LABELS
-from wgcn.labelling.update import Updating
+from wgcn.labels.reading import Labels, check_lengths, checked_weights, read_labels
 from wgcn.linear.operator import row_slice
-from wgcn.progress import shown
+from wgcn.linear.tuning import LEADS, MIN_LABELS
+from wgcn.model.answers import Answers
+from wgcn.model.text_model import MODEL_SCHEMA, TextModel
+from wgcn.semi.seed_words import GivenSeeds, read_seeds, seed_report
+from wgcn.store.folder import Folder, Session, load_folder
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
-
-__all__ = ["TrainingSet", "WGCNTextClassifier"]
+from wgcn.trust.abstention import held_out_trust
+from wgcn.trust.scope import n_tokens
 
 Texts = Iterable[str]
 
@@ -76,7 +74,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         labels. Scores are shifted by the logarithms of the shares. Not for multi-label models.
     tune : bool, default=True
         Whether to compare a few other settings with those given, where at least 1,000 texts are labelled: long texts
-        whose beginning counts more, another C, and a model that penalises all words alike: `wgcn.labelling.tuning`.
+        whose beginning counts more, another C, and a model that penalises all words alike: `wgcn.linear.tuning`.
     n_jobs : int or None, default=None
         Number of threads; None or -1 for one per core, -2 for one less, and so on.
 
@@ -96,7 +94,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
     history_ : list of dict
         Objective after each iteration of the final fit.
     seed_words_ : dict
-        With `seeds`, words of each class as `wgcn.labelling.seed_words.SeedWord`: those given, then those near them.
+        With `seeds`, words of each class as `wgcn.semi.seed_words.SeedWord`: those given, then those near them.
     training_set_ : TrainingSet
         The texts of the last fit as numbers, and their labels. Copies and pickles have it too; a folder does if it was
         saved with `session`.

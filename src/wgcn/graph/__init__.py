@@ -1,6 +1,6 @@
 """From word ids to the word graph A_vv: window counts, edge weights, citation graphs."""
 
-from wgcn.errors import needs
+from wgcn.base.errors import needs
 
 with needs("A word graph"):
     from wgcn.graph.association import EdgeRules

@@ -17,12 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, triu, vstack
 
-from wgcn.checks import check_least
-from wgcn.cores import n_threads
-from wgcn.errors import InputError
+from wgcn.base.arrays import row_blocks
+from wgcn.base.errors import InputError, check_least
+from wgcn.base.threads import n_threads
 from wgcn.graph import kernels
 from wgcn.graph.counts import WindowCounts
-from wgcn.inference.sums import row_blocks
 
 Weight = Literal["pmi", "npmi", "count", "cosine", "product"]
 Diagonal = Literal["self", "one", "none"]

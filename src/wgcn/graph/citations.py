@@ -11,10 +11,8 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse import block_array, csr_array, eye_array, vstack
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.graph.association import EdgeRules, floating, product
-
-__all__ = ["attach_citations", "from_citations", "normalize_documents"]
 
 
 def normalize_documents(document_graph: csr_array, *, directed: bool = False) -> csr_array:

@@ -17,15 +17,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.cores import n_threads
-from wgcn.errors import InputError, StoreError
+from wgcn.base.errors import InputError, StoreError
+from wgcn.base.threads import n_threads
 from wgcn.graph.kernels import count_rows
-from wgcn.inference import folder as store
+from wgcn.store import folder as store
 from wgcn.text.corpus import Corpus
 from wgcn.text.ngrams import Ids, Offsets
 from wgcn.text.vocabulary import Vocabulary
-
-__all__ = ["WindowCounts"]
 
 _INT32_MAX = np.iinfo(np.int32).max
 _SAMPLED = 64  # one word in so many, to estimate how many pairs there are
@@ -212,5 +210,5 @@ def raised_limit(sizes: Offsets, times: Offsets, min_pairs: int, max_pairs: int)
 
 
 def count_type(largest: int) -> type[np.signedinteger[Any]]:
-    # No count is above the number of windows, which is at most that of tokens.
+    """Return the type for counts: none is above the number of windows, which is at most that of tokens."""
     return np.int32 if largest <= _INT32_MAX else np.int64

@@ -7,7 +7,7 @@ threads run in parallel.
 
 import numpy as np
 
-from wgcn.cores import compiled
+from wgcn.base.threads import compiled
 from wgcn.text.kernels import sort_words
 
 PMI, NPMI, COUNT = 0, 1, 2
@@ -171,3 +171,47 @@ def scale_edges(indptr, columns, weights, scale):  # type: ignore[no-untyped-def
         for k in range(indptr[row], indptr[row + 1]):
             scaled[k] = weights[k] * (scale[row] * scale[columns[k]])  # in this order, so that it stays symmetric
     return scaled
+
+
+@compiled
+def strongest_neighbours(indptr, columns, weights, words, lengths, k):  # type: ignore[no-untyped-def]
+    """Return the k neighbours with the largest |weight| * length of each of some words, and the weights.
+
+    Both are of shape (words, k), the largest first, equal ones by column, and 0 where a word has fewer neighbours.
+    `lengths` are those of all columns.
+    """
+    found, kept = np.zeros((len(words), k), np.int32), np.zeros((len(words), k), weights.dtype)
+    sizes = np.zeros(k, weights.dtype)
+    for row in range(len(words)):
+        sizes[:] = 0
+        for i in range(indptr[words[row]], indptr[words[row] + 1]):
+            size = abs(weights[i]) * lengths[columns[i]]
+            if size <= sizes[k - 1] or columns[i] == words[row]:
+                continue
+            at = k - 1
+            while at > 0 and sizes[at - 1] < size:
+                sizes[at], found[row, at], kept[row, at] = sizes[at - 1], found[row, at - 1], kept[row, at - 1]
+                at -= 1
+            sizes[at], found[row, at], kept[row, at] = size, columns[i], weights[i]
+    return found, kept
+
+
+@compiled
+def renumber(indptr, columns, weights, places, indptr_new):  # type: ignore[no-untyped-def]
+    """Return columns and weights of a symmetric matrix after row and column i have become `places[i]`.
+
+    The place of an empty row may be -1. `indptr_new` says where the rows begin then. Rows are sorted.
+    """
+    new_columns, new_weights = np.empty(len(columns), columns.dtype), np.empty(len(columns), weights.dtype)
+    old, following = np.full(len(indptr_new) - 1, -1, np.int64), indptr_new[:-1].copy()
+    for row in range(len(places)):
+        if places[row] >= 0:
+            old[places[row]] = row
+    for row in range(len(old)):  # a row puts its number into the rows of its columns, so that these stay sorted
+        if old[row] >= 0:
+            for k in range(indptr[old[row]], indptr[old[row] + 1]):
+                column = places[columns[k]]
+                new_columns[following[column]] = row
+                new_weights[following[column]] = weights[k]
+                following[column] += 1
+    return new_columns, new_weights

@@ -10,15 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError, StoreError
+from wgcn.base.errors import InputError, StoreError
 from wgcn.graph.association import DOCUMENT_WEIGHTS, WEIGHTS, EdgeRules, Weight, from_documents, from_windows, normalize
 from wgcn.graph.citations import from_citations
 from wgcn.graph.counts import WindowCounts
-from wgcn.inference import folder as store
+from wgcn.store import folder as store
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
-
-__all__ = ["GRAPH_SCHEMA", "GraphInfo", "Neighbour", "WordGraph"]
 
 _MAX_WEIGHT = 1e30
 # The settings in a saved graph; None where one does not apply.

@@ -7,8 +7,8 @@ and table are one matrix W (words, classes):
 
 The residual I lets a word count for itself beside its neighbours. S has the subwords of each word
 (`wgcn.text.subwords`), and U a row per subword, so words that are spelt alike learn from each other. R and R_s are 1,
-or larger for words and subwords that the classes use differently (`wgcn.labelling.naive_bayes`), which are then
-regularised less. T, if given, are the scores of a teacher (`wgcn.labelling.teacher`), and W and U are what is learnt
+or larger for words and subwords that the classes use differently (`wgcn.linear.naive_bayes`), which are then
+regularised less. T, if given, are the scores of a teacher (`wgcn.semi.teacher`), and W and U are what is learnt
 beyond them. The loss is the squared hinge of linear support vector machines, one class against the rest, with an L2
 penalty on W and U:
 
@@ -31,28 +31,15 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import norm
 from sklearn.exceptions import ConvergenceWarning
 
-from wgcn.checks import MOST, check_least
-from wgcn.cores import n_threads
-from wgcn.errors import InputError
-from wgcn.inference.sums import Floats
-from wgcn.labelling.naive_bayes import NaiveBayesScales, word_counts
-from wgcn.labelling.sizes import Columns, column_blocks
-from wgcn.labelling.targets import Targets
-from wgcn.labelling.teacher import Taught
+from wgcn.base.arrays import Columns, Floats, column_blocks
+from wgcn.base.errors import MOST, InputError, check_least
+from wgcn.base.products import product_lengths, with_edges, with_entries
+from wgcn.base.threads import n_threads
+from wgcn.labels.targets import Targets
+from wgcn.linear.naive_bayes import NaiveBayesScales, word_counts
 from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock
 from wgcn.linear.solver import Problem, Solution, minimize
-from wgcn.products import product_lengths, with_edges, with_entries
-
-__all__ = [
-    "Blocks",
-    "FittedColumns",
-    "LinearFit",
-    "LinearSettings",
-    "Scales",
-    "block_scales",
-    "fit_linear",
-    "used_blocks",
-]
+from wgcn.semi.teacher import Taught
 
 _SAMPLE = 400  # documents by which graph and subwords are scaled
 _MEMORY = 3 << 29  # bytes for the columns that are solved at once: ten columns of a million documents are

@@ -25,9 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.products import Floats, multiply, with_edges, with_entries
-
-__all__ = ["DocumentOperator", "GraphBlock", "Memory", "SubwordBlock", "WordOperator", "row_slice"]
+from wgcn.base.products import Floats, multiply, with_edges, with_entries
 
 # A dense product does so many multiplications in the time of one of a sparse product.
 _DENSE_GAIN = 2

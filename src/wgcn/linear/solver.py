@@ -30,10 +30,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError
-from wgcn.inference.sums import Floats
-
-__all__ = ["Columns", "Doubles", "Mask", "Problem", "Product", "Slope", "Solution", "State", "descend", "minimize"]
+from wgcn.base.arrays import Floats
+from wgcn.base.errors import InputError
 
 Doubles = npt.NDArray[np.float64]
 Columns = npt.NDArray[np.intp]

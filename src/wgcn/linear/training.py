@@ -1,8 +1,8 @@
 """Training of the linear model: choose settings, fit, label the unlabelled documents, fit again, calibrate.
 
-1. Where there are enough labels, settings are chosen on held-out documents (`wgcn.labelling.tuning`).
+1. Where there are enough labels, settings are chosen on held-out documents (`wgcn.linear.tuning`).
 2. The linear model (`wgcn.linear.model`) is fitted to the labelled documents, on top of the scores of a teacher
-   (`wgcn.labelling.teacher`), which has learnt from the unlabelled ones.
+   (`wgcn.semi.teacher`), which has learnt from the unlabelled ones.
 3. Self-training: it labels the unlabelled documents and is fitted again to all, without the teacher. A document
    counts by how certain its label is. N-grams that no labelled document has are learnt only here; words have the graph
    and the teacher before.
@@ -10,11 +10,11 @@
    many labels, a part of them is held out of a first round of steps 2 and 3, which is fitted loosely and is the warm
    start of the final one. With few, a part would say little: the teacher alone is cross-validated instead, or all of
    it where there is none, and probabilities are no higher than the number of labels supports
-   (`wgcn.labelling.calibration.expected_accuracy`).
+   (`wgcn.linear.calibration.expected_accuracy`).
 
 Given shares of the classes enter once: in the labels of unlabelled documents, or, if there are none, in a shift of the
 scores. All that is drawn (folds, samples) is drawn from documents in the order of their digests
-(`wgcn.labelling.copies`), and copies of a document are held out with it.
+(`wgcn.labels.splits`), and copies of a document are held out with it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 from sklearn.utils import check_random_state
 
-from wgcn.checks import MOST, check_least, check_share
+from wgcn.base.arrays import Floats, check_table
+from wgcn.base.errors import MOST, check_least, check_share
+from wgcn.base.progress import stage
 from wgcn.graph.association import strongest_edges
-from wgcn.inference.scorer import Scorer
-from wgcn.inference.sums import Floats
-from wgcn.labelling.additions import Added, are_few
-from wgcn.labelling.calibration import (
+from wgcn.labels.splits import Rows, canonical_order, copy_groups, cross_validation_parts, evenly, folds, held_out_mask
+from wgcn.labels.targets import Targets
+from wgcn.linear.additions import Added, are_few
+from wgcn.linear.calibration import (
     SHARPNESS,
     Calibration,
     HeldOut,
@@ -45,13 +47,9 @@ from wgcn.labelling.calibration import (
     most_held_out,
     score_batches,
 )
-from wgcn.labelling.copies import canonical_order, copy_groups
-from wgcn.labelling.seed_words import SeedRows
-from wgcn.labelling.sizes import check_table
-from wgcn.labelling.splits import Rows, cross_validation_parts, evenly, folds, held_out_mask
-from wgcn.labelling.targets import Targets
-from wgcn.labelling.teacher import Taught, Teacher
-from wgcn.labelling.tuning import (
+from wgcn.linear.model import Blocks, LinearFit, LinearSettings, Scales, block_scales, fit_linear
+from wgcn.linear.operator import row_slice
+from wgcn.linear.tuning import (
     MANY_LABELS,
     MIN_LABELS,
     ManyTrials,
@@ -63,11 +61,9 @@ from wgcn.labelling.tuning import (
     rounds,
     tune,
 )
-from wgcn.linear.model import Blocks, LinearFit, LinearSettings, Scales, block_scales, fit_linear
-from wgcn.linear.operator import row_slice
-from wgcn.progress import stage
-
-__all__ = ["Earlier", "LinearTask", "LinearTrained", "LinearTraining", "Trainer", "train_linear"]
+from wgcn.scoring.scorer import Scorer
+from wgcn.semi.seed_words import SeedRows
+from wgcn.semi.teacher import Taught, Teacher
 
 # Fewer labelled documents than this are all needed for fitting, and too few to calibrate by.
 _MIN_TO_HOLD_OUT = 100

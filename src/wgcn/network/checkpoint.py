@@ -18,16 +18,13 @@ import torch
 from safetensors import safe_open
 from safetensors.numpy import save
 
-from wgcn.checks import LARGEST
-from wgcn.errors import InputError, StoreError
-from wgcn.files import write_file
-from wgcn.labelling.contents import read_json
+from wgcn.base.errors import LARGEST, InputError, StoreError
+from wgcn.base.files import write_file
 from wgcn.network.settings import EpochRecord
+from wgcn.store.contents import read_json
 
 if TYPE_CHECKING:
     from wgcn.network.training import Progress, Run, Training
-
-__all__ = ["Checkpoint", "digest"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 

@@ -21,8 +21,6 @@ try:
 except ImportError:  # it comes with torch's builds for CUDA on Linux
     triton = None
 
-__all__ = ["Blocks", "Pieces", "Recorded", "add_blocks", "cut", "find_blocks", "make_blocks", "multiply"]
-
 _LONGEST, _SHORTER = 1024, 256  # where most rows are short, all wait for the few long ones
 _COLUMNS, _ROWS, _WARPS = 256, 4, 2
 # A cell of a block takes about 0.015 of the time of an entry: of 0.015, 0.03 and 0.06, and sides of 1,024 to 4,096,

@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.checks import check_least, check_numbers, check_share
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError, check_least, check_numbers, check_share
 
 if TYPE_CHECKING:
     from wgcn.network.module import WGCN
-
-__all__ = ["Callback", "EpochRecord", "NetworkSettings", "TrainedNetwork", "TrainingSettings"]
 
 
 @dataclass(frozen=True)

@@ -19,17 +19,14 @@ import torch.nn.functional as F  # noqa: N812
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from wgcn.cores import find_device
-from wgcn.errors import InputError
-from wgcn.inference.folder import csr_tensors
-from wgcn.labelling.splits import Rows, validation_rows
-from wgcn.network.centring import can_fold, find_centring, fold
+from wgcn.base.errors import InputError
+from wgcn.base.threads import find_device
+from wgcn.labels.splits import Rows, validation_rows
 from wgcn.network.checkpoint import Checkpoint, digest
 from wgcn.network.cuda import Recorded
-from wgcn.network.module import WGCN, sparse_matrix
+from wgcn.network.module import WGCN, can_fold, find_centring, fold, sparse_matrix
 from wgcn.network.settings import Callback, EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
-
-__all__ = ["Progress", "Run", "Training"]
+from wgcn.store.folder import csr_tensors
 
 Network = tuple[npt.NDArray[np.float32], ...]  # word table, class weights and bias
 

@@ -10,10 +10,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
+from wgcn.base.progress import stage
 from wgcn.graph.association import EdgeRules, Weight
 from wgcn.graph.word_graph import WordGraph
-from wgcn.progress import stage
+from wgcn.io.read import read_texts
 from wgcn.scale.graph import Progress, build_graph, check_weight, watched
 from wgcn.scale.memory import Limits, memory_bytes
 from wgcn.scale.shards import Shard, check_unchanged, find_shards
@@ -22,10 +23,7 @@ from wgcn.scale.tokens import Piece, tokenise
 from wgcn.scale.vocabulary import choose_vocabulary
 from wgcn.scale.workers import DaskWorkers, Workers, connect
 from wgcn.text.corpus import Corpus
-from wgcn.text.read import read_texts
 from wgcn.text.vocabulary import VocabularyRules
-
-__all__ = ["Resources", "Site", "graph_from_files", "tokenised"]
 
 
 class Site(NamedTuple):

@@ -23,17 +23,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
-from wgcn.inference.sums import Floats, Ints
-from wgcn.labelling.scope import n_tokens
+from wgcn.base.arrays import Floats, Ints
 from wgcn.scale.store import Outputs, WorkFolder, key_of
 from wgcn.scale.tokens import Piece
 from wgcn.scale.vocabulary import Coding
 from wgcn.scale.workers import Workers
 from wgcn.text import kernels
-from wgcn.text.tokens import Tokens
+from wgcn.text.corpus import Tokens
 from wgcn.text.weighting import LONG, TermWeighting
-
-__all__ = ["Rows", "ShardedDocuments", "StoredRows", "store_documents"]
+from wgcn.trust.scope import n_tokens
 
 Span = tuple[Piece, int, int]  # the documents of a piece from the first to before the second number
 

@@ -14,18 +14,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
+from wgcn.base.progress import shown, stage
 from wgcn.estimators.matrix import WGCNClassifier
 from wgcn.estimators.preparation import Preparation, Prepared
 from wgcn.estimators.text import WGCNTextClassifier
-from wgcn.inference.model import TextModel
-from wgcn.inference.terms import load_compiled
-from wgcn.labelling.labels import Labels, class_options
-from wgcn.labelling.splits import Rows, evenly
-from wgcn.labelling.trust import Trust, held_out_trust
-from wgcn.labelling.tuning import LEADS, MIN_LABELS
+from wgcn.labels.reading import Labels, class_options
+from wgcn.labels.splits import Rows, evenly
 from wgcn.linear.training import LinearTask
-from wgcn.progress import shown, stage
+from wgcn.linear.tuning import LEADS, MIN_LABELS
+from wgcn.model.text_model import TextModel
 from wgcn.scale.build import Resources, Site, tokenised
 from wgcn.scale.documents import ShardedDocuments, store_documents
 from wgcn.scale.fitting import Workplace
@@ -36,10 +34,10 @@ from wgcn.scale.shards import Shard, find_shards
 from wgcn.scale.tokens import Piece
 from wgcn.scale.training import ShardedTrainer
 from wgcn.scale.vocabulary import choose_vocabulary
-from wgcn.text.tokens import Tokens
+from wgcn.scoring.terms import load_compiled
+from wgcn.text.corpus import Tokens
 from wgcn.text.weighting import TermWeighting, smooth_idf
-
-__all__ = ["fit_files"]
+from wgcn.trust.abstention import Trust, held_out_trust
 
 _TRUST_TEXTS = 50_000  # labelled texts beside the held-out ones that these are compared with
 
@@ -72,7 +70,7 @@ def fit_files(
     unlabeled : iterable of paths, optional
         Files with more unlabelled texts.
     label_column, label_separator, missing, reading
-        How the files are read: see `wgcn.labelling.labelled.read_labelled`.
+        How the files are read: see `wgcn.io.labelled.read_labelled`.
     memory : str, default="4GB"
         Limit of the memory of this process and of the workers on this machine.
     scheduler : str, optional

@@ -18,14 +18,12 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from wgcn.cores import n_threads
-from wgcn.files import writing
-from wgcn.inference.sums import Floats
-from wgcn.labelling.naive_bayes import NaiveBayesScales
-from wgcn.labelling.sizes import column_blocks
-from wgcn.labelling.targets import Targets
-from wgcn.labelling.teacher import Taught
+from wgcn.base.arrays import Floats, column_blocks
+from wgcn.base.files import writing
+from wgcn.base.threads import n_threads
+from wgcn.labels.targets import Targets
 from wgcn.linear.model import Blocks, FittedColumns, LinearFit, LinearSettings, Scales, used_blocks
+from wgcn.linear.naive_bayes import NaiveBayesScales
 from wgcn.linear.operator import GraphBlock, Memory, SubwordBlock
 from wgcn.linear.solver import descend
 from wgcn.scale.documents import ShardedDocuments
@@ -33,8 +31,7 @@ from wgcn.scale.passes import Part, class_counts
 from wgcn.scale.solver import ShardedProblem, ShardedState, SumsOperator
 from wgcn.scale.store import Outputs, WorkFolder, key_of, remove
 from wgcn.scale.workers import Workers
-
-__all__ = ["Workplace", "fit_sharded"]
+from wgcn.semi.teacher import Taught
 
 _TABLES = 16  # with a row per word and a column per class, in memory at a time
 

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError
+from wgcn.base.arrays import row_blocks
+from wgcn.base.errors import InputError
+from wgcn.base.progress import stage
 from wgcn.graph.association import WINDOW_WEIGHTS, EdgeRules, Weight, symmetric, weigh_windows
 from wgcn.graph.counts import WindowCounts, count_type, raised_limit, sampled_words
 from wgcn.graph.word_graph import WordGraph
-from wgcn.inference.sums import row_blocks
-from wgcn.progress import stage
 from wgcn.scale.kernels import add_to_strongest, are_strongest, merge_rows
 from wgcn.scale.memory import Limits
 from wgcn.scale.runs import Run, count_chunk, cut_chunks, merge_runs, read_rows, row_ranges
@@ -31,8 +31,6 @@ from wgcn.scale.vocabulary import Coding
 from wgcn.scale.workers import Workers
 from wgcn.text.ngrams import Offsets
 from wgcn.text.vocabulary import Vocabulary
-
-__all__ = ["Progress", "build_graph", "check_weight", "count_windows", "watched"]
 
 Progress = Callable[[int, int], object] | None  # called with the numbers of tasks that are done, and of all
 

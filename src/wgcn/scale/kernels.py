@@ -7,7 +7,7 @@ last have their highest bit set. Most pairs of a row take two or three bytes thi
 
 import numpy as np
 
-from wgcn.cores import compiled
+from wgcn.base.threads import compiled
 from wgcn.text.kernels import sort_words
 
 

@@ -1,4 +1,4 @@
-"""The labels of all pieces, as numbers: what `wgcn.labelling.labels.read_labels` makes of them in memory."""
+"""The labels of all pieces, as numbers: what `wgcn.labels.reading.read_labels` makes of them in memory."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from wgcn.labelling.labels import Labels, read_labels
+from wgcn.labels.reading import Labels, read_labels
 from wgcn.scale.store import WorkFolder
 from wgcn.scale.tokens import Piece
-
-__all__ = ["read_piece_labels"]
 
 
 def read_piece_labels(pieces: Sequence[Piece], work: WorkFolder, n_shards: int) -> Labels:

@@ -22,13 +22,11 @@ import numpy.lib.format as npy
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.cores import compiled
-from wgcn.files import writing
-from wgcn.inference.sums import Floats, Ints
-from wgcn.products import NOWHERE, multiply_rows
+from wgcn.base.arrays import Floats, Ints
+from wgcn.base.files import writing
+from wgcn.base.products import NOWHERE, multiply_rows
+from wgcn.base.threads import compiled
 from wgcn.scale.documents import Rows, StoredRows
-
-__all__ = ["Part", "Place", "bias_slopes", "class_counts", "curved", "edges", "gradient", "line_slopes"]
 
 Doubles = npt.NDArray[np.float64]
 

@@ -8,17 +8,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from wgcn.errors import InputError
-from wgcn.inference.folder import CONFIG, check_target, read_file
-from wgcn.inference.model import TextModel
-from wgcn.labelling.predict_file import predict_file
-from wgcn.labelling.tables import table_kind
+from wgcn.base.errors import InputError
+from wgcn.io.source import explained
+from wgcn.io.tables import table_kind
+from wgcn.model.predict_file import predict_file
+from wgcn.model.text_model import TextModel
 from wgcn.scale.shards import Shard, check_unchanged, find_shards
 from wgcn.scale.store import Outputs, WorkFolder, open_work, remove_work
 from wgcn.scale.workers import connect
-from wgcn.text.source import explained
-
-__all__ = ["predict_files"]
+from wgcn.store.folder import CONFIG, check_target, read_file
 
 
 def predict_files(
@@ -46,13 +44,13 @@ def predict_files(
     output : path
         Folder for the tables, which have the names of the files.
     output_format : str, optional
-        One of `wgcn.labelling.tables.KINDS`, by default "csv".
+        One of `wgcn.io.tables.KINDS`, by default "csv".
     overwrite : bool
         Whether tables that are there are replaced. Those of an interrupted run always are, and no file of texts is.
     scheduler, n_workers, reading
         As for `wgcn.scale.files.fit_files`.
     **options
-        Those of `wgcn.labelling.predict_file.predict_file`.
+        Those of `wgcn.model.predict_file.predict_file`.
     """
     kind, output = table_kind(None, output_format or "csv"), Path(output)
     shards, digest = find_shards(paths, reading), hashlib.sha256(read_file(Path(folder), CONFIG)).hexdigest()

@@ -18,15 +18,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wgcn.base.arrays import row_blocks
 from wgcn.graph.counts import Windows
-from wgcn.inference.sums import row_blocks
 from wgcn.scale.kernels import merge_rows, pack_rows
 from wgcn.scale.store import Outputs, WorkFolder, key_of
 from wgcn.scale.tokens import Piece
 from wgcn.scale.vocabulary import Coding
 from wgcn.text.ngrams import Offsets
-
-__all__ = ["Chunk", "Run", "count_chunk", "cut_chunks", "merge_runs", "read_rows", "row_ranges"]
 
 Part = tuple[Piece, int, int]  # documents first, ..., last - 1 of a piece
 Chunk = list[Part]

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wgcn.errors import InputError, WGCNWarning
-from wgcn.labelling.labelled import read_labelled
-from wgcn.text.read import read_texts
-from wgcn.text.source import explained
-
-__all__ = ["Label", "Shard", "check_unchanged", "find_shards"]
+from wgcn.base.errors import InputError, WGCNWarning
+from wgcn.io.labelled import read_labelled
+from wgcn.io.read import read_texts
+from wgcn.io.source import explained
 
 Label = str | list[str] | None
 
@@ -29,7 +27,7 @@ class Shard:
     Parameters
     ----------
     path : Path
-        As for `wgcn.text.read.read_rows`, but not standard input, which cannot be read twice.
+        As for `wgcn.io.read.read_rows`, but not standard input, which cannot be read twice.
     reading : dict
         How it is read: the parameters of `read_texts`.
     label_column : str or int, optional

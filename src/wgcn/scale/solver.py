@@ -25,13 +25,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.inference.sums import Floats
+from wgcn.base.arrays import Floats
 from wgcn.linear.operator import WordOperator
 from wgcn.linear.solver import Columns, Doubles, Mask, Product, Slope, State
 from wgcn.scale.passes import Part, Place, bias_slopes, curved, edges, gradient, line_slopes, write_scratch
 from wgcn.scale.workers import Workers
-
-__all__ = ["ShardedProblem", "ShardedState", "SumsOperator"]
 
 
 class SumsOperator(WordOperator):

@@ -22,10 +22,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError, StoreError
-from wgcn.files import open_whole, read_whole, sync_folder, writing
-
-__all__ = ["Outputs", "WorkFolder", "end_work", "is_ended", "key_of", "open_work", "remove", "remove_work"]
+from wgcn.base.errors import InputError, StoreError
+from wgcn.base.files import open_whole, read_whole, sync_folder, writing
 
 _BUILD, _DONE, _FILES, _LOCK = "build.json", "done", "files", "wgcn-build.lock"  # which no other folder has
 _FORMAT = "wgcn-build-1"

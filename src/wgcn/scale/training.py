@@ -14,20 +14,17 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from wgcn.inference.scorer import Scorer
-from wgcn.inference.sums import Floats, Ints
-from wgcn.labelling.calibration import certainty, decisions, score_batches
-from wgcn.labelling.copies import copy_groups
-from wgcn.labelling.splits import Rows, evenly
-from wgcn.labelling.targets import Targets
-from wgcn.labelling.teacher import Taught, Teacher
+from wgcn.base.arrays import Floats, Ints
+from wgcn.base.progress import stage
+from wgcn.labels.splits import Rows, copy_groups, evenly
+from wgcn.labels.targets import Targets
+from wgcn.linear.calibration import certainty, decisions, score_batches
 from wgcn.linear.model import LinearFit
 from wgcn.linear.training import Earlier, LinearTask, LinearTraining, Trainer
-from wgcn.progress import stage
 from wgcn.scale.documents import ShardedDocuments, StoredRows
 from wgcn.scale.fitting import Workplace, fit_sharded
-
-__all__ = ["ShardedTrainer"]
+from wgcn.scoring.scorer import Scorer
+from wgcn.semi.teacher import Taught, Teacher
 
 # Labelled documents, and their terms, of a fit that held-out ones judge. Of more, a sample is fitted in memory, which
 # says as much, and from which the fit to all documents starts.

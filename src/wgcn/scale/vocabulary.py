@@ -26,8 +26,6 @@ from wgcn.text.kernels import count_words
 from wgcn.text.ngrams import Ids, Offsets
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
 
-__all__ = ["Coding", "choose_vocabulary"]
-
 _SAMPLES = 256  # keys of each run, to cut all of them into ranges
 
 

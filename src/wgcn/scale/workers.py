@@ -14,10 +14,8 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from wgcn.cores import n_threads
-from wgcn.errors import InputError, needs
-
-__all__ = ["DaskWorkers", "LocalWorkers", "Workers", "connect"]
+from wgcn.base.errors import InputError, needs
+from wgcn.base.threads import n_threads
 
 Work = Callable[..., Any]  # function(item, *shared)
 

@@ -1,23 +1,27 @@
-"""Corpus: many documents as one flat array of word ids.
+"""Documents as flat arrays of word ids: Tokens before words are left out, Corpus after.
 
 Texts are read once, tokenised in batches on all cores and never held: what stays is four bytes per token.
 """
 
+from __future__ import annotations
+
+import warnings
+from collections import deque
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError
-from wgcn.text.encode import checked_texts
-from wgcn.text.kernels import SECRET, count_words, number_keys
+from wgcn.base.errors import InputError, WGCNWarning
+from wgcn.base.threads import n_threads
+from wgcn.text.encode import checked_texts, in_batches, lay_out
+from wgcn.text.kernels import SECRET, count_words, encode_new, number_keys
 from wgcn.text.ngrams import Ids, Offsets, check_ngram_range
-from wgcn.text.tokenize import Tokenizer
-from wgcn.text.tokens import Tokens
+from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
-
-__all__ = ["Corpus"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +62,13 @@ class Corpus:
         rules: VocabularyRules | None = None,
         vocabulary: Vocabulary | None = None,
         n_jobs: int | None = None,
-    ) -> "Corpus":
+    ) -> Corpus:
         """Tokenise texts.
 
         Parameters
         ----------
         texts : iterable of str
-            The documents; a generator is read once. `wgcn.text.read.read_texts` gives those of a file.
+            The documents; a generator is read once. `wgcn.io.read.read_texts` gives those of a file.
         tokenizer : {"words", "characters", "text_gcn"} or callable
             "words" is compiled and uses all cores; others, from str to a list of str, run in this thread.
         ngram_range : (int, int)
@@ -92,7 +96,7 @@ class Corpus:
         ngram_range: tuple[int, int] = (1, 1),
         rules: VocabularyRules | None = None,
         vocabulary: Vocabulary | None = None,
-    ) -> "Corpus":
+    ) -> Corpus:
         """Do what `from_texts` does after the texts are tokenised."""
         (ids, offsets, words), rules = tokens, rules or VocabularyRules()
         if ngram_range[1] > 1 and rules.stop_words:
@@ -118,7 +122,7 @@ class Corpus:
             chosen = Vocabulary(vocabulary.words, *count_words(known, offsets, len(vocabulary)))
         return cls(known, offsets, chosen, n_ngrams - len(known))
 
-    def with_words(self, keep: npt.NDArray[np.bool_]) -> "Corpus":
+    def with_words(self, keep: npt.NDArray[np.bool_]) -> Corpus:
         """Return the corpus with only some of its words, in the same order: those for which `keep` is true."""
         new_ids = (np.cumsum(keep) - 1).astype(np.int32)
         ids, offsets = filtered(self.ids, self.offsets, keep[self.ids])
@@ -201,3 +205,59 @@ def filtered(ids: Ids, offsets: Offsets, keep: npt.NDArray[np.bool_]) -> tuple[I
     """Drop tokens, and move the beginnings of the documents accordingly."""
     kept = np.flatnonzero(keep)
     return ids[kept], np.searchsorted(kept, offsets)
+
+
+class Tokens(NamedTuple):
+    """Documents as ids of all their words. Document d is ``ids[offsets[d]:offsets[d + 1]]``."""
+
+    ids: Ids  # (tokens,)
+    offsets: Offsets  # (documents + 1,)
+    words: list[str]  # distinct, by code point: the id of a word is its place
+
+    @classmethod
+    def from_texts(cls, texts: Iterable[str], tokenizer: str | Tokenizer, n_jobs: int | None = None) -> Tokens:
+        """Tokenise texts: batches on several threads, taken in order, so that only a few are in memory at a time."""
+        index: dict[str, int] = {}  # by first occurrence
+        ids, lengths, n_replaced = [np.empty(0, np.int32)], [np.zeros(1, np.int64)], 0
+        waiting: deque[Future[tuple[Ids, Offsets, list[str]]]] = deque()
+        function, threads = resolve_tokenizer(tokenizer), n_threads(n_jobs)
+
+        def take() -> None:
+            batch_ids, offsets, words = waiting.popleft().result()
+            numbers = np.array([index.setdefault(word, len(index)) for word in words], np.int32)
+            ids.append(numbers[batch_ids])
+            lengths.append(np.diff(offsets))
+
+        with ThreadPoolExecutor(threads) as pool:
+            for batch in in_batches(texts):
+                data, documents, rule, replaced = lay_out(batch, function)
+                n_replaced += replaced
+                waiting.append(pool.submit(encode_new, data, documents, rule))
+                if len(waiting) > threads:
+                    take()
+            while waiting:
+                take()
+        if n_replaced:
+            had = "had characters that are not valid Unicode (lone surrogates); these were replaced."
+            warnings.warn(f"{n_replaced:,} texts {had}", WGCNWarning, stacklevel=3)
+        words, numbers = _sorted(list(index))
+        return cls(numbers[np.concatenate(ids)], np.cumsum(np.concatenate(lengths)), words)
+
+    def insert(self, place: int, more: Tokens) -> Tokens:
+        """Return these documents with others before the one at `place`, as if all had been tokenised together."""
+        known = set(self.words)
+        words, numbers = _sorted([*self.words, *(word for word in more.words if word not in known)])
+        index = dict(zip(words, range(len(words)), strict=True))
+        others = np.array([index[word] for word in more.words], np.int32)[more.ids]
+        begin = self.offsets[place]
+        before, after = numbers[self.ids[:begin]], numbers[self.ids[begin:]]
+        parts = self.offsets[:place], begin + more.offsets, self.offsets[place + 1 :] + len(others)
+        return Tokens(np.concatenate([before, others, after]), np.concatenate(parts), words)
+
+
+def _sorted(words: list[str]) -> tuple[list[str], Ids]:
+    """Return words by code point, and the new place of each."""
+    order = sorted(range(len(words)), key=words.__getitem__)
+    places = np.empty(len(words), np.int32)
+    places[order] = np.arange(len(words))
+    return [words[i] for i in order], places

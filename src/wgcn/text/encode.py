@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.text.tokenize import Tokenizer, fold, words
-
-__all__ = ["WordBytes", "checked_texts", "in_batches", "lay_out", "text_digest"]
 
 # Large enough that merging a batch's words costs little beside finding them, small enough for the caches.
 BATCH_CHARACTERS = 1 << 22

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.cores import compiled
+from wgcn.base.threads import compiled
 from wgcn.text.encode import WordBytes
 from wgcn.text.ngrams import Encoded, Ids, NgramTable, Offsets
 from wgcn.text.tokenize import EMOJI_SUFFIXES, FLAG_LETTERS, emoji_bases, word_marks

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.text.encode import WordBytes
-
-__all__ = ["Encoded", "NgramTable", "check_ngram_range", "ngrams"]
 
 _LONGEST = 16  # words in an n-gram: a text has as many n-grams per word
 

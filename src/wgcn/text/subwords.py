@@ -19,8 +19,6 @@ import numpy.typing as npt
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import smooth_idf
 
-__all__ = ["Hashes", "Subwords", "compiled_parts", "find_subwords", "subword_places"]
-
 Hashes = npt.NDArray[np.uint32]
 
 _SHORTEST, _LONGEST = 2, 5

@@ -14,9 +14,7 @@ from functools import lru_cache
 from itertools import chain, groupby
 from operator import add
 
-from wgcn.errors import InputError
-
-__all__ = ["TOKENIZERS", "Tokenizer", "characters", "resolve_tokenizer", "text_gcn", "words"]
+from wgcn.base.errors import InputError
 
 Tokenizer = Callable[[str], list[str]]
 

@@ -9,9 +9,7 @@ from numbers import Integral
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError, NoWordError
-
-__all__ = ["MAX_WORD", "Vocabulary", "VocabularyRules", "choose_words"]
+from wgcn.base.errors import InputError, NoWordError
 
 MAX_WORD = 1000  # characters of a word or an n-gram; longer ones, such as encoded data, are never kept
 

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from wgcn.text.corpus import Corpus
-
-__all__ = ["LONG", "Norm", "TermWeighting", "count_terms", "document_terms", "leading_counts", "smooth_idf"]
 
 Norm = Literal["l2", "l1"]
 

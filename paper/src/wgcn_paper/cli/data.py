@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.progress import TaskID
 from rich.table import Table
 
+from wgcn.base.errors import InputError
 from wgcn.cli.console import say, steps
-from wgcn.errors import InputError
 
 __all__ = ["app"]
 

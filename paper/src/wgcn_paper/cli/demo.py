@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wgcn.base.progress import stage
 from wgcn.cli.console import say, stages
-from wgcn.progress import stage
 
 if TYPE_CHECKING:
     from wgcn.estimators.matrix import WGCNClassifier
@@ -32,8 +32,8 @@ def demo(
     Real text, no download: a document is a docstring, its class the sub-package.
     Example: wgcn-paper demo "Sort an array."
     """
-    from wgcn.inference.folder import check_target
-    from wgcn.labelling.pictures import check_picture, plot_confusion, plot_neighbourhood
+    from wgcn.plots import check_picture, plot_confusion, plot_neighbourhood
+    from wgcn.store.folder import check_target
     from wgcn_paper.datasets import docstrings
 
     model_folder, graph_folder = output / "model", output / "graph"

@@ -55,8 +55,8 @@ def reproduce(
     are there are shown without running anything and need no data sets. Every finished run is saved, so an interrupted
     command can be repeated to continue.
     """
-    from wgcn.errors import InputError
-    from wgcn.inference.folder import check_target
+    from wgcn.base.errors import InputError
+    from wgcn.store.folder import check_target
     from wgcn_paper.experiments.reproduce import TABLES, table_of, write_overview
     from wgcn_paper.experiments.reproduce import reproduce as run
     from wgcn_paper.experiments.runner import workers
@@ -106,7 +106,7 @@ def _split(given: str | None, separator: str) -> list[str] | None:
 
 def _models(given: str | None) -> list[str] | None:
     """Return the names of methods, or None for all. An unknown name is an error."""
-    from wgcn.errors import InputError
+    from wgcn.base.errors import InputError
     from wgcn_paper.methods import method_names
 
     names = _split(given, ",")

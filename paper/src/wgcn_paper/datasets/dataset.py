@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError, MissingDependencyError, needs
+from wgcn.base.errors import InputError, MissingDependencyError, needs
 from wgcn_paper.cache import read_cached, write_cached
 
 __all__ = ["DocsCorpus", "cache_name", "docs_corpus", "docstrings", "sections"]

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 
 __all__ = ["Report", "download"]
 

@@ -8,7 +8,7 @@ Layout of a data folder:
 - ``stopwords_english.txt``: one word per line.
 
 Reading executes nothing. A file that is damaged or does not match the others raises an
-:class:`~wgcn.errors.InputError` that names it.
+:class:`~wgcn.base.errors.InputError` that names it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError
-from wgcn.files import write_file
-from wgcn.inference.folder import check_csr
-from wgcn.text.read import read_rows
+from wgcn.base.errors import InputError
+from wgcn.base.files import write_file
+from wgcn.io.read import read_rows
+from wgcn.store.folder import check_csr
 from wgcn_paper.cache import cache_folder
 from wgcn_paper.datasets.dataset import Dataset
 from wgcn_paper.datasets.derived import SOURCES, derived

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.datasets.dataset import Dataset
 from wgcn_paper.datasets.layout import check_csr
 
@@ -116,7 +116,7 @@ def convert(name: str, files: Mapping[str, bytes], *, validation: int = 500) -> 
 def unpickle(name: str, data: bytes) -> Any:
     """Return the content of a pickle of the original files: numbers, bytes, lists, dicts and records.
 
-    Anything that the original files do not need raises an :class:`~wgcn.errors.InputError`, and nothing is called.
+    Anything that the original files do not need raises an :class:`~wgcn.base.errors.InputError`, and nothing is called.
     """
     if len(data) > MAX_BYTES:
         raise InputError(f"{name} has {len(data):,} bytes; at most {MAX_BYTES:,} are read.")

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.datasets import planetoid, sources, text_gcn
 from wgcn_paper.datasets.layout import (
     FILES,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 
 __all__ = [
     "DATASETS",

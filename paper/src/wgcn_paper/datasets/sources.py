@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Protocol
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.datasets.download import Report, download
 
 __all__ = ["Archive", "Folder", "Report", "Repository", "Source", "open_source", "read_member"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.datasets.dataset import Dataset
 
 __all__ = ["convert", "corpus_name", "listing_name"]

@@ -162,7 +162,7 @@ def selected_cells(name: str, options: argparse.Namespace) -> list[Cell]:
 
 def _possible(cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells that can be run here, and say which packages or data others lack."""
-    from wgcn.errors import WGCNError
+    from wgcn.base.errors import WGCNError
     from wgcn_paper.datasets.derived import SOURCES
     from wgcn_paper.datasets.layout import find_folder
     from wgcn_paper.methods.baseline import method_class
@@ -215,7 +215,7 @@ def _attempt(item: tuple[str, Cell], device: str, until: float) -> Run | str | N
 
 
 def _finish(name: str, runs: list[Run], wanted: int, folder: Path) -> None:
-    from wgcn.errors import WGCNError
+    from wgcn.base.errors import WGCNError
     from wgcn_paper.experiments.reproduce import write_report
 
     seconds = sum(float(run.metrics.get("cpu_seconds", run.fit_seconds)) for run in runs)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.datasets import Dataset, load_dataset
 from wgcn_paper.experiments.environment import environment
 from wgcn_paper.memory import peak_memory

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from wgcn.errors import WGCNError
+from wgcn.base.errors import WGCNError
 from wgcn_paper.experiments.quotes import Finding, Outcome
 from wgcn_paper.experiments.recipes import NUMBER
 from wgcn_paper.experiments.reproduce import TABLES, all_cells, report_text, table_of, write_report

@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.experiments import published as paper
 from wgcn_paper.experiments.recipes import Sources, figures
 from wgcn_paper.experiments.table import Row, load_table, row_name, variant_name

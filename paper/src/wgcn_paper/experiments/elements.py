@@ -22,7 +22,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from importlib import resources
 from pathlib import Path
 
-from wgcn.errors import InputError, WGCNError
+from wgcn.base.errors import InputError, WGCNError
 from wgcn_paper.experiments.cells import Run
 from wgcn_paper.experiments.element_parts import Keys, Line, Part
 from wgcn_paper.experiments.recipes import Sources

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from wgcn import __version__
-from wgcn.cores import available_cores
+from wgcn.base.threads import available_cores
 
 __all__ = ["environment", "off_lock"]
 

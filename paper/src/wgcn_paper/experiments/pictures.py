@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wgcn.labelling.pictures import drawing
+from wgcn.plots import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

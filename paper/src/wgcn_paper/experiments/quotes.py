@@ -38,7 +38,7 @@ from string import Formatter
 from textwrap import fill, shorten
 from typing import Any
 
-from wgcn.errors import InputError, WGCNError
+from wgcn.base.errors import InputError, WGCNError
 from wgcn_paper.experiments.recipes import NUMBER, Recipe, Sources, UntrueError, figures
 from wgcn_paper.experiments.results import write_if_changed
 

@@ -37,7 +37,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from wgcn.errors import InputError, WGCNError
+from wgcn.base.errors import InputError, WGCNError
 from wgcn_paper.experiments import published
 from wgcn_paper.experiments.cells import Run
 from wgcn_paper.experiments.comparisons import Comparison, compare, paired

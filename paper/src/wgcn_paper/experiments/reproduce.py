@@ -10,7 +10,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from wgcn.errors import InputError, WGCNWarning
+from wgcn.base.errors import InputError, WGCNWarning
 from wgcn_paper.datasets import load_dataset, stop_words
 from wgcn_paper.datasets.derived import SOURCES
 from wgcn_paper.datasets.registry import STOP_WORDS

@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from wgcn.errors import StoreError, WGCNError
-from wgcn.files import locked_folder, made_folder, read_whole, write_file, writing
-from wgcn.labelling.contents import read_json
+from wgcn.base.errors import StoreError, WGCNError
+from wgcn.base.files import locked_folder, made_folder, read_whole, write_file, writing
+from wgcn.store.contents import read_json
 from wgcn_paper.experiments.cells import Cell, Run, renamed
 from wgcn_paper.methods.baseline import method_class
 

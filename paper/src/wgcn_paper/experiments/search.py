@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from wgcn.errors import InputError
-from wgcn.files import write_file
+from wgcn.base.errors import InputError
+from wgcn.base.files import write_file
 from wgcn_paper.experiments.cells import Cell, make_cell, validate_cell
 from wgcn_paper.experiments.environment import environment
 from wgcn_paper.experiments.runner import Workers

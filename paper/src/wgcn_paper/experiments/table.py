@@ -19,7 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.experiments.cells import Cell, make_cell
 from wgcn_paper.methods.baseline import method_class
 from wgcn_paper.protocol import Protocol

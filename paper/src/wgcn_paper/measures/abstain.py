@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from wgcn import WGCNTextClassifier
-from wgcn.labelling.trust import risk_coverage
+from wgcn.trust.abstention import risk_coverage
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.measures.measure import Measure, load_data, share, split_of
 from wgcn_paper.protocol import Protocol

@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
 from wgcn import WGCNTextClassifier
-from wgcn.text.read import read_rows
+from wgcn.io.read import read_rows
 from wgcn_paper.datasets import Dataset, load_dataset
 from wgcn_paper.datasets.derived import SOURCES, derived
 from wgcn_paper.datasets.layout import FILES, find_folder, set_path

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn import WGCNTextClassifier
-from wgcn.errors import WGCNWarning
-from wgcn.labelling.seed_words import SeedTrust
+from wgcn.base.errors import WGCNWarning
+from wgcn.semi.seed_words import SeedTrust
 from wgcn.text.tokenize import words
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.datasets.derived import SOURCES

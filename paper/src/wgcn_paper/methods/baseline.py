@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.packages import MissingPackageError, packages_for
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from scipy.sparse import block_array, csr_array, vstack
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn_paper.methods.network import NetworkBaseline
 
 if TYPE_CHECKING:

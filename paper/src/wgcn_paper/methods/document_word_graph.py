@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.sparse import block_array, csr_array, eye_array
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.association import normalize
 from wgcn.text.weighting import document_terms

@@ -22,10 +22,10 @@ from scipy.sparse import csr_array
 from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import LogisticRegression
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.estimators.embedder import WGCNEmbedder
 from wgcn.estimators.preparation import Preparation
-from wgcn.inference.embedding import EmbeddingModel
+from wgcn.model.embedding import EmbeddingModel
 from wgcn_paper.methods.baseline import Baseline, Fit, array_digest, in_fixed_order
 from wgcn_paper.methods.cross_validation import choose_c, enough_folds
 from wgcn_paper.methods.preparation import Kept

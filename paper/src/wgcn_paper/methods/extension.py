@@ -1,7 +1,7 @@
 """Rows for words that training did not see, from word vectors.
 
 A new word gets the mean row of the learnt words whose vectors are nearest, weighted by the cosine; it is centred and
-scaled as in `wgcn.labelling.extend`.
+scaled as in `wgcn.model.extend`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.inference.model import TextModel
-from wgcn.labelling.extend import as_long, n_learnt, new_words, with_rows
+from wgcn.model.extend import as_long, n_learnt, new_words, with_rows
+from wgcn.model.text_model import TextModel
 from wgcn.text.vocabulary import Vocabulary
 from wgcn_paper.vectors.word_vectors import DISTILLED, word_vectors
 

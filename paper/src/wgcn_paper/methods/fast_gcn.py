@@ -43,7 +43,7 @@ from scipy.sparse import csr_array, diags_array
 from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.graph.citations import normalize_documents
 from wgcn.network.module import SparseMatrix, sparse_matrix
 from wgcn_paper.methods.baseline import Fit

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import WGCNError
+from wgcn.base.errors import WGCNError
 from wgcn_paper.methods.fasttext import FastTextMethod, write_documents
 
 __all__ = ["FastTextAutotuneMethod"]

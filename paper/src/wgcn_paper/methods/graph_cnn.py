@@ -30,7 +30,7 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting, document_terms, smooth_idf

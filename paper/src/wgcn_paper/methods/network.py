@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from wgcn.cores import find_device
-from wgcn.errors import InputError
+from wgcn.base.errors import InputError
+from wgcn.base.threads import find_device
 from wgcn.network.cuda import Recorded
 from wgcn_paper.methods.baseline import Baseline, Fit, array_digest, hold_out, in_fixed_order
 

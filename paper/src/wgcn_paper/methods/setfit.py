@@ -104,7 +104,7 @@ class SetFitMethod(Baseline):
         with packages_for("The method setfit"):
             import torch
 
-            from wgcn.cores import find_device
+            from wgcn.base.threads import find_device
         device = find_device(self.device)
         encoder = self._encoder.to(device).train()
         settings, started = self.settings, time.perf_counter()

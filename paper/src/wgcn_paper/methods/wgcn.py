@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.errors import InputError, interrupts_raised
+from wgcn.base.errors import InputError, interrupts_raised
 from wgcn.estimators.matrix import WGCNClassifier
 from wgcn.estimators.network import WGCNNetworkClassifier
 from wgcn.estimators.preparation import Preparation, Prepared
 from wgcn.graph import WordGraph
-from wgcn.labelling.tuning import LEADS
+from wgcn.linear.tuning import LEADS
 from wgcn_paper.datasets import load_dataset, stop_words
 from wgcn_paper.methods.baseline import Baseline, Fit, array_digest
 from wgcn_paper.methods.extension import extend_by_vectors
@@ -25,7 +25,7 @@ from wgcn_paper.methods.preparation import Kept
 from wgcn_paper.vectors import word_vector_matrix
 
 if TYPE_CHECKING:
-    from wgcn.inference.model import TextModel
+    from wgcn.model.text_model import TextModel
     from wgcn_paper.protocol import Query, Task
 
 __all__ = ["LinearMethod", "NetworkMethod", "network_fit"]

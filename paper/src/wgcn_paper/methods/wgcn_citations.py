@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import block_array, csr_array, diags_array, eye_array, tril
 from sklearn.preprocessing import normalize
 
-from wgcn.errors import InputError, interrupts_raised
+from wgcn.base.errors import InputError, interrupts_raised
 from wgcn.estimators.network import WGCNNetworkClassifier
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.cores import available_cores
-from wgcn.products import multiply
+from wgcn.base.products import multiply
+from wgcn.base.threads import available_cores
 
 __all__ = ["distil"]
 

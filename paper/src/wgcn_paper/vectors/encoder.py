@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load, save
 
-from wgcn.errors import InputError, WGCNWarning
-from wgcn.files import write_file
+from wgcn.base.errors import InputError, WGCNWarning
+from wgcn.base.files import write_file
 from wgcn_paper.cache import cache_folder
 from wgcn_paper.packages import packages_for
 from wgcn_paper.vectors.word_vectors import file_digest
@@ -76,7 +76,7 @@ def load_encoder(device: str = "auto") -> SentenceTransformer:
     with packages_for("The sentence encoder"):
         from sentence_transformers import SentenceTransformer  # noqa: F401
 
-        from wgcn.cores import find_device
+        from wgcn.base.threads import find_device
     where = find_device(device)
     return _loaded(folder).to(where)
 

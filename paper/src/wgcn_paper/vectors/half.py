@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save
 
-from wgcn.errors import InputError, WGCNError
-from wgcn.files import write_file
+from wgcn.base.errors import InputError, WGCNError
+from wgcn.base.files import write_file
 from wgcn_paper.vectors.encoder import encoder_folder
 
 __all__ = ["main", "write_half"]

@@ -27,7 +27,7 @@ from typing import BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.errors import InputError, WGCNWarning
+from wgcn.base.errors import InputError, WGCNWarning
 
 __all__ = [
     "DISTILLED",

@@ -1,0 +1,1 @@
+"""The labelling loop: what to label next, learning curves, labels that look wrong, notices."""

@@ -1,0 +1,1 @@
+"""What everything else stands on: errors, progress, threads, files, products of matrices, limits of memory."""

@@ -1,0 +1,1 @@
+"""`wgcn export`: models in the browser."""

@@ -1,0 +1,1 @@
+"""Files of rows: read in any format, and written as tables."""

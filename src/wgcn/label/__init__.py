@@ -1,0 +1,1 @@
+"""`wgcn label`: a page on which texts are labelled."""

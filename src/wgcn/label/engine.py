@@ -1,0 +1,216 @@
+"""The model of a labelling project, fitted again and again to the same texts.
+
+What needs no label is done once: the texts are prepared, and a teacher finds similar documents, the slow part of a fit.
+A refit begins where the last one ended (as `WGCNTextClassifier.update` does) and does without the choice of settings.
+It comes in two steps: a quick one, less exact and not calibrated anew, for what the next label needs (guesses and
+suggestions), and a thorough one for the rest, when nothing newer waits. `export` fits from the beginning, as `wgcn fit`
+does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wgcn.active.suggest import suggest
+from wgcn.base.errors import InputError
+from wgcn.estimators.preparation import Preparation
+from wgcn.estimators.session import TrainingSet
+from wgcn.estimators.text import WGCNTextClassifier
+from wgcn.explain.render import pieces_of
+from wgcn.label.decisions import State
+from wgcn.labels.reading import read_labels
+from wgcn.semi.seed_words import GivenSeeds, near_words, read_seeds
+from wgcn.semi.teacher import Teacher
+
+_QUICK = 0.1  # tolerance of a quick fit
+_SUGGESTED = 30
+_WORDS = 12  # per class
+_DOUBTS = 50
+_TERMS = 8  # of an explanation, for and against
+_NEIGHBOURS = 14
+_SHOWN = 20_000  # characters of a text that are shown
+
+
+class Engine:
+    """Texts, prepared, and the model of the last fit. Answers come from this model while another fit is under way."""
+
+    def __init__(self, texts: Sequence[str], tokenizer: str = "words") -> None:
+        self.texts, self.tokenizer = texts, tokenizer
+        self.prepared = Preparation.of(self._estimator()).prepare(texts)
+        self._teachers: dict[bool, Teacher] = {}  # by whether there are seeds
+        # The last fit and the numbers of its classes, together: another thread answers from them.
+        self.fitted: tuple[WGCNTextClassifier, dict[str, int]] | None = None
+        self._sharpness: float | None = None  # of the last thorough fit
+        # While there is no label, each suggestion stands for many texts.
+        self.suggested = self._suggest(np.zeros(len(texts), bool))
+
+    def _estimator(self, tune: bool = False) -> WGCNTextClassifier:
+        return WGCNTextClassifier(tokenizer=self.tokenizer, tune=tune)
+
+    def fit(self, state: State, *, quick: bool = False) -> dict[str, Any]:
+        """Fit to the labels and seeds of a state; return what the page shows of it, of a quick fit only a part.
+
+        With labels and seeds of fewer than two classes there is no model, but there are suggestions.
+        """
+        started, cpu = time.perf_counter(), time.process_time()
+        seeds = read_seeds(state.seeds) if state.seeds else None
+        live, labels = state.live, state.labels
+        done = np.zeros(len(self.texts), bool)
+        done[[*labels, *state.skipped]] = True
+        common = {"seq": state.seq, "n_labels": len(labels)}
+        if len({*labels.values(), *(number for number, each in live.items() if each.seeds)}) < 2:
+            self.fitted = None
+            return {**common, "classes": [], "suggested": self._suggest(done)}
+        names = {text: live[labels[text]].name for text in sorted(labels)}
+        estimator = self._fit(names, [each.name for each in live.values()], seeds, quick)
+        numbers = {each.name: number for number, each in live.items()}
+        self.fitted = estimator, numbers
+        scorer = estimator.model_.scorer
+        likely = scorer.probabilities(scorer.scores_of(self.prepared.document_terms))
+        classes = np.array([numbers[name] for name in estimator.classes_.tolist()], np.int32)
+        found = {
+            **common,
+            "classes": classes.tolist(),
+            "guess": classes[likely.argmax(axis=1)],
+            "confidence": likely.max(axis=1).astype(np.float32),
+            "suggested": self._suggest(done, lambda rows: scorer.probabilities(scorer.scores_of(rows))),
+        }
+        if not quick:
+            found |= self._measured(estimator, numbers, len(labels))
+        found[f"{'quick' if quick else 'thorough'}_seconds"] = round(time.perf_counter() - started, 3)
+        found[f"{'quick' if quick else 'thorough'}_cpu"] = round(time.process_time() - cpu, 3)
+        return found
+
+    def _measured(self, estimator: WGCNTextClassifier, numbers: dict[str, int], n_labels: int) -> dict[str, Any]:
+        """Return how good a fit is, which labels look wrong, and the words of the classes."""
+        report, doubts = estimator.model_.report, estimator.review() if n_labels else []
+        self._sharpness = estimator.model_.scorer.sharpness
+        return {
+            "accuracy": report["held_out_accuracy"],
+            "n_held_out": report["n_held_out"],
+            "doubts": [(each.index, numbers[each.suggestion], round(each.score, 4)) for each in doubts[:_DOUBTS]],
+            "disagree": [each.index for each in doubts if each.label != each.suggestion],
+            "words": {
+                numbers[name]: [word for word, _ in estimator.top_words(name, _WORDS)]
+                for name in estimator.classes_.tolist()
+            },
+            "problems": report.get("seed_problems", []),
+            "seed_note": report.get("seed_note", ""),
+        }
+
+    def _fit(
+        self, names: dict[int, str], classes: Sequence[str], seeds: GivenSeeds | None, quick: bool
+    ) -> WGCNTextClassifier:
+        """Fit to the labels of some texts, in the order of the texts; some of the classes may have no label yet."""
+        prepared, estimator, labelled = self.prepared, self._estimator(), np.zeros(len(self.texts), bool)
+        labelled[list(names)] = True
+        labels = read_labels(list(names.values()), classes)._replace(labelled=labelled)
+        started, classifier = time.perf_counter(), estimator._classifier()
+        rows, weight = prepared.seed_rows(seeds, labels.classes), np.ones(len(labelled))
+        task = classifier._task(
+            prepared.document_terms,
+            labels,
+            None,
+            prepared.word_graph,
+            None,
+            seeds=rows,
+            subwords=prepared.subword_matrix(estimator.subwords),
+            digests=prepared.digests,
+        )
+        order = np.argsort(~labels.labelled, kind="stable")
+        task = replace(task, teacher=self._teacher(rows).reordered(order))
+        earlier = None
+        if self.fitted is not None and seeds is None:
+            earlier = self.fitted[0]._earlier(self.fitted[0].training_set_, prepared, labels)
+        training = classifier._training()
+        if quick:
+            loose = replace(training.settings, tol=_QUICK)
+            training = replace(training, settings=loose, validation_fraction=0.0)
+        classifier._train(task, earlier, training)
+        if quick and self._sharpness is not None:
+            classifier.scorer_ = replace(classifier.scorer_, sharpness=self._sharpness)
+        return estimator._finish(classifier, TrainingSet(prepared, labels, weight, "", seeds), started)
+
+    def _teacher(self, seeds: Any = None) -> Teacher:
+        """Return the teacher of the texts in their order; it is made once, and once more with seeds."""
+        if (known := self._teachers.get(seeds is not None)) is None:
+            known = self._teachers[seeds is not None] = self._estimator()._teacher(self.prepared, seeds)
+        return known if seeds is None else known.with_seeds(seeds)
+
+    def _suggest(self, done: npt.NDArray[np.bool_], likely: Any = None) -> list[int]:
+        if done.all():
+            return []
+        chosen = suggest(self.prepared.document_terms, self._teacher().place, done, _SUGGESTED, likely)
+        return [int(text) for text in chosen]
+
+    def explain(self, text: int, label: int | None = None) -> dict[str, Any]:
+        """Return a text in pieces, with what each adds to the score of a class, by default the guessed one."""
+        whole = self.texts[text]
+        if self.fitted is None:
+            return {"pieces": [(whole[:_SHOWN], 0)], "label": None}
+        fitted, numbers = self.fitted
+        names = {number: name for name, number in numbers.items()}
+        asked = names[label] if label in names and names[label] in fitted.classes_.tolist() else None
+        why = fitted.explain([whole], asked, alone=True)[0]
+        name = why.classes.tolist()[0]
+        shown, left = list[tuple[str, int]](), _SHOWN
+        for piece, _, level in pieces_of(why, 0):
+            if left <= 0:
+                break
+            shown.append((piece[:left], level))
+            left -= len(piece)
+        chances = fitted.predict_proba([whole])[0]
+        likely = sorted(zip(chances.tolist(), fitted.classes_.tolist(), strict=True), reverse=True)[:5]
+        return {
+            "pieces": shown,
+            "label": numbers[name],
+            "for": [(term, round(part, 3)) for term, part in why.top(n=_TERMS)],
+            "against": [(term, round(part, 3)) for term, part in why.top(n=_TERMS, against=True)],
+            "likely": [(numbers[each], round(chance, 4)) for chance, each in likely],
+            "unknown": why.unknown[:20],
+        }
+
+    def neighbourhood(self, word: str) -> dict[str, Any]:
+        """Return the neighbours of a word in the word graph and the edges among them, each with its class."""
+        graph, vocabulary = self.prepared.word_graph, self.prepared.vocabulary
+        word = " ".join(word.lower().split())
+        if graph is None or word not in vocabulary:
+            return {"word": word, "nodes": [], "edges": [], "near": near_words(word, vocabulary) if word else []}
+        found = graph.neighbours(word, _NEIGHBOURS)
+        names = [word, *(each.word for each in found)]
+        places = [vocabulary.index[name] for name in names]
+        counts = vocabulary.document_counts[places].tolist()
+        among = graph.adjacency[places][:, places].tocoo()
+        pairs = zip(among.coords[0].tolist(), among.coords[1].tolist(), among.data.tolist(), strict=True)
+        edges = [(i, j, round(weight, 4)) for i, j, weight in pairs if i < j]
+        classes: list[int | None] = [None] * len(names)
+        if (last := self.fitted) is not None:
+            rows = last[0].word_embeddings_[places]
+            classes = [last[1][last[0].classes_[best]] for best in rows.argmax(axis=1)]
+        nodes = [
+            {"word": name, "texts": count, "label": label, "weight": round(weight, 3)}
+            for name, count, label, weight in zip(names, counts, classes, [0, *(e.weight for e in found)], strict=True)
+        ]
+        return {"word": word, "nodes": nodes, "edges": edges, "near": []}
+
+    def check_seeds(self, name: str, words: Sequence[str]) -> None:
+        """Raise an InputError if the texts do not have a seed word."""
+        if words:
+            self.prepared.seed_rows(read_seeds({name: list(words)}), np.array([name]))
+
+    def export(self, state: State, folder: Path) -> dict[str, Any]:
+        """Fit from the beginning, as `wgcn fit` does with the exported labels, and save the model."""
+        live, y = state.live, list[str | None]([None] * len(self.texts))
+        for text, number in state.labels.items():
+            y[text] = live[number].name
+        if len({*filter(None, y), *state.seeds}) < 2:
+            raise InputError("A model needs labels or seed words of at least two classes. Label more texts first.")
+        model = self._estimator(tune=True).fit(self.texts, y, seeds=state.seeds or None).model_
+        return {"digest": model.save(folder), "accuracy": model.report["held_out_accuracy"]}

@@ -1,0 +1,1 @@
+"""Labels in all forms, as matrices, and split into folds."""

@@ -1,0 +1,1 @@
+"""Fitted models: what people save, load and call. Needs numpy alone."""

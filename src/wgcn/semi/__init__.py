@@ -1,0 +1,1 @@
+"""Learning without labels: the teacher, its space and neighbours, and seed words."""

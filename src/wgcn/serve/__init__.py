@@ -1,0 +1,1 @@
+"""`wgcn serve`: models for other programs, over HTTP."""

@@ -1,1 +1,0 @@
-"""Models in other systems and on screens: `wgcn serve`, `wgcn label`, and `wgcn export` for the browser."""

@@ -1,0 +1,1 @@
+"""Saved folders and their checked contents."""

@@ -1,0 +1,1 @@
+"""When to trust an answer: accuracy, abstention, sets of labels, texts out of scope."""
