@@ -135,8 +135,8 @@ def test_the_layers_on_the_page_of_the_architecture_are_those_of_the_linter() ->
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
-    layers = [name.strip() for line in contracts[0]["layers"] for name in line.split("|")]
-    places = [re.search(rf"^\|.*`{name}(/|\.py)`.*\|$", table, re.M) for name in reversed(layers) if name != "__main__"]
+    layers = [name.strip() for line in reversed(contracts[0]["layers"]) for name in line.split("|")]
+    places = [re.search(rf"^\|.*`{name}(/|\.py)`.*\|$", table, re.M) for name in layers if name != "__main__"]
     assert all(places)
     begins = [place.start() for place in places if place]
     assert begins == sorted(begins)
