@@ -17,10 +17,10 @@ def explain(
     label: Annotated[
         str | None, typer.Option(metavar="CLASS", help="Class to explain. Default: the one with the highest score.")
     ] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page instead.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page instead.")] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Show which words of a text speak for a class and against it, and what their neighbours in the graph add.
+    """Show which words of a text speak for a class and against it, and what their neighbours in the graph contribute.
 
     Example: wgcn explain my-model "The match ended in a draw." --html why.html
     """
@@ -45,7 +45,7 @@ def words(
     label: Annotated[str | None, typer.Option(metavar="CLASS", help="Only the words of this class.")] = None,
     top: Annotated[int, typer.Option(min=1, metavar="N", help="Words per class.")] = 20,
 ) -> None:
-    """Show the words that speak most for each class.
+    """Show the strongest words of each class.
 
     Example: wgcn words my-model --top 10
     """

@@ -15,7 +15,7 @@ def label(
     reading: dict[str, Any],
     texts: Annotated[Path | None, typer.Argument(metavar="[TEXTS]", help="File with texts, labelled or not.")] = None,
     project: Annotated[
-        Path | None, typer.Option(metavar="NAME", help="File to keep all work in. Default: the name of the texts.")
+        Path | None, typer.Option(metavar="NAME", help="File that keeps all work. Default: named after the texts.")
     ] = None,
     label_column: options.LabelColumn = "label",
     missing: options.Missing = None,

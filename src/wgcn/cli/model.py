@@ -28,44 +28,42 @@ def predict(
     folder: ModelFolder,
     texts: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE...|-]", help="Texts to classify. Standard input: one per line, or --format."),
+        typer.Argument(metavar="[FILE...|-]", help="Texts to classify. Default: standard input, one per line."),
     ] = None,
     output: Annotated[
-        Path | None, to_file(metavar="FILE", help=".csv, .tsv, .jsonl or .parquet; .txt: labels alone.")
+        Path | None, to_file(metavar="FILE", help=".csv, .tsv, .jsonl or .parquet; .txt for labels only.")
     ] = None,
     output_format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="csv, tsv, jsonl, parquet or txt, whatever the name says.")
+        str | None, typer.Option(metavar="NAME", help="csv, tsv, jsonl, parquet or txt. Default: by the name.")
     ] = None,
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Also print the label's probability, and the share of unknown words.")
     ] = False,
-    top: Annotated[int, typer.Option(min=1, metavar="K", help="Also give the next labels, up to K in all.")] = 1,
+    top: Annotated[int, typer.Option(min=1, metavar="K", help="Also give the next labels, K in all.")] = 1,
     proba: Annotated[bool, typer.Option("--proba", help="Also give every probability, as probability_CLASS.")] = False,
     abstain: Annotated[
         float | None,
-        typer.Option(metavar="P", help="Give no label where it is less likely than this, or the text is out of scope."),
+        typer.Option(metavar="P", help="Give no label if it is less likely than this, or if the text is out of scope."),
     ] = None,
     coverage: Annotated[
         float | None,
-        typer.Option(
-            metavar="SHARE", help="Also give a set of labels: the right one is in it for this share of texts."
-        ),
+        typer.Option(metavar="SHARE", help="Also give a set of labels that has the right one for this share of texts."),
     ] = None,
     scope: Annotated[
-        bool, typer.Option("--scope", help="Also give how strange a text is: 0.99 is stranger than 99 % of training.")
+        bool,
+        typer.Option("--scope", help="Also give how strange a text is: 0.99 is stranger than 99 % of held-out texts."),
     ] = False,
     label_separator: Annotated[
-        str | None, typer.Option(metavar="CHAR", help="Between several labels of a text. Default: ;")
+        str | None, typer.Option(metavar="CHAR", help="Separator between several labels of a text. Default: ;")
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Classify texts, however many: they are read and answered in batches.
+    """Classify texts. They are read and answered in batches, so a file may be larger than memory.
 
-    Prints one label per text; several labels are separated by a semicolon. With more columns than that, they are
-    separated by tabs and have a header. A table keeps the columns of the file and adds label, confidence and
-    unknown_words. Example: wgcn predict my-model new.csv --abstain 0.8 --coverage 0.9 --output labels.csv
+    Prints one label per text, or tab-separated columns with a header if more is asked for. A table of --output keeps
+    the columns of the file and adds label, confidence and unknown_words. With several files, --output is a folder.
 
-    Of several files, each becomes a file of the folder that --output names.
+    Example: wgcn predict my-model new.csv --abstain 0.8 --coverage 0.9 --output labels.csv
     """
     added: dict[str, Any] = {"confidence": confidence, "top": top, "proba": proba}
     added |= {"abstain": abstain, "coverage": coverage, "scope": scope, "overwrite": overwrite}
@@ -93,7 +91,7 @@ def evaluate(
         Path | None, typer.Option(metavar="FILE", help="Draw the confusion matrix: .png, .svg or .pdf.")
     ] = None,
     train: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The training texts, to warn of test texts among them.")
+        Path | None, typer.Option(metavar="FILE", help="Training texts, to warn of copies among the test texts.")
     ] = None,
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="Leave out texts whose label the model does not know.")
@@ -141,7 +139,7 @@ def extend(
     min_count: Annotated[int, typer.Option(min=1, help="Add words that occur at least this often in the texts.")] = 2,
     overwrite: Overwrite = False,
 ) -> None:
-    """Add words to a model that it does not know, without training.
+    """Add unknown words to a model, without training.
 
     Example: wgcn extend my-model more.csv --text-column body --output larger-model
     """
@@ -166,7 +164,7 @@ def export(
     title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the page.")] = "Classify texts",
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a model that runs in the browser, with the same labels as here and no server.
+    """Write a model as a page or a package for the browser, with the same labels and without a server.
 
     Example: wgcn export my-model --html classify.html
     """
@@ -177,7 +175,7 @@ def export(
 
 
 def info(folder: ModelFolder) -> None:
-    """Show what a model is: its card.
+    """Show the card of a model: classes, settings, held-out accuracy.
 
     Example: wgcn info my-model
     """

@@ -22,8 +22,9 @@ def review(
 ) -> None:
     """Show the labels that look wrong, most doubtful first.
 
-    A model is fitted, and each label is judged without it. Rows are counted from 1, below the header. Example: wgcn
-    review train.csv --text-column body -n 50 --output doubts.csv
+    A model is fitted, and each label is judged without itself. Rows count from 1, below the header.
+
+    Example: wgcn review train.csv --text-column body -n 50 --output doubts.csv
     """
     from wgcn.active.review import report, write_report
     from wgcn.base.files import write_file

@@ -16,9 +16,9 @@ def seeds(
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
 ) -> None:
-    """Show what seed words stand for: the texts that have them, the words they draw in, and how far they can serve.
+    """Show what seed words stand for: texts that contain them, words they draw in, and their agreement.
 
-    Strike a word out with a minus. Example: wgcn seeds texts.csv --seed "sport=game,team,-card" --seed politics
+    Exclude a word with a minus. Example: wgcn seeds texts.csv --seed "sport=game,team,-card" --seed politics
     """
     from wgcn.estimators.text import WGCNTextClassifier
     from wgcn.semi.seed_words import problems, read_seed_options, shown_shares, shown_words

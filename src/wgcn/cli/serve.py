@@ -13,15 +13,15 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
     token: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Ask for this token. Better: WGCN_TOKEN in the environment.")
+        str | None, typer.Option(metavar="TEXT", help="Require this token. Better: WGCN_TOKEN in the environment.")
     ] = None,
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Also answer under this host name. Repeatable.")
     ] = None,
-    queue: Annotated[int, typer.Option(min=1, metavar="N", help="Requests at a time; more are told to wait.")] = 128,
-    max_body: Annotated[int, typer.Option(min=1, metavar="MB", help="Size of a request at most.")] = 8,
-    max_texts: Annotated[int, typer.Option(min=1, metavar="N", help="Texts of a request at most.")] = 1000,
-    max_answer: Annotated[int, typer.Option(min=1, metavar="MB", help="Size of an answer at most.")] = 32,
+    queue: Annotated[int, typer.Option(min=1, metavar="N", help="Requests at a time; further ones get 503.")] = 128,
+    max_body: Annotated[int, typer.Option(min=1, metavar="MB", help="Largest request.")] = 8,
+    max_texts: Annotated[int, typer.Option(min=1, metavar="N", help="Most texts per request.")] = 1000,
+    max_answer: Annotated[int, typer.Option(min=1, metavar="MB", help="Largest answer.")] = 32,
 ) -> None:
     """Answer requests over HTTP: predictions, explanations, the models and their cards.
 

@@ -8,7 +8,7 @@ import typer
 from wgcn.cli.console import say, stages
 from wgcn.cli.options import LabelColumn, LabelSeparator, Missing, Overwrite, read_labelled_texts, reads_files, to_file
 
-Texts = Annotated[Path, typer.Argument(metavar="TEXTS", help="Texts, of which some have a label; - is standard input.")]
+Texts = Annotated[Path, typer.Argument(metavar="TEXTS", help="Texts, some of them labelled; - is standard input.")]
 
 
 @reads_files
@@ -24,7 +24,7 @@ def suggest(
     output: Annotated[Path | None, to_file(metavar="FILE", help="Write a .csv file with a column to fill in.")] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Say which texts to label next; there may be no label yet. Rows count from 1, below a header.
+    """Suggest which texts to label next. No label is needed yet. Rows count from 1, below a header.
 
     Example: wgcn suggest texts.csv -n 20 --output to-label.csv
     """
