@@ -119,7 +119,7 @@ def test_commands_of_a_page_run_one_after_another(
 
 def test_the_readme_is_short() -> None:
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 120
+    assert len(lines) <= 100
 
 
 @pytest.mark.parametrize("page", [*PAGES, *sorted(ROOT.glob("docs/results/*.md"))], ids=lambda page: page.stem)

@@ -32,9 +32,9 @@ class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
     tokenizer, ngram_range, min_count, stop_words, window, n_jobs
         As in `WGCNTextClassifier`, but by default there are no n-grams of two words and more.
     graph_weight : float, default=2.0
-        g, how much the neighbours count beside the words themselves.
+        g, the weight of the neighbours relative to the words themselves.
     random_state : int, default=0
-        Where the search for singular vectors begins.
+        Seed of the singular value decomposition.
 
     Attributes
     ----------

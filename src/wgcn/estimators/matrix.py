@@ -167,26 +167,26 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Labell
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class WGCNClassifier(MatrixClassifier):
-    """Word grounded graph convolutional network for document-term matrices, made linear.
+    """Linearised word grounded graph convolutional network, for document-term matrices.
 
-    The model is X (I + a A) W + b with the word graph A: convex, quick to train, and in no need of torch. Unlabelled
-    documents teach it too: see `wgcn.semi.teacher` and `wgcn.linear.training`. `WGCNNetworkClassifier` is the
-    paper's own network.
+    The model is X (I + a A) W + b with the word graph A: convex, fast to train, without torch. It also learns from
+    unlabelled documents: see `wgcn.semi.teacher` and `wgcn.linear.training`. `WGCNNetworkClassifier` is the paper's
+    own network.
 
     Parameters
     ----------
     alpha, subwords, C, class_weight, class_prior, tune, n_jobs
         As in `WGCNTextClassifier`; subwords have to be given to `fit`.
     naive_bayes : float, default=0.5
-        How much less words are penalised that the classes use differently, from 0 to 1.
+        Strength of the naive Bayes scales, from 0 to 1: words that the classes use differently are regularised less.
     teacher : float, default=1.5
-        Weight of what unlabelled documents teach, times their share of all documents; 0 for no teacher. Multi-label
+        Weight of the teacher's scores, multiplied by the share of unlabelled documents; 0 for no teacher. Multi-label
         models have none.
     self_training : float, default=0.3
-        Weight of an unlabelled document, beside a labelled one, in a second fit that takes the labels which the first
-        gave and does without the teacher; 0 leaves it out. Not for multi-label models.
+        Weight of a document with a pseudo-label relative to a labelled one, in a second fit without the teacher; 0
+        leaves this fit out. Not for multi-label models.
     top_k : int or None, default=100
-        For a graph that is made from X: number of edges that a word keeps.
+        Number of edges that a word keeps in a graph made from X.
     random_state : int, RandomState or None, default=0
         Chooses the held-out documents and the folds of `tune`.
 

@@ -36,11 +36,11 @@ class WGCNNetworkClassifier(MatrixClassifier):
     checkpoint : path or None, default=None
         File in which the state of the training is kept.
     resume : bool, default=False
-        Whether to go on from that file, to the same bytes as without a break.
+        Whether to resume from that file; the result has the same bytes as without an interruption.
     device : str, default="auto"
         "cpu", "cuda", or "auto" for a GPU where there is one.
     random_state : int, default=0
-        Decides the split, the first weights and the dropout.
+        Seed of the split, the initial weights and the dropout.
 
     Attributes
     ----------

@@ -45,8 +45,8 @@ Texts = Iterable[str]
 class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, Updating, LabellingLoop):
     """Classify texts through a graph of their words.
 
-    Every text given to `fit`, labelled or not, shapes the vocabulary, the idf and the word graph. Nothing of the texts
-    to be predicted is seen before.
+    Every text given to `fit`, labelled or not, shapes the vocabulary, the idf and the word graph. Texts to be predicted
+    are not seen before prediction.
 
     Parameters
     ----------
@@ -60,21 +60,21 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
     stop_words : collection of str or None, default=None
         Words to drop.
     window : int, default=20
-        Tokens in a window of the word graph; the graph joins words that share windows.
+        Tokens in a window; words that share windows get an edge in the word graph.
     alpha : float, default=0.5
         Weight of the word graph beside the words themselves; 0 leaves the graph out.
     subwords : float, default=1.5
-        Weight of the character n-grams of words, likewise; 0 leaves them out, and then words that training did not see
-        do not count.
+        Weight of the subwords, the character n-grams of words; 0 leaves them out, and words that training did not see
+        are then ignored.
     C : float, default=0.5
-        Weight of the loss beside the L2 penalty: larger fits the training texts closer.
+        Inverse of the regularisation strength: the weight of the loss relative to the L2 penalty.
     class_weight : dict, "balanced" or None, default=None
     class_prior : dict, "uniform" or None, default=None
-        Shares of the classes among the texts to be predicted and the unlabelled ones, if they are other than among the
-        labels. Scores are shifted by the logarithms of the shares. Not for multi-label models.
+        Shares of the classes among unlabelled and future texts, if they differ from those among the labels. Wrong
+        shares cost accuracy. Not for multi-label models.
     tune : bool, default=True
-        Whether to compare a few other settings with those given, where at least 1,000 texts are labelled: long texts
-        whose beginning counts more, another C, and a model that penalises all words alike: `wgcn.linear.tuning`.
+        Whether to compare a few other settings with those given on held-out texts, from 1,000 labelled texts on: a
+        lead for long texts, another C, and no naive Bayes scales: see `wgcn.linear.tuning`.
     n_jobs : int or None, default=None
         Number of threads; None or -1 for one per core, -2 for one less, and so on.
 
@@ -148,13 +148,13 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
             Words that stand for classes instead of labels or beside them, such as ``{"sport": ["game", "team"]}``; a
             list of class names makes these the seeds. A word that begins with "-" must not count for the class.
         classes : sequence, optional
-            Classes that may have no label yet, beside those of the labels. They are in `classes_` and have
-            probabilities, so that few labels claim no more than they can tell; they are hardly ever predicted.
+            Classes that may have no label yet, in addition to those of the labels. They are in `classes_` and have
+            probabilities, so that few labels do not make the model too certain; they are hardly ever predicted.
         unlabeled : iterable of str, optional
             More unlabelled texts.
         background : iterable of str, optional
-            Texts from elsewhere, such as a larger collection, for vocabulary, idf and word graph alone: unlike
-            `unlabeled` they need not be of the classes.
+            Texts from elsewhere, such as a larger collection, for vocabulary, idf and word graph only: unlike
+            `unlabeled` they need not belong to the classes.
         document_graph : csr_array of shape (n_texts, n_texts), optional
             Citations between the texts of X: the word graph is then made from them (eq. 4), not from windows.
         vectors : mapping from str to array, optional

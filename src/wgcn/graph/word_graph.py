@@ -198,7 +198,7 @@ class WordGraph:
     def of_edges(
         cls, vocabulary: Vocabulary, adjacency: csr_array, normalized: bool, rules: EdgeRules, **source: Any
     ) -> WordGraph:
-        """Return the graph of edges that were made by rules, normalised if that is wished."""
+        """Return the graph of edges that were made by rules, normalised if asked."""
         degrees = np.ones(len(vocabulary))
         if normalized:
             adjacency, degrees = normalize(adjacency)

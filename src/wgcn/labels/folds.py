@@ -20,7 +20,7 @@ Rows = npt.NDArray[np.int64]
 class LabelledKFold(BaseCrossValidator):  # type: ignore[misc]
     """Folds of the labelled texts; the unlabelled texts are in every training part and in no test part.
 
-    So an estimator learns from the unlabelled texts of all folds, and any scorer of scikit-learn meets labels only. The
+    So an estimator learns from all unlabelled texts, and any scorer of scikit-learn sees labelled texts only. The
     folds are stratified by class, unless a text may have several labels. A text is unlabelled where its label is None,
     NaN, pd.NA, -1 or blank, as for `fit` of the classifiers; it may also be a row of -1 in a label matrix.
 
@@ -29,7 +29,7 @@ class LabelledKFold(BaseCrossValidator):  # type: ignore[misc]
     n_splits : int, default=5
         Number of folds, at least 2.
     shuffle : bool, default=True
-        Whether to shuffle the labelled texts first. Files are often sorted by something.
+        Whether to shuffle the labelled texts first, since files are often sorted.
     random_state : int, RandomState or None, default=0
         Seed of the shuffling.
 

@@ -50,7 +50,7 @@ class TextModel(TextTerms, Answers):
     split : Split or None
         What `explain` needs to tell a word from its neighbours in the graph.
     trust : Trust, optional
-        How the model did on held-out texts, for `out_of_scope`, `predict_set` and `predict` with `abstain`.
+        What held-out texts say, for `out_of_scope`, `predict_set` and `predict` with `abstain`.
     """
 
     scorer: Scorer

@@ -29,7 +29,7 @@ class VocabularyRules:
     max_size : int, optional
         Keep only so many of the most frequent words.
     max_ngrams : int, optional
-        Where there would be more n-grams of one length, `min_ngram_count` is raised.
+        If there are more n-grams of one length, `min_ngram_count` is raised.
     stop_words : collection of str
         Words to drop, compared with the tokens as the tokeniser gives them.
     """
