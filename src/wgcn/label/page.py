@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route, Router
+from starlette.routing import Route
 
 from wgcn.base.errors import InputError, StoreError
 from wgcn.base.files import open_whole
@@ -32,7 +33,7 @@ from wgcn.label.decisions import Decision
 from wgcn.label.project import Project
 from wgcn.label.project_file import Estimate
 from wgcn.label.refit import ModelProcess, array_of
-from wgcn.serve.web import RefusedError, json_response, read_json
+from wgcn.serve.web import json_response, read_json
 from wgcn.trust.accuracy import accuracy_interval
 
 POLICY = (
@@ -58,7 +59,7 @@ _STATIC = {
 
 
 class LabelPage:
-    """What the page asks for. `app` is the router."""
+    """What the page asks for. `routes` is where."""
 
     def __init__(self, project: Project, *, with_model: bool = True) -> None:
         self.project, self._with_model = project, with_model
@@ -70,7 +71,7 @@ class LabelPage:
         self._given: tuple[int, npt.NDArray[np.int32]] = (-1, np.empty(0, np.int32))
         self._shown: dict[int, tuple[str, float]] = {}  # by text, to whom and when
         self._estimates = project.estimates()
-        routes = [Route(path, self._static) for path in _STATIC] + [
+        self.routes = [Route(path, self._static) for path in _STATIC] + [
             Route("/api/state", self._state),
             Route("/api/next", self._next),
             Route("/api/texts", self._texts),
@@ -81,10 +82,10 @@ class LabelPage:
             Route("/api/export", self._export, methods=["POST"]),
             Route("/api/labels.csv", self._labels),
         ]
-        self.app = Router(routes, lifespan=self._lifespan)
 
     @asynccontextmanager
-    async def _lifespan(self, _: Any) -> AsyncIterator[None]:
+    async def lifespan(self, _: Any) -> AsyncIterator[None]:
+        """Have the process of the model while the page is served."""
         if self._with_model:
             await self.model.start()
         yield
@@ -309,7 +310,7 @@ class LabelPage:
     def _place(self, request: Request) -> int:
         given, n = request.path_params["text"], self.project.n_texts
         if (text := _whole(given, n)) >= n:
-            raise RefusedError(404, f"There is no text {given!r:.40}. There are {n:,}.")
+            raise HTTPException(404, f"There is no text {given!r:.40}. There are {n:,}.")
         return text
 
 
@@ -362,7 +363,7 @@ def _decision(given: dict[str, Any]) -> Decision:
     kind, text, label, value = (given.get(name) for name in ("kind", "text", "label", "value"))
     sound = all(each is None or type(each) is int for each in (text, label)) and type(value) in (str, int, type(None))
     if not sound or not isinstance(kind, str):
-        raise RefusedError(400, "A decision has a kind, and where needed a text, a label (numbers) and a value.")
+        raise HTTPException(400, "A decision has a kind, and where needed a text, a label (numbers) and a value.")
     return Decision(kind, text, label, "" if value is None else str(value))
 
 
@@ -373,7 +374,7 @@ def _words(given: dict[str, Any]) -> list[str]:
 def _who(given: Any) -> str:
     """Return a name for somebody; the page makes up one for each tab."""
     if not isinstance(given, str) or not 1 <= len(given) <= 40 or not given.isprintable() or given == "file":
-        raise RefusedError(400, "A request says who decides: 1 to 40 characters.")
+        raise HTTPException(400, "A request says who decides: 1 to 40 characters.")
     return given
 
 

@@ -1,0 +1,349 @@
+"""What requests may ask for and what answers hold, as types; pydantic makes /openapi.json of them, and /docs shows it.
+
+Options are checked by pydantic. Texts are checked here, because pydantic refuses halves of surrogate pairs, which JSON
+may have and the library reads; that takes no longer (1,000 texts: 0.05 ms here, 0.03 ms there). Answers are not checked
+on their way out: a test calls every path and compares.
+"""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from typing_extensions import NotRequired, TypedDict  # pydantic takes no others before Python 3.12
+
+from wgcn import __version__
+from wgcn.base.errors import InputError
+
+Schema = dict[str, Any]
+
+
+class Limits(NamedTuple):
+    """How much a server takes at a time."""
+
+    body: int = 8_000_000  # bytes of a request
+    texts: int = 1_000  # texts of a request
+    characters: int = 1_000_000  # characters of a text
+    requests: int = 128  # requests that are worked on or wait; more are sent away
+    explained: int = 100  # texts of a request to explain, which takes longer
+    explained_characters: int = 100_000
+    answer: int = 32_000_000  # bytes of an answer
+
+    @property
+    def answers_waiting(self) -> int:
+        """Bytes of all answers together that are made or sent."""
+        return 4 * self.answer
+
+    @property
+    def bytes_waiting(self) -> int:
+        """Bytes of all requests together that are worked on or wait."""
+        return 8 * self.body
+
+    def of_texts(self, options: type[Options]) -> tuple[int, int]:
+        """Return how many texts a request may have, and how many characters a text."""
+        if options is ExplainOptions:
+            return min(self.texts, self.explained), min(self.characters, self.explained_characters)
+        return self.texts, self.characters
+
+
+# Requests
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value  # 3.0 is a whole number in JSON
+
+
+Count = Annotated[int, Field(ge=1, le=1000), BeforeValidator(_whole)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Options(BaseModel):
+    """What is asked for beside the texts; the same for all texts of a request."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class PredictOptions(Options):
+    """What is asked for beside the label."""
+
+    top: Count = Field(1, description="Also give the likeliest labels, so many of them.")
+    probabilities: bool = Field(False, description="Also give the probability of every class.")
+    abstain: Share | None = Field(None, description="Give no label where it is less likely, or the text out of scope.")
+    coverage: Share | None = Field(None, description="Also give a set of labels that holds the right one this often.")
+    scope: bool = Field(False, description="Also give how strange a text is.")
+
+
+class ExplainOptions(Options):
+    """Which class is explained, and by how many words."""
+
+    label: str | int | None = Field(None, description="The class to explain. Default: the one with the highest score.")
+    n: Count = Field(10, description="Words for the class and against it, so many of each.")
+
+
+Asked = TypeVar("Asked", bound=Options)
+
+
+def read_request(content: dict[str, Any], kind: type[Asked], limits: Limits) -> tuple[list[str], bool, Asked]:
+    """Return the texts of a request, whether it is a single one, and the options. What is wrong is an InputError."""
+    if ("text" in content) == ("texts" in content):
+        raise InputError("Give either 'text', one text, or 'texts', a list of them.")
+    single = "text" in content
+    texts = [content["text"]] if single else content["texts"]
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise InputError("'text' must be a string, and 'texts' a list of strings.")
+    most, longest = limits.of_texts(kind)
+    if len(texts) > most:
+        raise InputError(f"{len(texts):,} texts are too many: {most:,} is the limit. Send several requests.")
+    if texts and (length := max(map(len, texts))) > longest:
+        raise InputError(f"A text of {length:,} characters is too long: {longest:,} is the limit. Split it.")
+    given = {name: value for name, value in content.items() if name not in ("text", "texts") and value is not None}
+    try:
+        return texts, single, kind(**given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name, problem = first["loc"][0], first["msg"].removeprefix("Input ")
+        if first["type"] == "extra_forbidden":
+            names = ", ".join(["text", "texts", *kind.model_fields])
+            raise InputError(f"There is no option {name!r:.80}. There are: {names}.") from None
+        raise InputError(f"{name!r} {problem}, got {first['input']!r:.80}.") from None
+
+
+# Answers
+
+
+class Version(TypedDict):  # noqa: D101
+    model: str
+    digest: str
+
+
+class Ranked(TypedDict):  # noqa: D101
+    label: str
+    confidence: float
+
+
+Label = Annotated[
+    str | list[str] | None,
+    Field(description="The label; null if the model abstains; a list if a text may have several."),
+]
+
+
+class Prediction(TypedDict):  # noqa: D101
+    label: Label
+    confidence: float | list[float]
+    top: NotRequired[list[Ranked]]
+    probabilities: NotRequired[dict[str, float]]
+    set: NotRequired[list[str]]
+    out_of_scope: NotRequired[float]
+
+
+class Neighbour(TypedDict):  # noqa: D101
+    word: str
+    contribution: float
+
+
+class Term(TypedDict):  # noqa: D101
+    term: str
+    contribution: float
+    neighbours: NotRequired[list[Neighbour]]
+
+
+_Terms = TypedDict("_Terms", {"for": list[Term], "against": list[Term]})
+
+
+class Explained(_Terms):  # noqa: D101
+    label: str | list[str]
+    explained: str
+    probability: float
+    score: float
+    bias: float
+    unknown: list[str]
+    n_unknown: int
+
+
+class PredictedText(Version, Prediction):  # noqa: D101
+    pass
+
+
+class PredictedTexts(Version):  # noqa: D101
+    predictions: list[Prediction]
+
+
+class ExplainedText(Version, Explained):  # noqa: D101
+    pass
+
+
+class ExplainedTexts(Version):  # noqa: D101
+    explanations: list[Explained]
+
+
+class Card(TypedDict):  # noqa: D101
+    name: str
+    digest: str
+    loaded: str
+    classes: list[str | int]
+    multilabel: bool
+    summary: dict[str, Any]
+    settings: dict[str, Any]
+    report: dict[str, Any]
+
+
+class Cards(TypedDict):  # noqa: D101
+    models: list[Card]
+
+
+class ModelHealth(TypedDict):  # noqa: D101
+    digest: str
+    loaded: str
+    error: NotRequired[str]
+
+
+class Health(TypedDict):  # noqa: D101
+    status: Literal["ok", "degraded"]
+    live: bool
+    ready: bool
+    version: str
+    models: dict[str, ModelHealth]
+
+
+class Problem(TypedDict):  # noqa: D101
+    status: int
+    message: str
+    id: NotRequired[str]
+
+
+class Error(TypedDict):  # noqa: D101
+    error: Problem
+
+
+# The description
+
+
+class _Operation(NamedTuple):
+    path: str
+    summary: str
+    answer: Any
+    request: type[Options] | None = None
+    media_type: str = "application/json"
+
+
+OPEN_PATHS = ("/health", "/docs")  # without the token: for whoever watches over the process, and for browsers
+_PREDICTED, _EXPLAINED = PredictedText | PredictedTexts, ExplainedText | ExplainedTexts
+_OPERATIONS = (
+    _Operation("/v1/models/{name}/predict", "Label one text, or several.", _PREDICTED, PredictOptions),
+    _Operation("/v1/models/{name}/explain", "Say why a text gets its label.", _EXPLAINED, ExplainOptions),
+    _Operation("/v1/predict", "The same, where there is one model.", _PREDICTED, PredictOptions),
+    _Operation("/v1/explain", "The same, where there is one model.", _EXPLAINED, ExplainOptions),
+    _Operation("/v1/models", "The models, each with its model card.", Cards),
+    _Operation("/v1/models/{name}", "The model card of a model.", Card),
+    _Operation("/health", "Whether requests are answered.", Health),
+    _Operation("/metrics", "Metrics in the text format of Prometheus.", str, media_type="text/plain"),
+    _Operation("/openapi.json", "This description.", dict[str, Any]),
+    _Operation("/docs", "This description as a page.", str, media_type="text/html"),
+)
+_REFUSALS = {
+    "400": "The request is not valid.",
+    "401": "The token is missing or wrong.",
+    "403": "The host name is not allowed, or the request comes from a page of another site.",
+    "404": "There is no such model.",
+    "408": "The body took too long.",
+    "413": "The body is too long.",
+    "415": "The body is compressed, or has another Content-Encoding.",
+    "500": "Something went wrong; the log has the details under the id.",
+    "503": "There are too many requests, or answers: try again after the seconds of Retry-After.",
+}
+
+
+def describe(limits: Limits, *, has_token: bool) -> Schema:
+    """Return the OpenAPI description of a server with these limits."""
+    adapters = [("Error", "validation", TypeAdapter(Error))]
+    adapters += [(each.path, "validation", TypeAdapter(each.answer)) for each in _OPERATIONS]
+    schemas, shared = TypeAdapter.json_schemas(adapters, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
+    answers = {path: schema for (path, _), schema in schemas.items()}
+    paths: dict[str, Schema] = {}
+    for operation in _OPERATIONS:
+        path, by_name, kind = operation.path, "{name}" in operation.path, operation.request
+        left_out = {"401"} if not has_token or path in OPEN_PATHS else set[str]()
+        if kind is None:
+            left_out |= {"408", "413", "415"} | ({"404"} if not by_name else set())
+        content = {operation.media_type: {"schema": answers[path]}}
+        responses = {"200": {"description": operation.summary, "content": content}}
+        for status, text in _REFUSALS.items():
+            if status not in left_out:
+                found = {"application/json": {"schema": answers["Error"]}}
+                responses[status] = {"description": text, "content": found}
+        described: Schema = {"summary": operation.summary, "responses": responses}
+        if path in OPEN_PATHS:
+            described["security"] = []
+        if kind is not None:
+            body = {"schema": _request_schema(kind, limits), "example": {"text": "A text."}}
+            described["requestBody"] = {"required": True, "content": {"application/json": body}}
+        paths[path] = {"get" if kind is None else "post": described}
+        if by_name:
+            name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+            paths[path]["parameters"] = [{**name, "description": "Name of the model."}]
+    description: Schema = {
+        "openapi": "3.1.0",
+        "info": {"title": "wgcn serve", "version": __version__, "description": "Text classification with wgcn models."},
+        "paths": paths,
+        "components": {"schemas": shared["$defs"]},
+    }
+    if has_token:
+        description["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        description["security"] = [{"token": []}]
+    return description
+
+
+def _request_schema(kind: type[Options], limits: Limits) -> Schema:
+    """Return the schema of a body: one text or several, and options, each of which may be null."""
+    most, longest = limits.of_texts(kind)
+    schema, text = kind.model_json_schema(), {"type": "string", "maxLength": longest}
+    for name, option in schema["properties"].items():
+        if {"type": "null"} not in option.get("anyOf", ()):
+            about = {key: option.pop(key) for key in ("description", "default", "title")}
+            schema["properties"][name] = {"anyOf": [option, {"type": "null"}], **about}
+    texts = {"text": text, "texts": {"type": "array", "items": text, "maxItems": most}}
+    one_of = [{"required": [name]} for name in texts]
+    return {**schema, "properties": {**texts, **schema["properties"]}, "oneOf": one_of}
+
+
+# The page
+
+PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+_STYLE = "body { font: 1rem/1.5 sans-serif; max-width: 55rem; margin: auto; padding: 1rem } td, th { text-align: left }"
+
+
+def docs_page(description: Schema) -> str:
+    """Return a description as a page of HTML, which fetches nothing."""
+    parts = list[str]()
+    for path, item in description["paths"].items():
+        for method in item.keys() & {"get", "post"}:
+            parts += [f"<h2>{method.upper()} <code>{escape(path)}</code></h2>", *_shown_operation(item[method])]
+    schemas = escape(json.dumps(description["components"]["schemas"], indent=2))
+    info = description["info"]
+    title = f"{escape(info['title'])} {escape(info['version'])}"
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+        f"<h1>{title}</h1><p>{escape(info['description'])} For programs: <a href=/openapi.json>openapi.json</a></p>"
+        f"{''.join(parts)}<h2>Answers</h2><pre>{schemas}</pre></html>"
+    )
+
+
+def _shown_operation(operation: Schema) -> list[str]:
+    parts = [f"<p>{escape(operation['summary'])}</p>"]
+    if "requestBody" in operation:
+        options = operation["requestBody"]["content"]["application/json"]["schema"]["properties"]
+        parts.append(_table(("option", "meaning", "values"), [_shown_option(*option) for option in options.items()]))
+    rows = [(status, response["description"]) for status, response in operation["responses"].items()]
+    return [*parts, _table(("status", "meaning"), rows)]
+
+
+def _shown_option(name: str, option: Schema) -> tuple[str, str, str]:
+    values = {key: value for key, value in option.items() if key not in ("description", "title")}
+    return name, option.get("description", ""), json.dumps(values)
+
+
+def _table(head: tuple[str, ...], rows: list[Any]) -> str:
+    lines = [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows]
+    return f"<table><tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>{''.join(lines)}</table>"
