@@ -282,6 +282,15 @@ def test_the_description_is_true(fitted: Path, client: TestClient) -> None:
                 assert answer.status_code == 200 or str(answer.status_code) in responses
 
 
+def test_the_page_of_the_description_fetches_nothing(client: TestClient) -> None:
+    page = client.get("/docs")
+    assert page.headers["content-security-policy"].startswith("default-src 'none'; style-src 'unsafe-inline';")
+    for path in client.get("/openapi.json").json()["paths"]:
+        assert f"<code>{path}</code>" in page.text
+    assert "Also give the likeliest labels" in page.text
+    assert not re.search(r"<script|<link|<img|src=|href=|url\(|@import", page.text)
+
+
 def test_options_may_be_null_and_whole_numbers_have_a_point_as_the_description_says(client: TestClient) -> None:
     description = client.get("/openapi.json").json()["paths"]
     for path, option in (("/v1/predict", "top"), ("/v1/explain", "n")):

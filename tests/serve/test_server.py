@@ -173,10 +173,10 @@ def test_what_is_no_http_is_refused(start: Start, fitted: Path) -> None:
     requests = b"\x16\x03\x01", b"GET /health HTTP/1.1", b"GET / HTTP/1.1\r\nContent-Length: -1"
     many = b"GET /health HTTP/1.1\r\n" + b"X: abc\r\n" * 1_000_000
     for request in (*requests, b"GET /health HTTP/1.1\r\nX: " + b"a" * 300_000, many):
-        with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
-            with contextlib.suppress(ConnectionError):  # it closes while the client is still sending
-                connection.sendall(request + b"\r\n\r\n")
-                assert connection.recv(100).startswith(b"HTTP/1.1 400")
+        connection = socket.create_connection(("127.0.0.1", server.port), 60)
+        with connection, contextlib.suppress(ConnectionError):  # it closes while the client is still sending
+            connection.sendall(request + b"\r\n\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.1 400")
     with server.client() as client:
         assert client.get("/health").status_code == 200
 

@@ -37,9 +37,7 @@ class Expected(NamedTuple):
     costs: list[int]  # of each text: to score it, and to write what it adds to the answer
 
     @classmethod
-    def of(
-        cls, served: Served, texts: list[str], options: PredictOptions | ExplainOptions, limits: Limits
-    ) -> Expected:
+    def of(cls, served: Served, texts: list[str], options: PredictOptions | ExplainOptions, limits: Limits) -> Expected:
         """Return it, or raise an InputError for an answer that would be too long or cost too much."""
         n, explained = len(served.classes), isinstance(options, ExplainOptions)
         longest, most = max(map(len, texts), default=0), _MAX_SCORED // n

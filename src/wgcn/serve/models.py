@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
-from typing import Any
 
 from starlette.exceptions import HTTPException
 

@@ -8,11 +8,13 @@ on their way out: a test calls every path and compares.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from html import escape
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
-from typing_extensions import NotRequired, TypedDict  # pydantic takes no others before Python 3.12
+from typing_extensions import TypedDict  # pydantic takes no other one before Python 3.12
 
 from wgcn import __version__
 from wgcn.base.errors import InputError
@@ -113,24 +115,24 @@ def read_request(content: dict[str, Any], kind: type[Asked], limits: Limits) -> 
 # Answers
 
 
-class Version(TypedDict):  # noqa: D101
-    model: str
-    digest: str
+class _Versioned(TypedDict):
+    """The model that has answered; of several texts it is told once, in `Several`."""
+
+    model: NotRequired[str]
+    digest: NotRequired[str]
 
 
-class Ranked(TypedDict):  # noqa: D101
+class Ranked(TypedDict):
+    """A likely label."""
+
     label: str
     confidence: float
 
 
-Label = Annotated[
-    str | list[str] | None,
-    Field(description="The label; null if the model abstains; a list if a text may have several."),
-]
+class Prediction(_Versioned):
+    """The label of a text: null if the model abstains, a list if a text may have several."""
 
-
-class Prediction(TypedDict):  # noqa: D101
-    label: Label
+    label: str | list[str] | None
     confidence: float | list[float]
     top: NotRequired[list[Ranked]]
     probabilities: NotRequired[dict[str, float]]
@@ -138,12 +140,16 @@ class Prediction(TypedDict):  # noqa: D101
     out_of_scope: NotRequired[float]
 
 
-class Neighbour(TypedDict):  # noqa: D101
+class Neighbour(TypedDict):
+    """A word that a part of a contribution comes from."""
+
     word: str
     contribution: float
 
 
-class Term(TypedDict):  # noqa: D101
+class Term(TypedDict):
+    """A term and what it adds to the score."""
+
     term: str
     contribution: float
     neighbours: NotRequired[list[Neighbour]]
@@ -152,7 +158,9 @@ class Term(TypedDict):  # noqa: D101
 _Terms = TypedDict("_Terms", {"for": list[Term], "against": list[Term]})
 
 
-class Explained(_Terms):  # noqa: D101
+class Explained(_Versioned, _Terms):
+    """Why a text gets its score for a class."""
+
     label: str | list[str]
     explained: str
     probability: float
@@ -162,23 +170,18 @@ class Explained(_Terms):  # noqa: D101
     n_unknown: int
 
 
-class PredictedText(Version, Prediction):  # noqa: D101
-    pass
+class Several(TypedDict):
+    """The answers to 'texts'."""
+
+    model: str
+    digest: str
+    predictions: NotRequired[list[Prediction]]
+    explanations: NotRequired[list[Explained]]
 
 
-class PredictedTexts(Version):  # noqa: D101
-    predictions: list[Prediction]
+class Card(TypedDict):
+    """What a model is and how it was fitted."""
 
-
-class ExplainedText(Version, Explained):  # noqa: D101
-    pass
-
-
-class ExplainedTexts(Version):  # noqa: D101
-    explanations: list[Explained]
-
-
-class Card(TypedDict):  # noqa: D101
     name: str
     digest: str
     loaded: str
@@ -189,17 +192,17 @@ class Card(TypedDict):  # noqa: D101
     report: dict[str, Any]
 
 
-class Cards(TypedDict):  # noqa: D101
-    models: list[Card]
+class ModelHealth(TypedDict):
+    """The version of a model that is served, and why a later one is not."""
 
-
-class ModelHealth(TypedDict):  # noqa: D101
     digest: str
     loaded: str
     error: NotRequired[str]
 
 
-class Health(TypedDict):  # noqa: D101
+class Health(TypedDict):
+    """Whether requests are answered."""
+
     status: Literal["ok", "degraded"]
     live: bool
     ready: bool
@@ -207,41 +210,36 @@ class Health(TypedDict):  # noqa: D101
     models: dict[str, ModelHealth]
 
 
-class Problem(TypedDict):  # noqa: D101
+class Problem(TypedDict):
+    """Why a request was not answered; `id` is also in the log."""
+
     status: int
     message: str
     id: NotRequired[str]
 
 
-class Error(TypedDict):  # noqa: D101
-    error: Problem
-
-
 # The description
 
 
-class _Operation(NamedTuple):
-    path: str
-    summary: str
-    answer: Any
-    request: type[Options] | None = None
-    media_type: str = "application/json"
-
-
 OPEN_PATHS = ("/health", "/docs")  # without the token: for whoever watches over the process, and for browsers
-_PREDICTED, _EXPLAINED = PredictedText | PredictedTexts, ExplainedText | ExplainedTexts
-_OPERATIONS = (
-    _Operation("/v1/models/{name}/predict", "Label one text, or several.", _PREDICTED, PredictOptions),
-    _Operation("/v1/models/{name}/explain", "Say why a text gets its label.", _EXPLAINED, ExplainOptions),
-    _Operation("/v1/predict", "The same, where there is one model.", _PREDICTED, PredictOptions),
-    _Operation("/v1/explain", "The same, where there is one model.", _EXPLAINED, ExplainOptions),
-    _Operation("/v1/models", "The models, each with its model card.", Cards),
-    _Operation("/v1/models/{name}", "The model card of a model.", Card),
-    _Operation("/health", "Whether requests are answered.", Health),
-    _Operation("/metrics", "Metrics in the text format of Prometheus.", str, media_type="text/plain"),
-    _Operation("/openapi.json", "This description.", dict[str, Any]),
-    _Operation("/docs", "This description as a page.", str, media_type="text/html"),
-)
+_LABELS: Schema = {"summary": "Label one text, or several.", "answer": Prediction | Several, "request": PredictOptions}
+_REASONS: Schema = {
+    "summary": "Say why a text gets its label.",
+    "answer": Explained | Several,
+    "request": ExplainOptions,
+}
+_OPERATIONS: dict[str, Schema] = {
+    "/v1/models/{name}/predict": _LABELS,
+    "/v1/models/{name}/explain": _REASONS,
+    "/v1/predict": _LABELS | {"summary": "Label one text, or several, where there is one model."},
+    "/v1/explain": _REASONS | {"summary": "Say why a text gets its label, where there is one model."},
+    "/v1/models": {"summary": "The models, each with its model card.", "answer": dict[str, list[Card]]},
+    "/v1/models/{name}": {"summary": "The model card of a model.", "answer": Card},
+    "/health": {"summary": "Whether requests are answered.", "answer": Health},
+    "/metrics": {"summary": "Metrics in the text format of Prometheus.", "answer": str, "media": "text/plain"},
+    "/openapi.json": {"summary": "This description.", "answer": dict[str, Any]},
+    "/docs": {"summary": "This description as a page.", "answer": str, "media": "text/html"},
+}
 _REFUSALS = {
     "400": "The request is not valid.",
     "401": "The token is missing or wrong.",
@@ -257,42 +255,41 @@ _REFUSALS = {
 
 def describe(limits: Limits, *, has_token: bool) -> Schema:
     """Return the OpenAPI description of a server with these limits."""
-    adapters = [("Error", "validation", TypeAdapter(Error))]
-    adapters += [(each.path, "validation", TypeAdapter(each.answer)) for each in _OPERATIONS]
-    schemas, shared = TypeAdapter.json_schemas(adapters, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
-    answers = {path: schema for (path, _), schema in schemas.items()}
-    paths: dict[str, Schema] = {}
-    for operation in _OPERATIONS:
-        path, by_name, kind = operation.path, "{name}" in operation.path, operation.request
-        left_out = {"401"} if not has_token or path in OPEN_PATHS else set[str]()
-        if kind is None:
-            left_out |= {"408", "413", "415"} | ({"404"} if not by_name else set())
-        content = {operation.media_type: {"schema": answers[path]}}
-        responses = {"200": {"description": operation.summary, "content": content}}
-        for status, text in _REFUSALS.items():
-            if status not in left_out:
-                found = {"application/json": {"schema": answers["Error"]}}
-                responses[status] = {"description": text, "content": found}
-        described: Schema = {"summary": operation.summary, "responses": responses}
-        if path in OPEN_PATHS:
-            described["security"] = []
-        if kind is not None:
-            body = {"schema": _request_schema(kind, limits), "example": {"text": "A text."}}
-            described["requestBody"] = {"required": True, "content": {"application/json": body}}
-        paths[path] = {"get" if kind is None else "post": described}
-        if by_name:
-            name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
-            paths[path]["parameters"] = [{**name, "description": "Name of the model."}]
-    description: Schema = {
+    answers = {path: operation["answer"] for path, operation in _OPERATIONS.items()} | {"": dict[str, Problem]}
+    adapters: Any = [(path, "validation", TypeAdapter(answer)) for path, answer in answers.items()]
+    schemas, shared = TypeAdapter.json_schemas(adapters, ref_template="#/components/schemas/{model}")
+    described: Schema = {
         "openapi": "3.1.0",
         "info": {"title": "wgcn serve", "version": __version__, "description": "Text classification with wgcn models."},
-        "paths": paths,
+        "paths": {},
         "components": {"schemas": shared["$defs"]},
     }
     if has_token:
-        description["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        description["security"] = [{"token": []}]
-    return description
+        described["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        described["security"] = [{"token": []}]
+    for path, operation in _OPERATIONS.items():
+        left_out = set[str]() if has_token and path not in OPEN_PATHS else {"401"}
+        left_out |= set() if "request" in operation else {"408", "413", "415"}
+        left_out |= set() if "request" in operation or "{name}" in path else {"404"}
+        responses = {"200": (operation["summary"], operation.get("media", "application/json"), path)}
+        responses |= {key: (text, "application/json", "") for key, text in _REFUSALS.items() if key not in left_out}
+        shown: Schema = {
+            "summary": operation["summary"],
+            "responses": {
+                status: {"description": text, "content": {media: {"schema": schemas[answer, "validation"]}}}
+                for status, (text, media, answer) in responses.items()
+            },
+        }
+        if path in OPEN_PATHS:
+            shown["security"] = []
+        if "{name}" in path:
+            name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+            shown["parameters"] = [{**name, "description": "Name of the model."}]
+        if "request" in operation:
+            body = {"schema": _request_schema(operation["request"], limits), "example": {"text": "A text."}}
+            shown["requestBody"] = {"required": True, "content": {"application/json": body}}
+        described["paths"][path] = {"post" if "request" in operation else "get": shown}
+    return described
 
 
 def _request_schema(kind: type[Options], limits: Limits) -> Schema:
@@ -308,42 +305,30 @@ def _request_schema(kind: type[Options], limits: Limits) -> Schema:
     return {**schema, "properties": {**texts, **schema["properties"]}, "oneOf": one_of}
 
 
-# The page
-
 PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 _STYLE = "body { font: 1rem/1.5 sans-serif; max-width: 55rem; margin: auto; padding: 1rem } td, th { text-align: left }"
 
 
 def docs_page(description: Schema) -> str:
     """Return a description as a page of HTML, which fetches nothing."""
-    parts = list[str]()
+    info, parts, rows = description["info"], list[str](), list[tuple[str, ...]]()
     for path, item in description["paths"].items():
-        for method in item.keys() & {"get", "post"}:
-            parts += [f"<h2>{method.upper()} <code>{escape(path)}</code></h2>", *_shown_operation(item[method])]
+        ((method, operation),) = item.items()
+        parts.append(f"<h2>{method.upper()} <code>{escape(path)}</code></h2><p>{escape(operation['summary'])}</p>")
+        if "requestBody" in operation:
+            options = operation["requestBody"]["content"]["application/json"]["schema"]["properties"]
+            rows = [(name, each.pop("description", ""), json.dumps(each)) for name, each in deepcopy(options).items()]
+            parts.append(_table(("option", "meaning", "values"), rows))
+        rows = [(status, response["description"]) for status, response in operation["responses"].items()]
+        parts.append(_table(("status", "meaning"), rows))
     schemas = escape(json.dumps(description["components"]["schemas"], indent=2))
-    info = description["info"]
-    title = f"{escape(info['title'])} {escape(info['version'])}"
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
-        f"<h1>{title}</h1><p>{escape(info['description'])} For programs: <a href=/openapi.json>openapi.json</a></p>"
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{info["title"]}</title><style>{_STYLE}</style>'
+        f"<h1>{info['title']} {info['version']}</h1><p>{info['description']} For programs: /openapi.json</p>"
         f"{''.join(parts)}<h2>Answers</h2><pre>{schemas}</pre></html>"
     )
 
 
-def _shown_operation(operation: Schema) -> list[str]:
-    parts = [f"<p>{escape(operation['summary'])}</p>"]
-    if "requestBody" in operation:
-        options = operation["requestBody"]["content"]["application/json"]["schema"]["properties"]
-        parts.append(_table(("option", "meaning", "values"), [_shown_option(*option) for option in options.items()]))
-    rows = [(status, response["description"]) for status, response in operation["responses"].items()]
-    return [*parts, _table(("status", "meaning"), rows)]
-
-
-def _shown_option(name: str, option: Schema) -> tuple[str, str, str]:
-    values = {key: value for key, value in option.items() if key not in ("description", "title")}
-    return name, option.get("description", ""), json.dumps(values)
-
-
-def _table(head: tuple[str, ...], rows: list[Any]) -> str:
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows]
     return f"<table><tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>{''.join(lines)}</table>"

@@ -151,8 +151,8 @@ _HANDLERS = {
 
 def announced_length(request: Request) -> int | None:
     """Return the length of a body, if the client says it."""
-    announced = request.headers.get("content-length", "")
-    return int(announced) if announced.isdecimal() else None
+    announced = dict(request.scope["headers"]).get(b"content-length", b"")
+    return int(announced) if announced.isdigit() else None
 
 
 async def read_body(request: Request, limit: int, seconds: float = BODY_SECONDS) -> bytes:
@@ -294,21 +294,21 @@ class Guard:
 
     async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, unless it must not be answered."""
-        request = Request(scope)
-        host = request.headers.get("host", "")
+        found = dict(scope["headers"])
+        host = found.get(b"host", b"").decode("latin-1")
         if "*" not in self.hosts and _host_name(host) not in self.hosts:
             raise HTTPException(403, f"This server does not answer as {host!r:.200}. Allow the name with --allow-host.")
-        if "transfer-encoding" in request.headers and "content-length" in request.headers:
+        if b"transfer-encoding" in found and b"content-length" in found:
             # A proxy may take another part of what follows for the body than this server does.
             message = "The request has both Content-Length and Transfer-Encoding. Send one of them."
             raise HTTPException(400, message, {"Connection": "close"})
-        origin = request.headers.get("origin")
-        if origin is not None and scope["method"] not in _SAFE_METHODS:
-            if origin.lower().partition("://")[2] != host.lower():
+        if b"origin" in found and scope["method"] not in _SAFE_METHODS:
+            origin = found[b"origin"].decode("latin-1").lower()
+            if origin.partition("://")[2] != host.lower():
                 raise HTTPException(403, f"Requests from pages of {origin!r:.200} are not answered.")
         response = None
         if self._token is not None and scope["path"] not in self.open_paths:
-            response = self._with_token(request, self._token)
+            response = self._with_token(Request(scope), self._token)
         await (response or self.router)(scope, receive, send)
 
     def _with_token(self, request: Request, token: bytes) -> Response | None:
