@@ -316,7 +316,7 @@ def test_nobody_without_the_token_gets_an_answer(client: TestClient) -> None:
     entered = client.get(f"/?token={TOKEN}")
     assert (entered.status_code, entered.headers["refresh"]) == (200, "0; url=/")
     assert "HttpOnly" in entered.headers["set-cookie"]
-    assert "SameSite=Strict" in entered.headers["set-cookie"]
+    assert "SameSite=strict" in entered.headers["set-cookie"]
     assert client.get("/").status_code == 200  # the cookie is enough now
 
 
