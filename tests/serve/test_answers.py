@@ -233,7 +233,7 @@ def test_a_stop_waits_for_no_part_in_the_queue(fitted: Path) -> None:
 
     async def stopped() -> None:
         texts, options = [["a"] * 200, ["b"] * 200], PredictOptions(probabilities=True)
-        tasks = [asyncio.create_task(work.predict(model, each, options, gate.enter(1))) for each in texts]
+        tasks = [asyncio.create_task(work.answer(model, each, options, gate.enter(1))) for each in texts]
         assert await asyncio.to_thread(watched.entered.wait, 60)
         for task in tasks:
             task.cancel()

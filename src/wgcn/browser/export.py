@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wgcn import TextModel, __version__
 from wgcn.base.errors import InputError
-from wgcn.base.files import check_replaced, made_folder, read_whole, write_file, writing
+from wgcn.base.files import check_replaced, made_folder, open_whole, read_whole, writing
 from wgcn.browser.characters import character_arrays
-from wgcn.model.text_model import TextModel
 from wgcn.store.folder import check_target
 from wgcn.text.encode import WordBytes
 from wgcn.text.ngrams import NgramTable
@@ -180,7 +180,8 @@ def export_model(
     model = TextModel.load(folder)
     if page is not None:
         content = as_page(model, title).encode()
-        write_file(page, lambda file: file.write(content))
+        with open_whole(page) as file:
+            file.write(content)
         yield f"The page is in {page} ({len(content) / 1e6:.1f} MB). Open it in a browser."
     if package is not None:
         write_package(model, package)
@@ -219,12 +220,11 @@ def write_package(model: TextModel, path: str | Path) -> None:
     }
     with writing(path), made_folder(path):
         for file_name, content in contents.items():
-            write_file(path / file_name, lambda file, content=content: file.write(content))  # type: ignore[misc]
+            with open_whole(path / file_name) as file:
+                file.write(content)
 
 
 def _package(name: str, model: TextModel) -> dict[str, Any]:
-    from wgcn import __version__
-
     return {
         "name": name,
         "version": "1.0.0",

@@ -171,7 +171,11 @@ class LabelPage:
     def _shown_estimates(self, n_labels: int) -> list[dict[str, Any]]:
         """Return the latest estimate for each number of labels up to that of now."""
         latest = {each.n_labels: each for each in self._estimates if each.n_labels <= n_labels}
-        return [_shown_estimate(each) for _, each in sorted(latest.items())]
+        shown = []
+        for n, (_, _, n_right, n_texts) in sorted(latest.items()):
+            low, high = accuracy_interval(min(max(n_right, 0.0), n_texts), n_texts)
+            shown.append({"labels": n, "accuracy": n_right / n_texts, "low": low, "high": high, "texts": n_texts})
+        return shown
 
     async def _next(self, request: Request) -> Response:
         """Answer with the text to label next; one that was just shown to somebody else comes later."""
@@ -272,7 +276,7 @@ class LabelPage:
         if decision.kind == "seeds" and self.status != "preparing":
             checked = self.project.state.checked(decision)
             name = self.project.state.classes[checked.label or 0].name
-            await self.model.ask("check_seeds", name=name, words=_words(given))
+            await self.model.ask("check_seeds", name=name, words=json.loads(checked.value))
         entry = await run_in_threadpool(self.project.decide, _who(given.get("who")), decision)
         self.model.refit()
         if self.status == "ready":
@@ -367,10 +371,6 @@ def _decision(given: dict[str, Any]) -> Decision:
     return Decision(kind, text, label, "" if value is None else str(value))
 
 
-def _words(given: dict[str, Any]) -> list[str]:
-    return [str(word) for word in json.loads(given["value"])]
-
-
 def _who(given: Any) -> str:
     """Return a name for somebody; the page makes up one for each tab."""
     if not isinstance(given, str) or not 1 <= len(given) <= 40 or not given.isprintable() or given == "file":
@@ -382,17 +382,6 @@ def _near(path: Path) -> str:
     """Return a path as seen from where the page was started, if it is there."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
-def _shown_estimate(estimate: Estimate) -> dict[str, Any]:
-    low, high = accuracy_interval(min(max(estimate.n_right, 0.0), estimate.n_texts), estimate.n_texts)
-    return {
-        "labels": estimate.n_labels,
-        "accuracy": estimate.n_right / estimate.n_texts,
-        "low": low,
-        "high": high,
-        "texts": estimate.n_texts,
-    }
 
 
 def _mask(places: Any, n: int) -> npt.NDArray[np.bool_]:

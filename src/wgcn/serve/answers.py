@@ -15,7 +15,7 @@ from wgcn.base.errors import InputError
 from wgcn.explain.explanation import Explanation
 from wgcn.io.predictions import DIGITS, prediction_columns
 from wgcn.serve.models import Served
-from wgcn.serve.schema import Explained, ExplainOptions, Limits, PredictOptions, Term
+from wgcn.serve.schema import Explained, ExplainOptions, Limits, Options, PredictOptions, Term
 from wgcn.serve.web import to_json
 from wgcn.trust.abstention import answer_columns
 
@@ -37,7 +37,7 @@ class Expected(NamedTuple):
     costs: list[int]  # of each text: to score it, and to write what it adds to the answer
 
     @classmethod
-    def of(cls, served: Served, texts: list[str], options: PredictOptions | ExplainOptions, limits: Limits) -> Expected:
+    def of(cls, served: Served, texts: list[str], options: Options, limits: Limits) -> Expected:
         """Return it, or raise an InputError for an answer that would be too long or cost too much."""
         n, explained = len(served.classes), isinstance(options, ExplainOptions)
         longest, most = max(map(len, texts), default=0), _MAX_SCORED // n
@@ -57,11 +57,12 @@ class Expected(NamedTuple):
         return cls(len(texts) * most, [text + character * len(each) for each in texts])
 
 
-def row_size(served: Served, options: PredictOptions | ExplainOptions) -> tuple[int, int]:
+def row_size(served: Served, options: Options) -> tuple[int, int]:
     """Return how many bytes each text adds to an answer: at least about, and at most."""
     n, longest = len(served.classes), served.longest
     if isinstance(options, ExplainOptions):
         return _ROW, _ROW + longest[1] + 2 * options.n * _TERM
+    assert isinstance(options, PredictOptions)
     several, top = served.model.scorer.multilabel, min(options.top, n)
     least = _ROW + (longest[n] + n * _NUMBER) * options.probabilities + (longest[top] + top * _RANKED) * (top > 1)
     most = least + (longest[n] + n * _NUMBER if several else longest[1])

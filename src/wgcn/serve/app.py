@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
@@ -118,21 +118,19 @@ class Service:
 
     async def predict(self, request: Request) -> Response:
         """Label one text or several."""
-        return await self._answer(request, PredictOptions, self.work.predict, b"predictions")
+        return await self._answer(request, PredictOptions, b"predictions")
 
     async def explain(self, request: Request) -> Response:
         """Explain the label of one text or of several."""
-        return await self._answer(request, ExplainOptions, self.work.explain, b"explanations")
+        return await self._answer(request, ExplainOptions, b"explanations")
 
-    async def _answer(
-        self, request: Request, options: type[Options], work: Callable[..., Awaitable[list[bytes]]], several: bytes
-    ) -> Response:
+    async def _answer(self, request: Request, options: type[Options], several: bytes) -> Response:
         slot = self.gate.enter(announced_length(request))
         try:
             served = self.models.get(request.path_params.get("name"))
             content = await read_json(request, self.limits.body)
             texts, single, asked = read_request(content, options, self.limits)
-            rows = await work(served, texts, asked, slot)
+            rows = await self.work.answer(served, texts, asked, slot)
         except BaseException:
             slot.leave()
             raise

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from wgcn.base.errors import InputError
 from wgcn.serve.answers import Answering, Expected, batches_of, explain, predict
 from wgcn.serve.models import Served
-from wgcn.serve.schema import ExplainOptions, Limits, PredictOptions
+from wgcn.serve.schema import Limits, Options, PredictOptions
 from wgcn.serve.web import PIECE_BYTES
 
 SHORT_CHARACTERS = 1 << 12  # of a text that is answered together with others
@@ -96,21 +96,17 @@ class Work:
         self._n_waiting = self._cost = 0
         self._next_look: asyncio.Handle | None = None
 
-    async def predict(self, served: Served, texts: list[str], options: PredictOptions, slot: Slot) -> list[bytes]:
-        """Return the labels of texts: parts of the rows of a JSON list."""
+    async def answer(self, served: Served, texts: list[str], options: Options, slot: Slot) -> list[bytes]:
+        """Return the labels of texts, or explanations: parts of the rows of a JSON list."""
         expected = Expected.of(served, texts, options, slot.gate.limits)
         slot.expect(expected.size)
+        if not isinstance(options, PredictOptions):
+            return await self._in_batches(explain, served, texts, expected.costs, options, slot)
         if (cost := sum(expected.costs)) > INLINE_COST or sum(map(len, texts)) > SHORT_CHARACTERS:
             return await self._in_batches(predict, served, texts, expected.costs, options, slot)
         if len(texts) == 1:
             return [(await self._join(served, texts[0], options, slot, cost)).encode("ascii")]
         return [_rows(predict, served, texts, options)]
-
-    async def explain(self, served: Served, texts: list[str], options: ExplainOptions, slot: Slot) -> list[bytes]:
-        """Return explanations of texts, as `predict` does."""
-        expected = Expected.of(served, texts, options, slot.gate.limits)
-        slot.expect(expected.size)
-        return await self._in_batches(explain, served, texts, expected.costs, options, slot)
 
     async def _in_batches(
         self, function: Answering, served: Served, texts: list[str], costs: list[int], options: Any, slot: Slot
