@@ -22,9 +22,8 @@ from starlette.testclient import TestClient
 from wgcn import TextModel, WGCNTextClassifier
 from wgcn.base.errors import InputError, StoreError, WGCNWarning
 from wgcn.serve import app as service_app
-from wgcn.serve import models as service_models
 from wgcn.serve.app import create_app, serve
-from wgcn.serve.models import Models, named_folders
+from wgcn.serve.models import Models, Served, file_stamps, load_served, named_folders
 from wgcn.serve.schema import OPEN_PATHS, Limits
 from wgcn.serve.web import Guard
 from wgcn.serve.work import SHORT_CHARACTERS, Gate
@@ -420,18 +419,16 @@ def test_labels_may_be_numbers(tmp_path: Path) -> None:
     )
 
 
-def test_an_error_that_nobody_expected_does_not_end_the_looks_at_others(
-    fitted: Path, other: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    models = Models({"a": fitted, "b": other})
-    load = service_models._load
+def test_an_error_that_nobody_expected_does_not_end_the_looks_at_others(fitted: Path, other: Path) -> None:
+    seen = list[str]()
 
-    def broken(name: str, path: Path) -> Any:
-        if name == "a":
+    def breaking(name: str, path: Path) -> Served:
+        seen.append(name)
+        if seen.count("a") == 2 and name == "a":
             raise MemoryError("no room")
-        return load(name, path)
+        return load_served(name, path)
 
-    monkeypatch.setattr(service_models, "_load", broken)
+    models = Models({"a": fitted, "b": other}, breaking)
     models.reload(force=True)
     assert models.health()["a"]["error"] == "MemoryError('no room')"
     assert (models.places["a"].n_failures, models.places["b"].n_loads) == (1, 2)
@@ -464,10 +461,10 @@ def test_a_token_that_is_empty_does_not_open_the_server(
 
 def test_other_permissions_of_a_file_are_a_change(fitted: Path, tmp_path: Path) -> None:
     shutil.copytree(fitted, tmp_path / "a")
-    before = service_models._stamp(tmp_path / "a")
+    before = file_stamps(tmp_path / "a")
     for _ in range(1000):  # clocks of file systems tick slowly
         (tmp_path / "a" / "config.json").chmod(0o600)
-        if service_models._stamp(tmp_path / "a") != before:
+        if file_stamps(tmp_path / "a") != before:
             return
         time.sleep(0.01)
     raise AssertionError("The stamp is still the same.")

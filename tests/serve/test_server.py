@@ -23,7 +23,7 @@ from wgcn import TextModel
 from wgcn.base.errors import InputError
 from wgcn.serve.app import create_app
 from wgcn.serve.models import Models
-from wgcn.serve.server import _bind, run
+from wgcn.serve.server import bind, run
 from wgcn.serve.web import allowed_hosts
 
 Start = Callable[..., Any]
@@ -248,7 +248,7 @@ def test_a_server_that_cannot_start_says_why(fitted: Path, tmp_path: Path) -> No
 
 def test_a_host_that_is_no_text_is_an_error() -> None:
     with pytest.raises(InputError, match="No server can listen on"):
-        _bind("\udcff", 0)
+        bind("\udcff", 0)
 
 
 def test_a_server_returns_after_a_signal(fitted: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -290,18 +290,19 @@ class LabelPage:
     async def _export(self, request: Request) -> Response:
         """Write labels and model beside the project; the answer says where, and with what command they are made."""
         await read_json(request, _BODY)
-        table, folder = self._targets()
+        table, folder = self.targets()
         await run_in_threadpool(write_labels, self.project, table)
         made = await self.model.ask("export", folder=str(folder))
         return json_response({"csv": _near(table), "model": _near(folder), "command": self.command(), **made})
 
-    def _targets(self) -> tuple[Path, Path]:
+    def targets(self) -> tuple[Path, Path]:
+        """Return where labels and model are written: beside the project."""
         place, name = self.project.path.absolute(), self.project.name
         return place.with_name(f"{name}-labelled.csv"), place.with_name(f"{name}-model")
 
     def command(self) -> str:
         """Return the command that makes the exported model of the exported labels, in its place."""
-        return fit_command(self.project, *(target.name for target in self._targets())) + " --overwrite"
+        return fit_command(self.project, *(target.name for target in self.targets())) + " --overwrite"
 
     async def _labels(self, request: Request) -> Response:
         name = "".join(c if c.isascii() and c.isalnum() else "-" for c in self.project.name)

@@ -49,7 +49,7 @@ class _Worker:
         self._not_ready = "The texts are still being prepared."
 
     def send(self, **message: Any) -> None:
-        line = json.dumps(message, default=_plain).encode("ascii") + b"\n"
+        line = json.dumps(message, default=array_as_json).encode("ascii") + b"\n"
         with self._writing:
             self._out.write(line)
             self._out.flush()
@@ -117,7 +117,7 @@ def _fitted_to(state: State) -> Any:
     return state.labels, {number: each.name for number, each in state.live.items()}, state.seeds
 
 
-def _plain(value: Any) -> Any:
+def array_as_json(value: Any) -> Any:
     """Return an array as JSON can hold it: its type and its bytes."""
     array = np.ascontiguousarray(value)
     return {"type": array.dtype.str, "bytes": base64.b64encode(array.tobytes()).decode("ascii")}

@@ -6,7 +6,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -52,6 +52,34 @@ class Served:
         return card
 
 
+def load_served(name: str, path: Path) -> Served:
+    """Return the model of a folder, ready to answer."""
+    for _ in range(_ATTEMPTS):
+        digest, model = _digest(path), TextModel.load(path)
+        if digest == _digest(path):
+            model.predict(["a"])  # makes the tables that a first text needs
+            return Served(name, model, digest)
+    raise StoreError(f"{path} is saved again and again while it is read. Try again later.")
+
+
+def _digest(path: Path) -> str:
+    """Return the digest that a folder names; if there is none, loading it says what is wrong."""
+    with suppress(StoreError, ValueError, KeyError, TypeError, RecursionError):
+        return str(json.loads(read_file(path, CONFIG))["digest"])
+    return ""
+
+
+def file_stamps(path: Path) -> object:
+    """Return what changes whenever a file of a folder does."""
+    found = list[tuple[str | int, ...]]()
+    for folder in (path, path / ".wgcn-pending"):
+        with suppress(OSError):
+            for file in sorted(folder.iterdir()):
+                stat = file.stat()  # st_ctime: a file that cannot be read may get other permissions
+                found.append((file.name, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino))
+    return found
+
+
 @dataclass
 class _Place:
     """A folder, the version that is served, and why a later one is not."""
@@ -70,8 +98,9 @@ class Models:
     `reload` may run in another thread than the requests.
     """
 
-    def __init__(self, folders: dict[str, Path]) -> None:
-        self.places = {name: _Place(path, _stamp(path), _load(name, path)) for name, path in folders.items()}
+    def __init__(self, folders: dict[str, Path], load: Callable[[str, Path], Served] = load_served) -> None:
+        self._load = load
+        self.places = {name: _Place(path, file_stamps(path), load(name, path)) for name, path in folders.items()}
 
     def get(self, name: str | None) -> Served:
         """Return the model of a name; None is the only one that there is."""
@@ -87,13 +116,13 @@ class Models:
     def reload(self, *, force: bool = False) -> None:
         """Load the folders that have changed. A damaged one keeps the version before, and the error is kept."""
         for name, place in self.places.items():
-            stamp = _stamp(place.path)
+            stamp = file_stamps(place.path)
             if stamp == place.stamp and not force:
                 continue
             place.stamp = stamp
             begin = time.perf_counter()
             try:
-                served = _load(name, place.path)
+                served = self._load(name, place.path)
             except Exception as error:  # whatever it is, the others are looked at too
                 reason = str(error) if isinstance(error, WGCNError) else repr(error)
                 place.error, place.n_failures = reason, place.n_failures + 1
@@ -133,31 +162,3 @@ def named_folders(given: Iterable[str]) -> dict[str, Path]:
             raise InputError(f"Two models are named {name!r}. Give names to them: NAME={folder}")
         folders[name] = Path(folder)
     return folders
-
-
-def _load(name: str, path: Path) -> Served:
-    """Return the model of a folder, ready to answer."""
-    for _ in range(_ATTEMPTS):
-        digest, model = _digest(path), TextModel.load(path)
-        if digest == _digest(path):
-            model.predict(["a"])  # makes the tables that a first text needs
-            return Served(name, model, digest)
-    raise StoreError(f"{path} is saved again and again while it is read. Try again later.")
-
-
-def _digest(path: Path) -> str:
-    """Return the digest that a folder names; if there is none, loading it says what is wrong."""
-    with suppress(StoreError, ValueError, KeyError, TypeError, RecursionError):
-        return str(json.loads(read_file(path, CONFIG))["digest"])
-    return ""
-
-
-def _stamp(path: Path) -> object:
-    """Return what changes whenever a file of a folder does."""
-    found = list[tuple[str | int, ...]]()
-    for folder in (path, path / ".wgcn-pending"):
-        with suppress(OSError):
-            for file in sorted(folder.iterdir()):
-                stat = file.stat()  # st_ctime: a file that cannot be read may get other permissions
-                found.append((file.name, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino))
-    return found

@@ -43,7 +43,7 @@ def run(
 
     Port 0 takes a free one. `ready` is called with the address once the server answers.
     """
-    bound = _bind(host, port)
+    bound = bind(host, port)
     config = uvicorn.Config(
         app,
         http="h11",  # also where httptools is installed, which has no limit for headers and takes two Host headers
@@ -75,7 +75,7 @@ async def _serve(server: uvicorn.Server, bound: socket.socket, ready: Callable[[
     await serving
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
     """Return a socket of an address; one that is taken is an InputError."""
     # With its protocol named, asyncio turns Nagle's algorithm off: uvicorn sends the headers of an answer before its
     # body, which would wait 40 ms for the client to acknowledge them.
