@@ -264,6 +264,22 @@ def test_a_long_answer_is_sent_in_pieces_and_told_when_it_is_sent() -> None:
     assert done == [len(sent)]
 
 
+def test_a_client_that_does_not_read_gives_its_place_back() -> None:
+    done, sent = list[bool](), list[Any]()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+        if len(sent) == 3:
+            await asyncio.Event().wait()
+
+    async def respond() -> None:
+        response = encoded_response([b"1" * PIECE_BYTES * 5], lambda: done.append(True), seconds=0.05)
+        await response({"path": "/"}, None, send)  # type: ignore[arg-type]
+
+    asyncio.run(respond())
+    assert (done, len(sent)) == ([True], 3)
+
+
 def test_a_client_that_is_gone_gives_its_place_back() -> None:
     done = list[bool]()
 

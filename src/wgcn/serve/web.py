@@ -68,10 +68,15 @@ def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | 
     return Response(to_json(content).encode("ascii"), status, headers, "application/json")
 
 
-def encoded_response(parts: Sequence[bytes], sent: Callable[[], None] = lambda: None) -> Response:
-    """Return an answer that is JSON already; `sent` is called once the client has it, or has gone."""
+def encoded_response(
+    parts: Sequence[bytes], sent: Callable[[], None] = lambda: None, seconds: float = PIECE_SECONDS
+) -> Response:
+    """Return an answer that is JSON already; `sent` is called once the client has it, or has gone.
+
+    A client that does not read a piece of it within some seconds gets no more.
+    """
     if sum(map(len, parts)) > PIECE_BYTES:
-        return _LongResponse(parts, sent)
+        return _LongResponse(parts, sent, seconds)
     sent()
     return Response(b"".join(parts), media_type="application/json")
 
@@ -79,9 +84,9 @@ def encoded_response(parts: Sequence[bytes], sent: Callable[[], None] = lambda: 
 class _LongResponse(Response):
     """A long answer, sent as fast as the client reads it, so that no second copy of it waits in a buffer."""
 
-    def __init__(self, parts: Sequence[bytes], sent: Callable[[], None]) -> None:
+    def __init__(self, parts: Sequence[bytes], sent: Callable[[], None], seconds: float) -> None:
         super().__init__(None, headers={"Content-Length": f"{sum(map(len, parts))}"}, media_type="application/json")
-        self.parts, self.sent = parts, sent
+        self.parts, self.sent, self.seconds = parts, sent, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send all of it. Each `send` waits until the client has read most of what was sent before."""
@@ -90,7 +95,7 @@ class _LongResponse(Response):
             for part in self.parts:
                 for begin in range(0, len(part), PIECE_BYTES):
                     body = part[begin : begin + PIECE_BYTES]
-                    async with asyncio.timeout(PIECE_SECONDS):
+                    async with asyncio.timeout(self.seconds):
                         await send({"type": "http.response.body", "body": body, "more_body": True})
                     await asyncio.sleep(0)  # the transport says in the next turn that it is full
             await send({"type": "http.response.body", "body": b""})
