@@ -13,7 +13,8 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ _ENTRIES = "SELECT seq, time, who, kind, text, label, value FROM log WHERE seq >
 _RAISE_VERSION = "UPDATE facts SET value = ?1 WHERE name = 'version' AND CAST(value AS INTEGER) < ?1"
 _LAST_NUMBER = "SELECT coalesce(max(label), 0) FROM log WHERE kind = 'add'"
 MAKING_SECONDS = 20.0  # for another process to make the same project
-_MATCHES = 32  # searches whose results are kept
+_SEARCHES = 32  # whose results are kept
 MOST_CELLS = 1 << 28  # characters of the other columns in all
 _FROM_FILE = "file"  # who decided on labels that came with the texts
 
@@ -177,7 +178,7 @@ def _write_labels(database: sqlite3.Connection, labels: dict[int, str]) -> None:
         database.executemany(_INSERT, given)
 
 
-class Project:
+class Project(AbstractContextManager["Project"]):
     """A project that is open. Its methods can be called from several threads.
 
     The state is that after the last `decide` or `refresh`: another process may have decided since.
@@ -189,7 +190,7 @@ class Project:
             what = f"{self.path} is not a plain file." if self.path.exists() else f"There is no project {self.path}."
             raise InputError(f"{what} Give texts to make one: wgcn label TEXTS --project …")
         check_head(self.path)
-        self._lock, self._matches = threading.RLock(), dict[str, frozenset[int]]()
+        self._lock, self._with_words = threading.RLock(), lru_cache(_SEARCHES)(self._search)
         self._database, self._file = connect(self.path), _identity(self.path)
         try:
             with sound(self.path):
@@ -205,9 +206,6 @@ class Project:
         except BaseException:
             self._database.close()
             raise
-
-    def __enter__(self) -> Project:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -345,17 +343,12 @@ class Project:
 
     def search(self, query: str) -> frozenset[int]:
         """Return the texts that have all words of a query, in whatever case, also as parts of words."""
-        words = tuple(query.casefold().split())
-        key = " ".join(words)
-        if (known := self._matches.get(key)) is not None:
-            return known
+        return self._with_words(tuple(query.casefold().split()))
+
+    def _search(self, words: tuple[str, ...]) -> frozenset[int]:
         with self._reading() as database:
-            rows = database.execute("SELECT id, text FROM texts")
-            found = frozenset(place for place, text in rows if _has(text_of(text), words))
-        if len(self._matches) >= _MATCHES:
-            self._matches.pop(next(iter(self._matches)))
-        self._matches[key] = found
-        return found
+            rows = ((place, text_of(text).casefold()) for place, text in database.execute("SELECT id, text FROM texts"))
+            return frozenset(place for place, text in rows if all(word in text for word in words))
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -378,11 +371,6 @@ class Project:
 
 def _copied(state: State) -> State:
     return State(state.n_texts, state.seq, dict(state.classes), dict(state.given), set(state.skipped), dict(state.kept))
-
-
-def _has(text: str, words: tuple[str, ...]) -> bool:
-    folded = text.casefold()
-    return all(word in folded for word in words)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
