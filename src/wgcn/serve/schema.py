@@ -33,16 +33,6 @@ class Limits(NamedTuple):
     explained_characters: int = 100_000
     answer: int = 32_000_000  # bytes of an answer
 
-    @property
-    def answers_waiting(self) -> int:
-        """Bytes of all answers together that are made or sent."""
-        return 4 * self.answer
-
-    @property
-    def bytes_waiting(self) -> int:
-        """Bytes of all requests together that are worked on or wait."""
-        return 8 * self.body
-
     def of_texts(self, options: type[Options]) -> tuple[int, int]:
         """Return how many texts a request may have, and how many characters a text."""
         if options is ExplainOptions:

@@ -23,6 +23,7 @@ from wgcn.serve.web import PIECE_BYTES
 
 SHORT_CHARACTERS = 1 << 12  # of a text that is answered together with others
 SMALL_SHARE = 100  # a request of one part in so many of the largest size is small
+MOST_BODIES, MOST_ANSWERS = 8, 4  # of the largest size, that are worked on or wait
 TOGETHER = 32  # texts; more would hardly take less time per text
 INLINE_COST = 1 << 21  # of what is answered without another thread: about two milliseconds
 
@@ -39,7 +40,7 @@ class Gate:
     def enter(self, length: int | None) -> Slot:
         """Let a request in; `length` is that of its body, if the client says it."""
         size = self.limits.body if length is None else min(length, self.limits.body)
-        too_large = size > self.limits.body // SMALL_SHARE and self.n_bytes + size > self.limits.bytes_waiting
+        too_large = size > self.limits.body // SMALL_SHARE and self.n_bytes + size > MOST_BODIES * self.limits.body
         if self.n_requests >= self.limits.requests or too_large:
             raise _too_many(f"There are {self.n_requests:,} requests already.")
         self.n_requests += 1
@@ -60,7 +61,7 @@ class Slot:
     def expect(self, size: int) -> None:
         """Take room for an answer of at most so many bytes; without it, the request is refused."""
         limits, size = self.gate.limits, min(size, self.gate.limits.answer)
-        if size > limits.answer // SMALL_SHARE and self.gate.n_answer_bytes + size > limits.answers_waiting:
+        if size > limits.answer // SMALL_SHARE and self.gate.n_answer_bytes + size > MOST_ANSWERS * limits.answer:
             raise _too_many("There are too many large answers already.")
         self.resize(size)
 
