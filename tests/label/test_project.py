@@ -336,13 +336,12 @@ def test_a_project_does_not_take_over_what_is_left_of_another_one(path: Path) ->
         assert not path.exists()
 
 
-def test_who_waits_too_long_for_another_process_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.label.project._MAKING", 0.1)
+def test_who_waits_too_long_for_another_process_is_told(tmp_path: Path) -> None:
     path = tmp_path / "p.sqlite"
 
     def rows() -> Iterator[tuple[str, None]]:
         with pytest.raises(InputError, match="Another process is making"):
-            create_project(path, [("b", None)])
+            create_project(path, [("b", None)], wait=0.1)
         yield "a", None
 
     create_project(path, rows())

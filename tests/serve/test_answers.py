@@ -12,14 +12,16 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from starlette.exceptions import HTTPException
 
 from wgcn import TextModel
 from wgcn.scoring.scorer import Scorer
 from wgcn.serve import answers
-from wgcn.serve.answers import ExplainOptions, Limits, PredictOptions, answer_size, costs, parts_of, predict
+from wgcn.serve.answers import Expected, batches_of, predict, row_size
 from wgcn.serve.app import create_app
 from wgcn.serve.models import Models, Served
-from wgcn.serve.web import PIECE_BYTES, Guard, RefusedError
+from wgcn.serve.schema import ExplainOptions, Limits, PredictOptions
+from wgcn.serve.web import PIECE_BYTES, Guard
 from wgcn.serve.work import Gate, Work
 
 N_CLASSES = 3000
@@ -37,12 +39,11 @@ def many(path: Path, tokenizer: Any = "words") -> TextModel:
 
 
 def served(path: Path, tokenizer: Any = "words") -> Served:
-    model = many(path, tokenizer)
-    return Served("many", model, "digest", model.classes.tolist(), {"loaded": "today"})
+    return Served("many", many(path, tokenizer), "digest")
 
 
 def app_of(path: Path, tokenizer: Any = "words", **limits: int) -> Guard:
-    models = Models.load({"many": path})
+    models = Models({"many": path})
     models.places["many"].served = served(path, tokenizer)
     return create_app(models, hosts={"testserver"}, limits=Limits(**limits), n_threads=1)
 
@@ -112,23 +113,23 @@ def test_large_answers_are_those_of_the_library(fitted: Path) -> None:
 
 @pytest.mark.parametrize("options", [PredictOptions(probabilities=True), PredictOptions(), ExplainOptions()])
 def test_texts_are_cut_into_parts_of_bounded_size(fitted: Path, options: Any) -> None:
-    model, texts = served(fitted), ["a"] * 500 + ["b" * 5000] * 10 + ["c" * 1_000_000] + ["d"] * 500
-    size, explained = answer_size(model, options), isinstance(options, ExplainOptions)
-    parts = list(parts_of(texts, costs(model, texts, size, explained=explained)))
+    model, texts = served(fitted), ["a"] * 500 + ["b" * 5000] * 10 + ["c" * 44_000] + ["d"] * 500
+    costs = Expected.of(model, texts, options, Limits(answer=1 << 40)).costs
+    parts = list(batches_of(texts, costs))
     assert [text for part in parts for text in part] == texts
     for part in parts:
         characters = sum(map(len, part))
         assert len(part) == 1 or (len(part) * N_CLASSES <= 1 << 19 and characters * N_CLASSES <= 1 << 25)
-    assert list(parts_of([], [])) == []
+    assert list(batches_of([], [])) == []
 
 
 @pytest.mark.parametrize("options", [PredictOptions(probabilities=True), PredictOptions(top=1000), PredictOptions()])
 def test_the_size_of_an_answer_is_known_before(fitted: Path, options: PredictOptions) -> None:
     model = served(fitted)
-    (row,), size = predict(model, ["red wine"], options), answer_size(model, options)
-    assert len(row) <= size.least + 200  # the name of the likeliest class
-    assert size.least <= 1.3 * len(row) + 200
-    assert size.least <= size.most
+    (row,), (least, most) = predict(model, ["red wine"], options), row_size(model, options)
+    assert len(row) <= least + 200  # the name of the likeliest class
+    assert least <= 1.3 * len(row) + 200
+    assert least <= most
 
 
 def test_an_answer_that_would_be_too_long_says_how_many_texts_it_may_have(fitted: Path) -> None:
@@ -177,15 +178,15 @@ def test_an_answer_that_turns_out_too_long_is_refused(fitted: Path) -> None:
 
 
 def test_a_slot_is_held_until_the_last_byte_is_sent(fitted: Path) -> None:
-    app, seen = app_of(fitted), list[tuple[str, str]]()
+    app, seen = app_of(fitted), list[tuple[int, int]]()
     body = b'{"texts": ["a", "b", "c", "d", "e"], "probabilities": true}'
 
-    async def in_flight() -> tuple[str, str]:
+    async def in_flight() -> tuple[int, int]:
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
             lines = (await client.get("/metrics")).text.splitlines()
         found = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
-        return found["wgcn_requests_in_flight"], found["wgcn_answer_bytes_in_flight"]
+        return int(float(found["wgcn_requests_in_flight"])), int(float(found["wgcn_answer_bytes_in_flight"]))
 
     async def receive() -> Any:
         return {"type": "http.request", "body": body, "more_body": False}
@@ -196,17 +197,17 @@ def test_a_slot_is_held_until_the_last_byte_is_sent(fitted: Path) -> None:
         seen.append(await in_flight())
         sizes.append(len(message.get("body", b"")))
 
-    async def asked() -> tuple[str, str]:
+    async def asked() -> tuple[int, int]:
         headers = [(b"host", b"testserver"), (b"content-length", b"%d" % len(body))]
         scope = {"type": "http", "method": "POST", "path": "/v1/predict", "query_string": b"", "headers": headers}
         await app({**scope, "root_path": ""}, receive, send)
         return await in_flight()
 
-    assert asyncio.run(asked()) == ("0", "0")
+    assert asyncio.run(asked()) == (0, 0)
     assert sum(sizes) > 3 * PIECE_BYTES
     assert max(sizes) <= PIECE_BYTES
     rows = len(b'{"model":"many","digest":"digest","predictions":[]}')
-    assert set(seen) == {("1", str(sum(sizes) - rows))}
+    assert set(seen) == {(1, sum(sizes) - rows)}
 
 
 def test_large_answers_beyond_the_memory_for_them_are_sent_away() -> None:
@@ -215,9 +216,9 @@ def test_large_answers_beyond_the_memory_for_them_are_sent_away() -> None:
     for slot in slots[:4]:
         slot.expect(5000)  # no answer has more than the limit
     assert gate.n_answer_bytes == 4000
-    with pytest.raises(RefusedError, match="too many large answers already") as caught:
+    with pytest.raises(HTTPException, match="too many large answers already") as caught:
         slots[4].expect(11)
-    assert (caught.value.status, caught.value.headers, gate.n_refused) == (503, {"Retry-After": "1"}, 1)
+    assert (caught.value.status_code, caught.value.headers) == (503, {"Retry-After": "1"})
     slots[4].expect(10)  # a small one does not wait for large ones
     slots[0].resize(300)  # it has turned out shorter
     slots[5].expect(600)
@@ -232,7 +233,7 @@ def test_a_stop_waits_for_no_part_in_the_queue(fitted: Path) -> None:
 
     async def stopped() -> None:
         texts, options = [["a"] * 200, ["b"] * 200], PredictOptions(probabilities=True)
-        tasks = [asyncio.create_task(work.predict(model, each, options, gate.enter(1))) for each in texts]
+        tasks = [asyncio.create_task(work.answer(model, each, options, gate.enter(1))) for each in texts]
         assert await asyncio.to_thread(watched.entered.wait, 60)
         for task in tasks:
             task.cancel()

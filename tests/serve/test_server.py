@@ -15,34 +15,31 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import httpx
 import pytest
-import uvicorn
-from starlette.routing import Router
 
 from wgcn import TextModel
 from wgcn.base.errors import InputError
 from wgcn.serve.app import create_app
 from wgcn.serve.models import Models
-from wgcn.serve.server import READ_BYTES, _bind, _Server, run
-from wgcn.serve.web import Guard, allowed_hosts
+from wgcn.serve.server import bind, run
+from wgcn.serve.web import allowed_hosts
 
 Start = Callable[..., Any]
 
-SLOW_APP = """
+SMALL_APP = """
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route, Router
+from starlette.routing import Route
 from wgcn.serve.server import run
-from wgcn.serve.web import Endpoint, Guard, json_response, read_json
+from wgcn.serve.web import Guard, json_response, read_json
 
 async def echo(request: Request) -> Response:
     return json_response(await read_json(request, limit=10**6, seconds=0.5))
 
-guard = Guard(Router([Route("/", Endpoint(echo), methods=["POST"])]), hosts={"127.0.0.1"})
-run(guard, "127.0.0.1", 0, ready=lambda url: print(url, flush=True), slow_seconds=0.5, max_connections=2)
+guard = Guard([Route("/", echo, methods=["POST"])], hosts={"127.0.0.1"})
+run(guard, "127.0.0.1", 0, ready=lambda url: print(url, flush=True), max_connections=2)
 """
 
 
@@ -74,7 +71,7 @@ def answer(connection: socket.socket) -> tuple[int, bytes]:
 
 def in_flight(client: httpx.Client) -> int:
     lines = client.get("/metrics").text.splitlines()
-    return next(int(line.rpartition(" ")[2]) for line in lines if line.startswith("wgcn_requests_in_flight "))
+    return next(int(float(line.rpartition(" ")[2])) for line in lines if line.startswith("wgcn_requests_in_flight "))
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -124,7 +121,7 @@ def test_too_many_requests_are_sent_away_at_once_and_the_others_answered(start: 
             connection.sendall(rest)
         assert [answer(connection)[0] for connection, _ in held] == [200] * 3
         assert client.post("/v1/predict", json={"text": "wine"}).status_code == 200
-        assert "wgcn_refused_total 30\n" in client.get("/metrics").text
+        assert "wgcn_refused_total 30.0\n" in client.get("/metrics").text
 
 
 def test_who_may_not_call_is_not_answered(start: Start, fitted: Path) -> None:
@@ -151,109 +148,37 @@ def test_who_may_not_call_is_not_answered(start: Start, fitted: Path) -> None:
 
 
 def test_clients_that_are_slow_or_many_are_sent_away() -> None:
-    process = subprocess.Popen([sys.executable, "-c", SLOW_APP], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, "-c", SMALL_APP], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None
     try:
         port = int(process.stdout.readline().rpartition(b":")[2])
-        head = f"POST / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
-        for begun, status in (
-            ("", 0),
-            (head, 0),
-            (head + "Content-Length: 9\r\n\r\n", 0),
-            (head + "Content-Length: 9\r\n\r\n{", 408),
-        ):
+        for body in (b"", b"{"):
             connection = socket.create_connection(("127.0.0.1", port), 60)
-            connection.sendall(begun.encode())
-            assert answer(connection)[0] == status
+            head = f"POST / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 9\r\n\r\n"
+            connection.sendall(head.encode() + body)
+            assert answer(connection)[0] == 408
         with contextlib.ExitStack() as stack:
             url, clients = f"http://127.0.0.1:{port}/", [httpx.Client(trust_env=False, timeout=60) for _ in range(3)]
             first, second, third = [stack.enter_context(client).post(url, json={"a": 1}) for client in clients]
             assert first.json() == second.json() == {"a": 1}
-            assert (third.status_code, third.headers["retry-after"]) == (503, "1")
+            assert third.status_code == 503
     finally:
         process.terminate()
         assert process.wait(60) == 0
         process.stdout.close()
 
 
-def test_a_client_that_reads_slowly_gets_its_answer_and_one_that_does_not_read_is_dropped() -> None:
-    server = _Server(uvicorn.Config(SLOW_APP), slow_seconds=10)
-    cycle, worked_on = Mock(response_complete=True), Mock(response_complete=False, more_body=False, body=b"")
-    reader, sleeper, waiting, sending = (
-        Mock(cycle=cycle),
-        Mock(cycle=cycle),
-        Mock(cycle=worked_on),
-        Mock(cycle=worked_on),
-    )
-    server.server_state.connections.update({reader, sleeper, waiting, sending})
-    sleeper.transport.get_write_buffer_size.return_value = 10 * READ_BYTES
-    sending.transport.get_write_buffer_size.return_value = 1  # of the answer before, which the client does not read
-    waiting.transport.get_write_buffer_size.return_value = 0
-    refilled = Mock(cycle=worked_on)  # of a long answer, part after part is written as it is read
-    refilled.transport.get_write_buffer_size.return_value = 1
-    server.server_state.connections.add(refilled)
-    for connection in server.server_state.connections:
-        connection.transport.n_written = 10 * READ_BYTES
-    for seconds in range(0, 50, 5):
-        reader.transport.get_write_buffer_size.return_value = (10 - seconds // 5) * READ_BYTES
-        refilled.transport.n_written += READ_BYTES
-        server._drop_slow(seconds)
-    sleeper.transport.abort.assert_called()
-    sending.transport.abort.assert_called()
-    reader.transport.abort.assert_not_called()
-    refilled.transport.abort.assert_not_called()
-    waiting.transport.abort.assert_not_called()
-
-
-def test_idle_connections_do_not_take_all_files(tmp_path: Path) -> None:
-    pytest.importorskip("resource")
-    few = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))\n"
-    command = [sys.executable, "-c", few + SLOW_APP]
-    with (tmp_path / "log").open("w") as log:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
-    assert process.stdout is not None
-    try:
-        url = process.stdout.readline().decode().strip()
-        port = int(url.rpartition(":")[2])
-        with contextlib.ExitStack() as stack:
-            for _ in range(400):
-                stack.enter_context(socket.create_connection(("127.0.0.1", port), 60))
-
-        def is_answered() -> bool:
-            with contextlib.suppress(httpx.TransportError):
-                return httpx.post(url, json={"a": 1}, trust_env=False).status_code == 200
-            return False
-
-        wait_until(is_answered)
-    finally:
-        process.terminate()
-        assert process.wait(60) == 0
-        process.stdout.close()
-    events = {json.loads(line)["event"] for line in (tmp_path / "log").read_text().splitlines()}
-    assert events <= {"start", "request", "stop"}
-
-
-def test_what_is_no_http_is_answered_with_json(start: Start, fitted: Path) -> None:
+def test_what_is_no_http_is_refused(start: Start, fitted: Path) -> None:
     server = start(fitted)
-    for request in (b"\x16\x03\x01", b"GET /health HTTP/1.1", b"GET / HTTP/1.1\r\nContent-Length: -1"):
+    requests = b"\x16\x03\x01", b"GET /health HTTP/1.1", b"GET / HTTP/1.1\r\nContent-Length: -1"
+    many = b"GET /health HTTP/1.1\r\n" + b"X: abc\r\n" * 1_000_000
+    for request in (*requests, b"GET /health HTTP/1.1\r\nX: " + b"a" * 300_000, many):
         connection = socket.create_connection(("127.0.0.1", server.port), 60)
-        connection.sendall(request + b"\r\n\r\n")
-        status, body = answer(connection)
-        assert (status, json.loads(body)["error"]["status"]) == (400, 400)
-
-
-@pytest.mark.parametrize("size", [66_000, 300_000, 5_000_000])
-@pytest.mark.parametrize("place", ["header", "headers", "address"])
-def test_headers_beyond_the_limit_are_refused(start: Start, fitted: Path, size: int, place: str) -> None:
-    """In one part or in many, and although the client is still sending when it is refused."""
-    server = start(fitted)
-    more = {"header": b"X: " + b"a" * size + b"\r\n", "headers": b"X: abc\r\n" * (size // 8)}.get(place, b"")
-    path = b"/health?" + b"a" * size * (place == "address")
-    connection = socket.create_connection(("127.0.0.1", server.port), 60)
-    connection.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n" + more + b"\r\n")
-    status, body = answer(connection)
-    assert status == 400
-    assert "65,536 bytes" in json.loads(body)["error"]["message"]
+        with connection, contextlib.suppress(ConnectionError):  # it closes while the client is still sending
+            connection.sendall(request + b"\r\n\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.1 400")
+    with server.client() as client:
+        assert client.get("/health").status_code == 200
 
 
 def test_headers_within_the_limit_are_read(start: Start, fitted: Path) -> None:
@@ -299,7 +224,7 @@ def test_a_model_that_changes_loses_no_request(start: Start, fitted: Path, other
         )  # the last one that was whole
         versions[1].save(path)
         wait_until(lambda: client.get("/health").json()["status"] == "ok")
-        assert int(client.get("/metrics").text.partition('outcome="loaded"} ')[2].split("\n")[0]) > int(loads)
+        assert float(client.get("/metrics").text.partition('outcome="loaded"} ')[2].split("\n")[0]) > float(loads)
     assert server.stop() == 0
     assert {"model loaded", "model not loaded"} <= {line["event"] for line in server.log()}
 
@@ -321,24 +246,13 @@ def test_a_server_that_cannot_start_says_why(fitted: Path, tmp_path: Path) -> No
             assert done.stderr.startswith(f"Error: {message}")
 
 
-def test_http_is_read_by_what_the_tests_know(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where httptools is installed, uvicorn would take it; it has no limit for headers."""
-
-    def check(self: _Server, sockets: list[socket.socket]) -> None:
-        assert self.config.http == "h11"
-        sockets[0].close()
-
-    monkeypatch.setattr(_Server, "run", check)
-    run(Guard(Router([]), hosts=()), "127.0.0.1", 0)
-
-
 def test_a_host_that_is_no_text_is_an_error() -> None:
     with pytest.raises(InputError, match="No server can listen on"):
-        _bind("\udcff", 0)
+        bind("\udcff", 0)
 
 
 def test_a_server_returns_after_a_signal(fitted: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    app = create_app(Models.load({"topics": fitted}), hosts=allowed_hosts("127.0.0.1"), n_threads=1)
+    app = create_app(Models({"topics": fitted}), hosts=allowed_hosts("127.0.0.1"), n_threads=1)
     statuses: list[int] = []
 
     def ask(url: str) -> None:

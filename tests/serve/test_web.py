@@ -9,16 +9,15 @@ from typing import Any
 import pytest
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route, Router
+from starlette.routing import Route
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from wgcn.base.errors import InputError
+from wgcn.serve.server import JsonLines
 from wgcn.serve.web import (
     PIECE_BYTES,
-    Endpoint,
     Guard,
-    JsonLines,
     allowed_hosts,
     encoded_response,
     json_response,
@@ -45,7 +44,7 @@ ROUTES = [Route("/echo", echo, methods=["GET", "POST"]), Route("/wrong", wrong),
 
 
 def client(**given: Any) -> TestClient:
-    guard = Guard(Router(ROUTES), hosts=allowed_hosts("127.0.0.1"), **given)
+    guard = Guard(ROUTES, hosts=allowed_hosts("127.0.0.1"), **given)
     return TestClient(guard, base_url="http://127.0.0.1:8000", raise_server_exceptions=False, follow_redirects=False)
 
 
@@ -71,7 +70,7 @@ def test_another_name_is_refused(host: str) -> None:
 def test_further_names_are_allowed() -> None:
     assert allowed_hosts("0.0.0.0", ["Box.Example"]) >= {"box.example", "localhost", "0.0.0.0"}
     assert allowed_hosts("10.0.0.1") == {"10.0.0.1"}
-    guard = Guard(Router(ROUTES), hosts={"*"})
+    guard = Guard(ROUTES, hosts={"*"})
     assert TestClient(guard, base_url="http://any.example").post("/echo", json={}).status_code == 200
 
 
@@ -104,7 +103,7 @@ def test_a_token_is_sent_once() -> None:
 
 def test_a_token_may_have_any_bytes() -> None:
     token = b"\xff\xfe".decode(errors="surrogateescape")  # as the environment has it
-    assert Guard(Router(ROUTES), hosts=(), token=token)._token == b"\xff\xfe"
+    assert Guard(ROUTES, hosts=(), token=token)._token == b"\xff\xfe"
 
 
 def test_a_request_with_two_lengths_is_refused() -> None:
@@ -129,7 +128,7 @@ def test_a_page_changes_the_token_of_its_address_into_a_cookie() -> None:
     assert page.get("/wrong").status_code == page.get("/wrong?token=other").status_code == 401
     response = page.get(f"/wrong?a=1&token={TOKEN}&b=%26")
     assert (response.status_code, response.headers["refresh"]) == (200, "0; url=/wrong?a=1&b=%26")
-    assert response.headers["set-cookie"] == f"wgcn-8000={TOKEN}; Path=/; HttpOnly; SameSite=Strict"
+    assert response.headers["set-cookie"] == f"wgcn-8000={TOKEN}; HttpOnly; Path=/; SameSite=strict"
     assert page.get("/wrong").status_code == 400  # which is past the token
     assert client(token=TOKEN, cookie="wgcn-8000").get("/wrong", headers={"Cookie": "wgcn-8000=x"}).status_code == 401
 
@@ -191,7 +190,7 @@ def test_a_deep_body_is_refused() -> None:
     async def deep(request: Request) -> Response:
         return json_response(await read_json(request, limit=10**6))
 
-    guard = Guard(Router([Route("/", deep, methods=["POST"])]), hosts={"*"})
+    guard = Guard([Route("/", deep, methods=["POST"])], hosts={"*"})
     response = TestClient(guard).post("/", content=b'{"a":' + b"[" * 100_000)
     assert response.status_code == 400
     assert "nested too deeply" in message(response)
@@ -207,7 +206,7 @@ def test_a_body_that_is_too_large_is_refused_whether_announced_or_not() -> None:
         response = client().post("/echo", content=content)
         assert response.status_code == 413
         assert "100 bytes" in message(response)
-        assert response.headers["connection"] == "close"
+        assert "connection" not in response.headers  # the server drops the rest, so that the answer arrives
 
 
 def test_a_request_that_is_cut_off_by_a_stop_is_answered() -> None:
@@ -223,7 +222,7 @@ def test_a_request_that_is_cut_off_by_a_stop_is_answered() -> None:
             sent.append(message)
 
         scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "query_string": b"", "root_path": ""}
-        guard = Guard(Router([Route("/", Endpoint(wait))]), hosts={"*"})
+        guard = Guard([Route("/", wait)], hosts={"*"})
         task = asyncio.create_task(guard(scope, None, send))  # type: ignore[arg-type]
         await begun.wait()
         task.cancel()
@@ -236,9 +235,8 @@ def test_a_request_that_is_cut_off_by_a_stop_is_answered() -> None:
 
 
 def test_websockets_are_refused() -> None:
-    with pytest.raises(WebSocketDisconnect) as caught, client().websocket_connect("/echo"):
+    with pytest.raises(WebSocketDisconnect), client().websocket_connect("/echo"):
         pass
-    assert caught.value.code == 1008
 
 
 def test_a_compressed_body_is_said_to_be_so() -> None:
@@ -264,6 +262,22 @@ def test_a_long_answer_is_sent_in_pieces_and_told_when_it_is_sent() -> None:
     assert max(len(body["body"]) for body in bodies) <= PIECE_BYTES
     assert [body.get("more_body", False) for body in bodies] == [True] * (len(bodies) - 1) + [False]
     assert done == [len(sent)]
+
+
+def test_a_client_that_does_not_read_gives_its_place_back() -> None:
+    done, sent = list[bool](), list[Any]()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+        if len(sent) == 3:
+            await asyncio.Event().wait()
+
+    async def respond() -> None:
+        response = encoded_response([b"1" * PIECE_BYTES * 5], lambda: done.append(True), seconds=0.05)
+        await response({"path": "/"}, None, send)  # type: ignore[arg-type]
+
+    asyncio.run(respond())
+    assert (done, len(sent)) == ([True], 3)
 
 
 def test_a_client_that_is_gone_gives_its_place_back() -> None:

@@ -18,7 +18,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wgcn import TextModel, __version__
 from wgcn.base.errors import InputError
-from wgcn.base.files import check_replaced, made_folder, read_whole, write_file, writing
+from wgcn.base.files import check_replaced, made_folder, open_whole, read_whole, writing
 from wgcn.browser.characters import character_arrays
-from wgcn.model.text_model import TextModel
 from wgcn.store.folder import check_target
 from wgcn.text.encode import WordBytes
 from wgcn.text.ngrams import NgramTable
@@ -123,7 +123,7 @@ def _arrays(model: TextModel) -> dict[str, npt.NDArray[Any]]:
         "logs": 1 + np.log(np.arange(1, _N_LOGS + 1, dtype=np.float32)),
         "table": scorer.word_embeddings,
         "bias": scorer.bias,
-        "priorScores": scorer._prior_scores,
+        "priorScores": model.scores([""])[0],  # those of a text without a word
     }
     if scorer.class_weights is not None:
         arrays["classWeights"] = scorer.class_weights
@@ -180,7 +180,8 @@ def export_model(
     model = TextModel.load(folder)
     if page is not None:
         content = as_page(model, title).encode()
-        write_file(page, lambda file: file.write(content))
+        with open_whole(page) as file:
+            file.write(content)
         yield f"The page is in {page} ({len(content) / 1e6:.1f} MB). Open it in a browser."
     if package is not None:
         write_package(model, package)
@@ -211,20 +212,21 @@ def write_package(model: TextModel, path: str | Path) -> None:
     path = Path(path)
     check_package(path)
     name = re.sub(r"[^a-z0-9-]+", "-", path.resolve().name.lower()).strip("-") or "model"
-    contents: Mapping[str, bytes] = {
+    classes = ", ".join(json.dumps(label, ensure_ascii=False) for label in model.classes.tolist())
+    several = ", or a list of them" * model.scorer.multilabel
+    contents = {
         _PACKAGE: (json.dumps(_package(name, model), indent=2) + "\n").encode(),
         _TABLE: as_table(model),
         **{script: _static(script).encode() for script in _SCRIPTS},
-        "README.md": _readme(name, model).encode(),
+        "README.md": _README.format(name=name, classes=classes, several=several).encode(),
     }
     with writing(path), made_folder(path):
         for file_name, content in contents.items():
-            write_file(path / file_name, lambda file, content=content: file.write(content))  # type: ignore[misc]
+            with open_whole(path / file_name) as file:
+                file.write(content)
 
 
 def _package(name: str, model: TextModel) -> dict[str, Any]:
-    from wgcn import __version__
-
     return {
         "name": name,
         "version": "1.0.0",
@@ -266,9 +268,3 @@ Classes: {classes}.
 
 Labels are those of the Python library, and probabilities are within 1e-5.
 """
-
-
-def _readme(name: str, model: TextModel) -> str:
-    classes = ", ".join(json.dumps(label, ensure_ascii=False) for label in model.classes.tolist())
-    several = ", or a list of them" * model.scorer.multilabel
-    return _README.format(name=name, classes=classes, several=several)

@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route, Router
+from starlette.routing import Route
 
 from wgcn.base.errors import InputError, StoreError
 from wgcn.base.files import open_whole
@@ -32,7 +33,7 @@ from wgcn.label.decisions import Decision
 from wgcn.label.project import Project
 from wgcn.label.project_file import Estimate
 from wgcn.label.refit import ModelProcess, array_of
-from wgcn.serve.web import RefusedError, json_response, read_json
+from wgcn.serve.web import json_response, read_json
 from wgcn.trust.accuracy import accuracy_interval
 
 POLICY = (
@@ -58,7 +59,7 @@ _STATIC = {
 
 
 class LabelPage:
-    """What the page asks for. `app` is the router."""
+    """What the page asks for. `routes` is where."""
 
     def __init__(self, project: Project, *, with_model: bool = True) -> None:
         self.project, self._with_model = project, with_model
@@ -70,7 +71,7 @@ class LabelPage:
         self._given: tuple[int, npt.NDArray[np.int32]] = (-1, np.empty(0, np.int32))
         self._shown: dict[int, tuple[str, float]] = {}  # by text, to whom and when
         self._estimates = project.estimates()
-        routes = [Route(path, self._static) for path in _STATIC] + [
+        self.routes = [Route(path, self._static) for path in _STATIC] + [
             Route("/api/state", self._state),
             Route("/api/next", self._next),
             Route("/api/texts", self._texts),
@@ -81,10 +82,10 @@ class LabelPage:
             Route("/api/export", self._export, methods=["POST"]),
             Route("/api/labels.csv", self._labels),
         ]
-        self.app = Router(routes, lifespan=self._lifespan)
 
     @asynccontextmanager
-    async def _lifespan(self, _: Any) -> AsyncIterator[None]:
+    async def lifespan(self, _: Any) -> AsyncIterator[None]:
+        """Have the process of the model while the page is served."""
         if self._with_model:
             await self.model.start()
         yield
@@ -170,7 +171,11 @@ class LabelPage:
     def _shown_estimates(self, n_labels: int) -> list[dict[str, Any]]:
         """Return the latest estimate for each number of labels up to that of now."""
         latest = {each.n_labels: each for each in self._estimates if each.n_labels <= n_labels}
-        return [_shown_estimate(each) for _, each in sorted(latest.items())]
+        shown = []
+        for n, (_, _, n_right, n_texts) in sorted(latest.items()):
+            low, high = accuracy_interval(min(max(n_right, 0.0), n_texts), n_texts)
+            shown.append({"labels": n, "accuracy": n_right / n_texts, "low": low, "high": high, "texts": n_texts})
+        return shown
 
     async def _next(self, request: Request) -> Response:
         """Answer with the text to label next; one that was just shown to somebody else comes later."""
@@ -271,7 +276,7 @@ class LabelPage:
         if decision.kind == "seeds" and self.status != "preparing":
             checked = self.project.state.checked(decision)
             name = self.project.state.classes[checked.label or 0].name
-            await self.model.ask("check_seeds", name=name, words=_words(given))
+            await self.model.ask("check_seeds", name=name, words=json.loads(checked.value))
         entry = await run_in_threadpool(self.project.decide, _who(given.get("who")), decision)
         self.model.refit()
         if self.status == "ready":
@@ -285,18 +290,19 @@ class LabelPage:
     async def _export(self, request: Request) -> Response:
         """Write labels and model beside the project; the answer says where, and with what command they are made."""
         await read_json(request, _BODY)
-        table, folder = self._targets()
+        table, folder = self.targets()
         await run_in_threadpool(write_labels, self.project, table)
         made = await self.model.ask("export", folder=str(folder))
         return json_response({"csv": _near(table), "model": _near(folder), "command": self.command(), **made})
 
-    def _targets(self) -> tuple[Path, Path]:
+    def targets(self) -> tuple[Path, Path]:
+        """Return where labels and model are written: beside the project."""
         place, name = self.project.path.absolute(), self.project.name
         return place.with_name(f"{name}-labelled.csv"), place.with_name(f"{name}-model")
 
     def command(self) -> str:
         """Return the command that makes the exported model of the exported labels, in its place."""
-        return fit_command(self.project, *(target.name for target in self._targets())) + " --overwrite"
+        return fit_command(self.project, *(target.name for target in self.targets())) + " --overwrite"
 
     async def _labels(self, request: Request) -> Response:
         name = "".join(c if c.isascii() and c.isalnum() else "-" for c in self.project.name)
@@ -309,7 +315,7 @@ class LabelPage:
     def _place(self, request: Request) -> int:
         given, n = request.path_params["text"], self.project.n_texts
         if (text := _whole(given, n)) >= n:
-            raise RefusedError(404, f"There is no text {given!r:.40}. There are {n:,}.")
+            raise HTTPException(404, f"There is no text {given!r:.40}. There are {n:,}.")
         return text
 
 
@@ -362,18 +368,14 @@ def _decision(given: dict[str, Any]) -> Decision:
     kind, text, label, value = (given.get(name) for name in ("kind", "text", "label", "value"))
     sound = all(each is None or type(each) is int for each in (text, label)) and type(value) in (str, int, type(None))
     if not sound or not isinstance(kind, str):
-        raise RefusedError(400, "A decision has a kind, and where needed a text, a label (numbers) and a value.")
+        raise HTTPException(400, "A decision has a kind, and where needed a text, a label (numbers) and a value.")
     return Decision(kind, text, label, "" if value is None else str(value))
-
-
-def _words(given: dict[str, Any]) -> list[str]:
-    return [str(word) for word in json.loads(given["value"])]
 
 
 def _who(given: Any) -> str:
     """Return a name for somebody; the page makes up one for each tab."""
     if not isinstance(given, str) or not 1 <= len(given) <= 40 or not given.isprintable() or given == "file":
-        raise RefusedError(400, "A request says who decides: 1 to 40 characters.")
+        raise HTTPException(400, "A request says who decides: 1 to 40 characters.")
     return given
 
 
@@ -381,17 +383,6 @@ def _near(path: Path) -> str:
     """Return a path as seen from where the page was started, if it is there."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
-def _shown_estimate(estimate: Estimate) -> dict[str, Any]:
-    low, high = accuracy_interval(min(max(estimate.n_right, 0.0), estimate.n_texts), estimate.n_texts)
-    return {
-        "labels": estimate.n_labels,
-        "accuracy": estimate.n_right / estimate.n_texts,
-        "low": low,
-        "high": high,
-        "texts": estimate.n_texts,
-    }
 
 
 def _mask(places: Any, n: int) -> npt.NDArray[np.bool_]:

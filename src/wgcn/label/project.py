@@ -13,7 +13,8 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,9 @@ _INSERT = "INSERT INTO log (time, who, kind, text, label, value) VALUES (?, ?, ?
 _ENTRIES = "SELECT seq, time, who, kind, text, label, value FROM log WHERE seq > ? ORDER BY seq"
 _RAISE_VERSION = "UPDATE facts SET value = ?1 WHERE name = 'version' AND CAST(value AS INTEGER) < ?1"
 _LAST_NUMBER = "SELECT coalesce(max(label), 0) FROM log WHERE kind = 'add'"
-_MAKING = 20.0  # seconds for another process to make the same project
-_MATCHES = 32  # searches whose results are kept
-_MOST_CELLS = 1 << 28  # characters of the other columns in all
+MAKING_SECONDS = 20.0  # for another process to make the same project
+_SEARCHES = 32  # whose results are kept
+MOST_CELLS = 1 << 28  # characters of the other columns in all
 _FROM_FILE = "file"  # who decided on labels that came with the texts
 
 
@@ -63,7 +64,13 @@ def project_path(name: str | Path) -> Path:
 
 
 def create_project(
-    path: Path, rows: Iterable[Row], source: dict[str, Any] | None = None, columns: dict[str, Any] | None = None
+    path: Path,
+    rows: Iterable[Row],
+    source: dict[str, Any] | None = None,
+    columns: dict[str, Any] | None = None,
+    *,
+    wait: float = MAKING_SECONDS,
+    most_cells: int = MOST_CELLS,
 ) -> bool:
     """Make a project of texts, each with its label or None; `source`, read after the rows, says where they are from.
 
@@ -72,7 +79,7 @@ def create_project(
 
     One process makes it at a time. Another one waits for it, and then gets a `MadeMeanwhileError`.
     """
-    with writing(path), made_folder(path.parent), alone(path, _MAKING, path.exists) as is_ours:
+    with writing(path), made_folder(path.parent), alone(path, wait, path.exists) as is_ours:
         if path.exists():
             raise MadeMeanwhileError(f"There is a file {path} already. Go on with it, or choose another --project.")
         if not is_ours:
@@ -82,13 +89,17 @@ def create_project(
                 advice = "Move it to where that project is, or remove it."
                 raise InputError(f"{left} is left of another project of this name. {advice}")
         with open_whole(path) as file, _whole(path), closing(connect(Path(file.name), bounded=False)) as database:
-            kept = _write_project(database, rows, source, columns)
+            kept = _write_project(database, rows, source, columns, most_cells)
         sync_folder(path.parent)
     return kept
 
 
 def _write_project(
-    database: sqlite3.Connection, rows: Iterable[Row], source: dict[str, Any] | None, columns: dict[str, Any] | None
+    database: sqlite3.Connection,
+    rows: Iterable[Row],
+    source: dict[str, Any] | None,
+    columns: dict[str, Any] | None,
+    most_cells: int,
 ) -> bool:
     """Write a project into an empty file, and return whether what is in other columns is kept."""
     # Nothing is lost if this stops: the file does not yet have its name. It is synchronised before it gets it.
@@ -96,7 +107,7 @@ def _write_project(
         database.execute(f"PRAGMA {line}")
     database.executescript(SCHEMA)
     database.execute("BEGIN")
-    labels, kept = _write_texts(database, rows)
+    labels, kept = _write_texts(database, rows, most_cells)
     _write_labels(database, labels)
     (n_texts,) = database.execute("SELECT count(*) FROM texts").fetchone()
     if not n_texts:
@@ -120,7 +131,7 @@ def _whole(path: Path) -> Iterator[None]:
         raise InputError(f"{path} cannot be written: {error}. {advice}") from error
 
 
-def _write_texts(database: sqlite3.Connection, rows: Iterable[Row]) -> tuple[dict[int, str], bool]:
+def _write_texts(database: sqlite3.Connection, rows: Iterable[Row], most_cells: int) -> tuple[dict[int, str], bool]:
     """Write the texts and what is beside them; return the labels that some have, and whether the rest is kept."""
     labels, writer, n_cells = dict[int, str](), database.cursor(), 0
 
@@ -128,11 +139,11 @@ def _write_texts(database: sqlite3.Connection, rows: Iterable[Row]) -> tuple[dic
         nonlocal n_cells
         for place, row in enumerate(rows):
             text, label = row[:2]
-            if len(row) == 3 and row[2] and n_cells <= _MOST_CELLS:
+            if len(row) == 3 and row[2] and n_cells <= most_cells:
                 cells = _writable(json.dumps(row[2], ensure_ascii=False))
                 n_cells += len(cells)
                 writer.execute("INSERT INTO others VALUES (?, ?)", (place, cells))
-                if n_cells > _MOST_CELLS:
+                if n_cells > most_cells:
                     writer.execute("DELETE FROM others")
             if isinstance(label, list):
                 raise InputError(
@@ -144,7 +155,7 @@ def _write_texts(database: sqlite3.Connection, rows: Iterable[Row]) -> tuple[dic
             yield place, _writable(text)
 
     database.executemany("INSERT INTO texts VALUES (?, ?)", numbered())
-    return labels, n_cells <= _MOST_CELLS
+    return labels, n_cells <= most_cells
 
 
 def _writable(text: str) -> str:
@@ -167,7 +178,7 @@ def _write_labels(database: sqlite3.Connection, labels: dict[int, str]) -> None:
         database.executemany(_INSERT, given)
 
 
-class Project:
+class Project(AbstractContextManager["Project"]):
     """A project that is open. Its methods can be called from several threads.
 
     The state is that after the last `decide` or `refresh`: another process may have decided since.
@@ -179,7 +190,7 @@ class Project:
             what = f"{self.path} is not a plain file." if self.path.exists() else f"There is no project {self.path}."
             raise InputError(f"{what} Give texts to make one: wgcn label TEXTS --project …")
         check_head(self.path)
-        self._lock, self._matches = threading.RLock(), dict[str, frozenset[int]]()
+        self._lock, self._with_words = threading.RLock(), lru_cache(_SEARCHES)(self._search)
         self._database, self._file = connect(self.path), _identity(self.path)
         try:
             with sound(self.path):
@@ -195,9 +206,6 @@ class Project:
         except BaseException:
             self._database.close()
             raise
-
-    def __enter__(self) -> Project:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -335,17 +343,12 @@ class Project:
 
     def search(self, query: str) -> frozenset[int]:
         """Return the texts that have all words of a query, in whatever case, also as parts of words."""
-        words = tuple(query.casefold().split())
-        key = " ".join(words)
-        if (known := self._matches.get(key)) is not None:
-            return known
+        return self._with_words(tuple(query.casefold().split()))
+
+    def _search(self, words: tuple[str, ...]) -> frozenset[int]:
         with self._reading() as database:
-            rows = database.execute("SELECT id, text FROM texts")
-            found = frozenset(place for place, text in rows if _has(text_of(text), words))
-        if len(self._matches) >= _MATCHES:
-            self._matches.pop(next(iter(self._matches)))
-        self._matches[key] = found
-        return found
+            rows = ((place, text_of(text).casefold()) for place, text in database.execute("SELECT id, text FROM texts"))
+            return frozenset(place for place, text in rows if all(word in text for word in words))
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -368,11 +371,6 @@ class Project:
 
 def _copied(state: State) -> State:
     return State(state.n_texts, state.seq, dict(state.classes), dict(state.given), set(state.skipped), dict(state.kept))
-
-
-def _has(text: str, words: tuple[str, ...]) -> bool:
-    folded = text.casefold()
-    return all(word in folded for word in words)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

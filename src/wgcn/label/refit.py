@@ -49,7 +49,7 @@ class _Worker:
         self._not_ready = "The texts are still being prepared."
 
     def send(self, **message: Any) -> None:
-        line = json.dumps(message, default=_plain).encode("ascii") + b"\n"
+        line = json.dumps(message, default=array_as_json).encode("ascii") + b"\n"
         with self._writing:
             self._out.write(line)
             self._out.flush()
@@ -102,22 +102,14 @@ class _Worker:
         try:
             if self._engine is None:
                 raise InputError(self._not_ready)
-            answer = getattr(self, f"_{request['do']}")(**request["given"])
+            given = request["given"]
+            if request["do"] == "export":
+                answer = self._engine.export(self._project.refresh(), Path(given["folder"]))
+            else:  # "explain", "neighbourhood" or "check_seeds"
+                answer = getattr(self._engine, request["do"])(**given)
             self.send(id=request["id"], answer=answer)
         except Exception as error:
             self.send(id=request["id"], error=_told(error))
-
-    def _explain(self, text: int, label: int | None) -> Any:
-        return self._engine.explain(text, label)
-
-    def _neighbourhood(self, word: str) -> Any:
-        return self._engine.neighbourhood(word)
-
-    def _check_seeds(self, name: str, words: list[str]) -> None:
-        self._engine.check_seeds(name, words)
-
-    def _export(self, folder: str) -> Any:
-        return self._engine.export(self._project.refresh(), Path(folder))
 
 
 def _fitted_to(state: State) -> Any:
@@ -125,7 +117,7 @@ def _fitted_to(state: State) -> Any:
     return state.labels, {number: each.name for number, each in state.live.items()}, state.seeds
 
 
-def _plain(value: Any) -> Any:
+def array_as_json(value: Any) -> Any:
     """Return an array as JSON can hold it: its type and its bytes."""
     array = np.ascontiguousarray(value)
     return {"type": array.dtype.str, "bytes": base64.b64encode(array.tobytes()).decode("ascii")}

@@ -139,7 +139,8 @@ def guarded(page: LabelPage, token: str) -> Guard:
     """Return the app of a page behind its checks."""
     # Browsers do not tell the ports of a machine apart: each page has a cookie of its own.
     cookie = f"wgcn-{secrets.token_hex(4)}"
-    return Guard(page.app, hosts=allowed_hosts(HOST), token=token, policy=POLICY, cookie=cookie)
+    checks: dict[str, Any] = {"hosts": allowed_hosts(HOST), "token": token, "cookie": cookie}
+    return Guard(page.routes, **checks, policy=POLICY, lifespan=page.lifespan)
 
 
 def serve_page(path: Path, *, port: int = 0, browser: bool = True, say: Callable[[str], None]) -> None:

@@ -8,88 +8,136 @@ import logging
 import os
 import signal
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
 
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route, Router
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.types import Scope
 
 from wgcn import __version__
 from wgcn.base.errors import InputError, WGCNWarning
 from wgcn.base.threads import available_cores
 from wgcn.scoring.terms import load_compiled
-from wgcn.serve.answers import ExplainOptions, Limits, PredictOptions, read_texts
-from wgcn.serve.metrics import Metrics, family
 from wgcn.serve.models import Models, named_folders
-from wgcn.serve.openapi import describe
-from wgcn.serve.server import run
+from wgcn.serve.schema import (
+    OPEN_PATHS,
+    PAGE_POLICY,
+    ExplainOptions,
+    Health,
+    Limits,
+    Options,
+    PredictOptions,
+    describe,
+    docs_page,
+    read_request,
+)
+from wgcn.serve.server import log, run
 from wgcn.serve.web import (
-    Endpoint,
     Guard,
     allowed_hosts,
     announced_length,
     encoded_response,
     is_loopback,
     json_response,
-    log,
     read_json,
 )
 from wgcn.serve.work import Gate, Work
 
 CHECK_SECONDS = 1.0  # between looks at the folders
-OPEN_PATHS = ("/health",)  # without the token, for whoever watches over the process
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+
+
+class Metrics(Collector):
+    """What a server counts, and what it reads off when it is asked (`collect`), in a registry of its own."""
+
+    def __init__(self, models: Models, gate: Gate) -> None:
+        self.registry, self._models, self._gate = CollectorRegistry(), models, gate
+        requests = "wgcn_requests", "Requests by endpoint and HTTP status.", ("endpoint", "status")
+        self._requests = Counter(*requests, registry=self.registry)
+        errors = "wgcn_errors", "Requests that failed through no fault of the caller."
+        self._errors = Counter(*errors, registry=self.registry)
+        refused = "wgcn_refused", "Requests refused because there were too many, or the server stops."
+        self._refused = Counter(*refused, registry=self.registry)
+        self.texts = Counter("wgcn_texts", "Texts that were answered.", ("model",), registry=self.registry)
+        seconds = "wgcn_request_seconds", "Time from the headers to the answer.", ("endpoint",)
+        self._seconds = Histogram(*seconds, buckets=BUCKETS, registry=self.registry)
+        self.registry.register(self)
+
+    def observe(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count a request: `observe` of a `Guard`."""
+        endpoint = getattr(scope.get("endpoint"), "__name__", "none")
+        self._requests.labels(endpoint, status).inc()
+        self._seconds.labels(endpoint).observe(seconds)
+        if status >= 500:
+            (self._refused if status == 503 else self._errors).inc()
+
+    def collect(self) -> Iterable[Metric]:
+        """Return what is the case now."""
+        gate = self._gate
+        yield GaugeMetricFamily("wgcn_requests_in_flight", "Requests that are worked on or wait.", gate.n_requests)
+        yield GaugeMetricFamily("wgcn_bytes_in_flight", "Bytes of these requests.", gate.n_bytes)
+        yield GaugeMetricFamily("wgcn_answer_bytes_in_flight", "Bytes of answers, made or sent.", gate.n_answer_bytes)
+        yield GaugeMetricFamily("wgcn_queue_limit", "Requests in flight at most.", gate.limits.requests)
+        loads = CounterMetricFamily("wgcn_model_loads", "Loads of model folders.", labels=("model", "outcome"))
+        for name, place in sorted(self._models.places.items()):
+            loads.add_metric([name, "loaded"], place.n_loads)
+            loads.add_metric([name, "failed"], place.n_failures)
+        yield loads
 
 
 class Service:
     """The endpoints. A request is first let in by the gate, then read, then worked on."""
 
     def __init__(self, models: Models, limits: Limits, n_threads: int, *, has_token: bool) -> None:
-        self.models, self.limits, self.gate, self.metrics = models, limits, Gate(limits), Metrics()
-        self.work = Work(n_threads)
+        self.models, self.limits, self.gate, self.work = models, limits, Gate(limits), Work(n_threads)
+        self.metrics = Metrics(models, self.gate)
         self._description = describe(limits, has_token=has_token)
 
     def routes(self) -> list[Route]:
         """Return the addresses, the busiest first."""
-        paths: dict[str, tuple[Callable[[Request], Awaitable[Response]], str]] = {
-            "/v1/models/{name}/predict": (self.predict, "POST"),
-            "/v1/predict": (self.predict, "POST"),
-            "/v1/models/{name}/explain": (self.explain, "POST"),
-            "/v1/explain": (self.explain, "POST"),
-            "/v1/models": (self.list_models, "GET"),
-            "/v1/models/{name}": (self.show_model, "GET"),
-            "/health": (self.health, "GET"),
-            "/metrics": (self.show_metrics, "GET"),
-            "/openapi.json": (self.openapi, "GET"),
-        }
-        return [Route(path, Endpoint(function), methods=[method]) for path, (function, method) in paths.items()]
+        return [
+            Route("/v1/models/{name}/predict", self.predict, methods=["POST"]),
+            Route("/v1/predict", self.predict, methods=["POST"]),
+            Route("/v1/models/{name}/explain", self.explain, methods=["POST"]),
+            Route("/v1/explain", self.explain, methods=["POST"]),
+            Route("/v1/models", self.list_models),
+            Route("/v1/models/{name}", self.show_model),
+            Route("/health", self.health),
+            Route("/metrics", self.show_metrics),
+            Route("/openapi.json", self.openapi),
+            Route("/docs", self.docs),
+        ]
 
     async def predict(self, request: Request) -> Response:
         """Label one text or several."""
-        return await self._answer(request, PredictOptions(), self.work.predict, "predictions")
+        return await self._answer(request, PredictOptions, b"predictions")
 
     async def explain(self, request: Request) -> Response:
         """Explain the label of one text or of several."""
-        return await self._answer(request, ExplainOptions(), self.work.explain, "explanations")
+        return await self._answer(request, ExplainOptions, b"explanations")
 
-    async def _answer(
-        self, request: Request, options: Any, function: Callable[..., Awaitable[list[bytes]]], several: str
-    ) -> Response:
-        slot = self.gate.enter(announced_length(request.scope))
+    async def _answer(self, request: Request, options: type[Options], several: bytes) -> Response:
+        slot = self.gate.enter(announced_length(request))
         try:
             served = self.models.get(request.path_params.get("name"))
             content = await read_json(request, self.limits.body)
-            texts, single, options = read_texts(content, options, self.limits)
-            rows = await function(served, texts, options, slot)
+            texts, single, asked = read_request(content, options, self.limits)
+            rows = await self.work.answer(served, texts, asked, slot)
         except BaseException:
             slot.leave()
             raise
-        self.metrics.texts[served.name] += len(texts)
+        self.metrics.texts.labels(served.name).inc(len(texts))
         if single:
             return encoded_response([served.version, rows[0][1:]], slot.leave)
-        return encoded_response([served.version, b'"%s":[' % several.encode("ascii"), *rows, b"]}"], slot.leave)
+        return encoded_response([served.version, b'"%s":[' % several, *rows, b"]}"], slot.leave)
 
     async def list_models(self, request: Request) -> Response:
         """List the models, each with its classes, its size and how it was fitted."""
@@ -102,29 +150,23 @@ class Service:
 
     async def health(self, request: Request) -> Response:
         """Say whether requests are answered, and with which versions."""
-        found = self.models.health()
-        status = "degraded" if any("error" in each for each in found.values()) else "ok"
-        return json_response({"status": status, "live": True, "ready": True, "version": __version__, "models": found})
+        models = self.models.health()
+        status: Any = "degraded" if any("error" in each for each in models.values()) else "ok"
+        found: Health = {"status": status, "live": True, "ready": True, "version": __version__, "models": models}
+        return json_response(found)
 
     async def show_metrics(self, request: Request) -> Response:
         """Show the metrics, for Prometheus."""
-        gate, places = self.gate, sorted(self.models.places.items())
-        loads = [("", {"model": name, "outcome": "loaded"}, place.n_loads) for name, place in places]
-        loads += [("", {"model": name, "outcome": "failed"}, place.n_failures) for name, place in places]
-        lines = [
-            *self.metrics.lines(),
-            *family("wgcn_requests_in_flight", "gauge", "Requests that are worked on or wait.", gate.n_requests),
-            *family("wgcn_bytes_in_flight", "gauge", "Bytes of these requests.", gate.n_bytes),
-            *family("wgcn_answer_bytes_in_flight", "gauge", "Bytes of answers, made or sent.", gate.n_answer_bytes),
-            *family("wgcn_queue_limit", "gauge", "Requests in flight at most.", self.limits.requests),
-            *family("wgcn_refused_total", "counter", "Requests refused because there were too many.", gate.n_refused),
-            *family("wgcn_model_loads_total", "counter", "Loads of model folders.", loads),
-        ]
-        return Response("\n".join([*lines, ""]), media_type="text/plain; version=0.0.4; charset=utf-8")
+        encode, kind = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(self.metrics.registry), headers={"Content-Type": kind})
 
     async def openapi(self, request: Request) -> Response:
         """Describe all of this."""
         return json_response(self._description)
+
+    async def docs(self, request: Request) -> Response:
+        """Show the description as a page."""
+        return HTMLResponse(docs_page(self._description), headers={"Content-Security-Policy": PAGE_POLICY})
 
     @asynccontextmanager
     async def lifespan(self, app: object) -> AsyncIterator[None]:
@@ -162,16 +204,9 @@ def create_app(
     n_threads: int | None = None,
 ) -> Guard:
     """Return the app that answers with these models."""
-    limits = limits or Limits()
-    service = Service(models, limits, n_threads or available_cores(), has_token=token is not None)
-    router = Router(service.routes(), redirect_slashes=False, lifespan=service.lifespan)
-    return Guard(
-        router,
-        hosts=hosts,
-        token=token,
-        open_paths=OPEN_PATHS,
-        observe=service.metrics.observe,
-    )
+    service = Service(models, limits or Limits(), n_threads or available_cores(), has_token=token is not None)
+    checks: dict[str, Any] = {"hosts": hosts, "token": token, "open_paths": OPEN_PATHS}
+    return Guard(service.routes(), **checks, observe=service.metrics.observe, lifespan=service.lifespan)
 
 
 def serve(
@@ -181,7 +216,7 @@ def serve(
     *,
     token: str | None = None,
     allow_hosts: Sequence[str] = (),
-    ready: Callable[[str], None] | None = None,
+    ready: Callable[[str], None] = lambda _: None,
     **limits: int,
 ) -> None:
     """Serve model folders, DIR or NAME=DIR, until SIGTERM or Ctrl-C; `ready` gets the address.
@@ -197,10 +232,11 @@ def serve(
     if token is None and not is_loopback(host):
         message = f"Anyone who reaches {host} may call this server. Set WGCN_TOKEN, or leave out --host."
         warnings.warn(message, WGCNWarning, stacklevel=2)
-    models = Models.load(named_folders(folders))
+    models = Models(named_folders(folders))
     if find_spec("numba") is not None:
         load_compiled()
-        models.warm()
+        for place in models.places.values():
+            place.served.model.predict(["a"])  # compiled code has tables of its own
     app = create_app(models, hosts=allowed_hosts(host, allow_hosts), token=token, limits=Limits(**limits))
     with _few_collections():
         run(app, host, port, ready=ready)
