@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from wgcn.graph.association import EdgeRules
 from wgcn.scale import build as module
 from wgcn.scale.build import Resources, graph_from_files
 from wgcn.scale.files import fit_files
-from wgcn.scale.memory import Limits
+from wgcn.scale.workers import Limits
 
 VALUES = "null", "true", "0", "-1", "1e999", "NaN", "9" * 30, "9" * 5000, '"x"', "[]", "{}", "[[1]]", "[" * 100_000
 Damage = Callable[[Path, random.Random], object]
@@ -150,8 +151,8 @@ def test_a_graph_goes_on_from_a_damaged_folder(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_fit_goes_on_from_a_damaged_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.scale.documents._PARTS", 2)
-    monkeypatch.setattr("wgcn.scale.documents._PART_TOKENS", (100, 10_000))
+    limits = replace(Limits.of(2 * 10**9, 1), partitions=2, partition_tokens=(100, 10_000))
+    monkeypatch.setattr(Limits, "of", lambda *_: limits)
     chance, file = random.Random(0), tmp_path / "a.csv"
     words = [[f"{chance.choice(['ab'[i % 2], 'x'])}{chance.randrange(40)}" for _ in range(6)] for i in range(160)]
     rows = [f"{'ab'[i % 2]},{' '.join(own)}" for i, own in enumerate(words)]

@@ -1,7 +1,7 @@
 import pytest
 
 from wgcn.base.errors import InputError
-from wgcn.scale.memory import Limits, memory_bytes
+from wgcn.scale.workers import Limits, memory_bytes
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from wgcn.base.errors import InputError
-from wgcn.scale.shards import Shard
+from wgcn.scale.corpus import Shard
 from wgcn.scale.store import Outputs, WorkFolder, end_work, is_ended, open_work, remove_work
 
 SETTINGS = {"window": 3}
