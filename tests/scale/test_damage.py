@@ -94,6 +94,9 @@ DAMAGES: dict[str, Damage] = {
 }
 
 
+GUARDS = "build.json", "wgcn-build.lock"  # which say that a folder is that of this build
+
+
 def kinds_of(work: Path) -> dict[str, list[Path]]:
     """Return the files of a work folder by what they are: names without digits and digests."""
     kinds: dict[str, list[Path]] = {}
@@ -104,17 +107,19 @@ def kinds_of(work: Path) -> dict[str, list[Path]]:
 
 
 def check_damages(work: Path, resume: Callable[[Path], Any], expected: Any, seed: int) -> None:
-    """Damage each kind of file in each way, several at a time, and go on."""
+    """Damage each kind of file in each way, and go on: those that name the build alone, others a dozen at a time."""
     chance = random.Random(seed)
-    pairs = [(paths, name) for paths in kinds_of(work).values() for name in DAMAGES]
+    kinds = kinds_of(work)
+    alone = [[([Path(guard)], name)] for guard in GUARDS for name in DAMAGES]
+    pairs = [(paths, name) for kind, paths in kinds.items() if kind not in GUARDS for name in DAMAGES]
     chance.shuffle(pairs)
     precious, outcomes = work.parent / "precious", list[str]()
     precious.write_text("precious")
-    while pairs:
+    for group in [*alone, *(pairs[i : i + 12] for i in range(0, len(pairs), 12))]:
         hurt = work.with_name("hurt")
         shutil.copytree(work, hurt)
         done: dict[Path, str] = {}
-        for paths, name in [pairs.pop() for _ in range(min(chance.choice([1, 4, 12]), len(pairs)))]:
+        for paths, name in group:
             path = hurt / chance.choice(paths)
             if path not in done:
                 DAMAGES[name](path, chance)
@@ -129,7 +134,8 @@ def check_damages(work: Path, resume: Callable[[Path], Any], expected: Any, seed
         assert precious.read_text() == "precious", done
         shutil.rmtree(hurt, ignore_errors=True)
     said = [each for each in outcomes if each != "went on"]
-    assert len(outcomes) > 2 * len(said) > 0
+    assert len(outcomes) > len(said) + len(pairs) / 24
+    assert said
     assert all(re.search(r"--restart|--work|Choose another place|cannot be written", each) for each in said)
 
 
@@ -150,6 +156,9 @@ def test_a_graph_goes_on_from_a_damaged_folder(tmp_path: Path, monkeypatch: pyte
     check_damages(tmp_path / "w", build, expected, seed=1)
 
 
+QUICK = {"tune": False}  # choosing settings is done in memory, and damages nothing
+
+
 def test_a_fit_goes_on_from_a_damaged_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = replace(Limits.of(2 * 10**9, 1), partitions=2, partition_tokens=(100, 10_000))
     monkeypatch.setattr(Limits, "of", lambda *_: limits)
@@ -159,7 +168,7 @@ def test_a_fit_goes_on_from_a_damaged_folder(tmp_path: Path, monkeypatch: pytest
     file.write_text("\n".join(["label,text", *rows, ""]))
 
     def fit(work: Path) -> bytes:
-        return fit_files([file], memory="2GB", n_workers=1, work=work).scorer.word_embeddings.tobytes()
+        return fit_files([file], memory="2GB", n_workers=1, work=work, **QUICK).scorer.word_embeddings.tobytes()
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "remove_work", lambda _: None)

@@ -222,7 +222,7 @@ def test_labels_are_told_apart_and_left_out_as_in_memory(tmp_path: Path) -> None
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[Callable[[int], str]]:
     distributed = pytest.importorskip("distributed", reason="needs Dask: pip install '.[scale]'")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
 
         def scaled(n: int) -> str:
             cluster.scale(n)

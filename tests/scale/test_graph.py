@@ -1,6 +1,5 @@
-"""Out of core, counts and graphs are those in memory, to the last bit."""
+"""Out of core, graphs are those in memory, to the last bit."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +9,8 @@ from hypothesis import strategies as st
 
 from wgcn.base.errors import InputError
 from wgcn.graph.association import EdgeRules
-from wgcn.graph.counts import WindowCounts
 from wgcn.graph.word_graph import WordGraph
-from wgcn.scale.build import build_graph, count_windows
+from wgcn.scale.build import build_graph
 from wgcn.scale.corpus import choose_vocabulary
 from wgcn.scale.workers import Limits
 from wgcn.text.corpus import Corpus
@@ -38,26 +36,9 @@ rules = st.builds(
 )
 
 
-def saved(thing: WindowCounts | WordGraph, folder: Path) -> dict[str, bytes]:
-    thing.save(folder)
+def saved(graph: WordGraph, folder: Path) -> dict[str, bytes]:
+    graph.save(folder)
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-@given(corpora, st.integers(2, 9), st.integers(1, 3), limits)
-def test_counts_are_those_in_memory(
-    tmp_path_factory: pytest.TempPathFactory,
-    shards: list[list[str]],
-    window: int,
-    min_pairs: int,
-    limits: Limits,
-) -> None:
-    corpus = Corpus.from_texts([text for shard in shards for text in shard])
-    expected, _ = WindowCounts.of_frequent_pairs(corpus, window, min_pairs=min_pairs)
-    with pieces_of(shards, limits) as (site, pieces):
-        vocabulary, coding = choose_vocabulary(pieces, site)
-        counts, _ = count_windows(pieces, site, vocabulary, coding, window, min_pairs=min_pairs)
-    folder = tmp_path_factory.mktemp("counts")
-    assert saved(counts, folder / "a") == saved(expected, folder / "b")
 
 
 @given(corpora, st.integers(2, 9), st.sampled_from(["npmi", "pmi", "count"]), rules, limits)
@@ -88,12 +69,9 @@ def test_the_limit_for_very_many_pairs_is_that_in_memory(max_pairs: int, tmp_pat
     ]
     corpus = Corpus.from_texts(shards[0] + shards[1])
     expected = WordGraph.from_corpus(corpus, window=5, max_pairs=max_pairs, rules=EdgeRules(top_k=7))
-    with pieces_of(shards, Limits(characters=2_000, tokens=999, merged=9)) as (site, pieces):
+    with pieces_of(shards, Limits(characters=2_000, tokens=999, merged=999)) as (site, pieces):
         vocabulary, coding = choose_vocabulary(pieces, site)
-        found = count_windows(pieces, site, vocabulary, coding, 5, max_pairs=max_pairs)
-        assert found[1] == WindowCounts.of_frequent_pairs(corpus, 5, max_pairs=max_pairs)[1]
         rules = EdgeRules(top_k=7)
-        site = replace(site, limits=Limits())
         graph = build_graph(pieces, site, vocabulary, coding, window=5, max_pairs=max_pairs, rules=rules)
     assert saved(graph, tmp_path / "a") == saved(expected, tmp_path / "b")
     assert (graph.settings["min_count"] > 1) == (max_pairs < 10**6)

@@ -161,29 +161,6 @@ def _corpus_in_memory(
     return corpus
 
 
-def count_windows(
-    pieces: Sequence[Piece],
-    site: Site,
-    vocabulary: Vocabulary,
-    coding: Coding,
-    window: int = 20,
-    *,
-    min_pairs: int = 1,
-    max_pairs: int | None = None,
-) -> tuple[WindowCounts, int]:
-    """Do what `WindowCounts.of_frequent_pairs` does, with pieces on disk. The counts that are kept must fit memory."""
-    runs = count_runs(pieces, site, len(vocabulary), coding, window)
-    pruning = Pruning.of(runs, site, min_pairs, max_pairs)
-    blocks = _merge_blocks(runs, site, pruning)
-    value_type = count_type(sum(run.n_tokens for run in runs))
-    indptr, columns, values = _joined(blocks, site.work, np.int64, value_type)
-    if indptr[-1] <= np.iinfo(np.int32).max:  # the index type that scipy would choose
-        indptr = indptr.astype(np.int32)
-    pairs = csr_array((values, columns, indptr), shape=(len(vocabulary), len(vocabulary)))
-    pairs.has_canonical_format = True
-    return WindowCounts(vocabulary, window, pruning.n_windows, pruning.word_windows, pairs), pruning.min_pairs
-
-
 def build_graph(
     pieces: Sequence[Piece],
     site: Site,
@@ -200,9 +177,9 @@ def build_graph(
     _check_weight(weight)
     rules = rules or EdgeRules()
     runs = count_runs(pieces, site, len(vocabulary), coding, window)
-    found = Pruning.of(runs, site, rules.min_count, max_pairs)
-    rules = replace(rules, min_count=found.min_pairs)
-    pruning = replace(found, weight=weight, rules=rules)
+    rules = replace(rules, min_count=least_pairs(runs, site, rules.min_count, max_pairs))
+    word_windows = added([run.word_windows(site.work) for run in runs])
+    pruning = Pruning(sum(run.n_windows for run in runs), word_windows, weight, rules)
     blocks = _merge_blocks(runs, site, pruning)
     if rules.top_k is not None:
         with stage("Choosing the strongest edges"):
@@ -214,7 +191,7 @@ def build_graph(
             "higher --min-pairs or --threshold or by --top-k, or give more memory. What was counted is kept."
         )
     diagonal = pruning.weigh(csr_array((len(vocabulary), len(vocabulary)), dtype=np.int32))[1]
-    adjacency = symmetric(*_joined(blocks, site.work, np.float32), diagonal, replace(rules, top_k=None))
+    adjacency = symmetric(*_joined(blocks, site.work), diagonal, replace(rules, top_k=None))
     return WordGraph.of_edges(vocabulary, adjacency, normalized, rules, weight=weight, window=window)
 
 
@@ -223,55 +200,44 @@ def _check_weight(weight: Weight) -> None:
         raise InputError(f"The weight {weight!r} is not made out of core. Use one of {', '.join(WINDOW_WEIGHTS)}.")
 
 
-Triangle = tuple[Offsets, npt.NDArray[np.int32], npt.NDArray[Any]]  # indptr, columns and values
+Triangle = tuple[Offsets, npt.NDArray[np.int32], npt.NDArray[np.float32]]  # indptr, columns and weights
 
 
 @dataclass(frozen=True)
-class PairBlock:
-    """Rows of an upper triangle on disk: `NAME.sizes`, int64, `NAME.columns`, int32, and `NAME.values`."""
+class EdgeBlock:
+    """Rows of an upper triangle on disk: `NAME.sizes`, int64, `NAME.columns`, int32, and `NAME.weights`, float32."""
 
     name: str
     first: int  # row
     n: int  # entries
 
-    def read(self, work: WorkFolder, dtype: npt.DTypeLike) -> Triangle:
-        """Return indptr, columns and values."""
+    def read(self, work: WorkFolder) -> Triangle:
+        """Return indptr, columns and weights."""
         sizes = work.read(f"{self.name}.sizes", np.int64)
-        columns, values = work.read(f"{self.name}.columns", np.int32), work.read(f"{self.name}.values", dtype)
-        return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), columns, values
+        columns, weights = work.read(f"{self.name}.columns", np.int32), work.read(f"{self.name}.weights", np.float32)
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), columns, weights
 
 
 @dataclass(frozen=True, eq=False)
 class Pruning:
-    """Which pairs are kept: those of at least `min_pairs` windows and, if there is a weight, those that it keeps."""
+    """Which pairs are kept: those of enough windows to which the rules give a weight."""
 
-    min_pairs: int
     n_windows: int
-    word_windows: Offsets
-    weight: Weight | None = None
-    rules: EdgeRules | None = None
-
-    @classmethod
-    def of(cls, runs: Sequence[Run], site: Site, min_pairs: int, max_pairs: int | None) -> Pruning:
-        """Return what keeps pairs of at least `min_pairs` windows, or of more where there would be too many."""
-        least, words = (
-            least_pairs(runs, site, min_pairs, max_pairs),
-            added([run.word_windows(site.work) for run in runs]),
-        )
-        return cls(least, sum(run.n_windows for run in runs), words)
+    word_windows: Offsets  # #W(i)
+    weight: Weight
+    rules: EdgeRules
 
     def weigh(self, pairs: csr_array) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """Return the weights of pairs, and of each word with itself."""
-        assert self.weight is not None and self.rules is not None  # noqa: PT018
         counts = WindowCounts(Vocabulary(()), 2, self.n_windows, self.word_windows, pairs)  # of which no word is used
-        return weigh_windows(counts, self.weight, replace(self.rules, min_count=self.min_pairs), 1)
+        return weigh_windows(counts, self.weight, self.rules, 1)
 
     def key(self) -> str:
         """Return what tells it from others of the same runs."""
-        return key_of(self.min_pairs, self.weight, self.rules and [self.rules.threshold, self.rules.diagonal])
+        return key_of(self.rules.min_count, self.weight, self.rules.threshold, self.rules.diagonal)
 
 
-def _merge_blocks(runs: Sequence[Run], site: Site, pruning: Pruning) -> list[PairBlock]:
+def _merge_blocks(runs: Sequence[Run], site: Site, pruning: Pruning) -> list[EdgeBlock]:
     with stage("Merging and pruning") as step:
         ranges = row_ranges(site.work, runs, site.limits.merged, _BLOCKS * site.workers.n_workers)
         key = key_of(pruning.key(), [run.name for run in runs])
@@ -280,46 +246,37 @@ def _merge_blocks(runs: Sequence[Run], site: Site, pruning: Pruning) -> list[Pai
     return blocks
 
 
-def _merge_block(rows: tuple[int, int], work: WorkFolder, runs: Sequence[Run], pruning: Pruning, key: str) -> PairBlock:
+def _merge_block(rows: tuple[int, int], work: WorkFolder, runs: Sequence[Run], pruning: Pruning, key: str) -> EdgeBlock:
     """Add up some rows of runs, and keep what the pruning keeps."""
     (first, last), n_words = rows, runs[0].n_words
 
-    def merge(outputs: Outputs) -> PairBlock:
-        pairs: Triangle = merge_rows(*read_rows(work, runs, first, last), n_words, pruning.min_pairs)
-        if pruning.weight is not None:
-            indptr, columns, counts = pairs
-            whole = np.concatenate([np.zeros(first, np.int64), indptr, np.full(n_words - last, indptr[-1])])
-            matrix = csr_array((counts.astype(count_type(pruning.n_windows)), columns, whole), shape=(n_words, n_words))
-            weights = pruning.weigh(matrix)[0]
-            pairs = _kept((indptr, columns, weights), weights != 0)
-        return _save_block(outputs, first, pairs)
+    def merge(outputs: Outputs) -> EdgeBlock:
+        packed = read_rows(work, runs, first, last)
+        indptr, columns, counts = merge_rows(*packed, n_words, pruning.rules.min_count)
+        whole = np.concatenate([np.zeros(first, np.int64), indptr, np.full(n_words - last, indptr[-1])])
+        pairs = csr_array((counts.astype(count_type(pruning.n_windows)), columns, whole), shape=(n_words, n_words))
+        weights = pruning.weigh(pairs)[0]
+        return _save_block(outputs, first, (indptr, columns, weights), weights != 0)
 
-    return work.once(f"block-{key}-{first}-{last}", PairBlock, merge)
+    return work.once(f"block-{key}-{first}-{last}", EdgeBlock, merge)
 
 
-def _kept(pairs: Triangle, keep: npt.NDArray[np.bool_]) -> Triangle:
-    (indptr, columns, values), kept = pairs, np.flatnonzero(keep)
-    return np.searchsorted(kept, indptr), columns[kept], values[kept]
-
-
-def _save_block(outputs: Outputs, first: int, pairs: Triangle) -> PairBlock:
-    indptr, columns, values = pairs
-    for what, array in (("sizes", np.diff(indptr)), ("columns", columns), ("values", values)):
-        outputs.save(f"{outputs.task}.{what}", array)
-    return PairBlock(outputs.task, first, len(columns))
+def _save_block(outputs: Outputs, first: int, edges: Triangle, keep: npt.NDArray[np.bool_]) -> EdgeBlock:
+    (indptr, columns, weights), kept = edges, np.flatnonzero(keep)
+    outputs.save("sizes", np.diff(np.searchsorted(kept, indptr)))
+    outputs.save("columns", columns[kept])
+    outputs.save("weights", weights[kept])
+    return EdgeBlock(outputs.task, first, len(kept))
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The weakest edges that are among the k strongest of some words: `NAME.bounds`, float32, and `NAME.lasts`, int32.
-
-    Of the edges of a word that are as weak as its bound, those to words up to its last one are kept.
-    """
+    """The weakest of the k strongest edges of some words: `NAME.bounds`, float32, and its end, `NAME.lasts`, int32."""
 
     name: str
 
 
-def _strongest(blocks: Sequence[PairBlock], site: Site, n_words: int, k: int) -> list[PairBlock]:
+def _strongest(blocks: Sequence[EdgeBlock], site: Site, n_words: int, k: int) -> list[EdgeBlock]:
     """Keep the edges that are among the k strongest of one of their words."""
     work, workers, key = site.work, site.workers, key_of(k, [block.name for block in blocks])
     n = min(workers.n_workers, _PASSES)
@@ -331,7 +288,7 @@ def _strongest(blocks: Sequence[PairBlock], site: Site, n_words: int, k: int) ->
     return list(workers.map(_keep_strongest, blocks, work, bounds, lasts, key))
 
 
-def _find_bounds(words: tuple[int, int], work: WorkFolder, blocks: Sequence[PairBlock], k: int, key: str) -> Bounds:
+def _find_bounds(words: tuple[int, int], work: WorkFolder, blocks: Sequence[EdgeBlock], k: int, key: str) -> Bounds:
     """Find the weakest edge that is among the k strongest of each word, in a pass over all edges."""
     first, last = words
 
@@ -341,40 +298,38 @@ def _find_bounds(words: tuple[int, int], work: WorkFolder, blocks: Sequence[Pair
         bounds = np.full(n, -np.inf, np.float32)
         for block in blocks:
             if block.n:
-                add_to_strongest(*block.read(work, np.float32), block.first, first, best, places, sizes, bounds)
-        outputs.save(f"{outputs.task}.bounds", bounds)
-        outputs.save(f"{outputs.task}.lasts", np.where(sizes == k, places[:, 0], 0).astype(np.int32))
+                add_to_strongest(*block.read(work), block.first, first, best, places, sizes, bounds)
+        outputs.save("bounds", bounds)
+        outputs.save("lasts", np.where(sizes == k, places[:, 0], 0).astype(np.int32))
         return Bounds(outputs.task)
 
     return work.once(f"bounds-{key}-{first}-{last}", Bounds, find)
 
 
 def _keep_strongest(
-    block: PairBlock, work: WorkFolder, bounds: npt.NDArray[np.float32], lasts: npt.NDArray[np.int32], key: str
-) -> PairBlock:
-    def keep(outputs: Outputs) -> PairBlock:
-        edges = indptr, columns, weights = block.read(work, np.float32)
+    block: EdgeBlock, work: WorkFolder, bounds: npt.NDArray[np.float32], lasts: npt.NDArray[np.int32], key: str
+) -> EdgeBlock:
+    def keep(outputs: Outputs) -> EdgeBlock:
+        edges = indptr, columns, weights = block.read(work)
         words = block.first + np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
         strong = weights > np.minimum(bounds[words], bounds[columns])
         strong |= (weights == bounds[words]) & (columns <= lasts[words])
         strong |= (weights == bounds[columns]) & (words <= lasts[columns])
-        return _save_block(outputs, block.first, _kept(edges, strong))
+        return _save_block(outputs, block.first, edges, strong)
 
-    return work.once(f"strongest-{key}-{block.first}", PairBlock, keep)
+    return work.once(f"strongest-{key}-{block.first}", EdgeBlock, keep)
 
 
-def _joined(
-    blocks: Sequence[PairBlock], work: WorkFolder, dtype: npt.DTypeLike, kept_as: npt.DTypeLike | None = None
-) -> Triangle:
+def _joined(blocks: Sequence[EdgeBlock], work: WorkFolder) -> Triangle:
     """Put the rows of all blocks together."""
     n = sum(block.n for block in blocks)
-    columns, values = np.empty(n, np.int32), np.empty(n, kept_as or dtype)
+    columns, weights = np.empty(n, np.int32), np.empty(n, np.float32)
     indptrs, at = [np.zeros(1, np.int64)], 0
     for block in blocks:
-        indptr, columns[at : at + block.n], values[at : at + block.n] = block.read(work, dtype)
+        indptr, columns[at : at + block.n], weights[at : at + block.n] = block.read(work)
         indptrs.append(indptr[1:] + at)
         at += block.n
-    return np.concatenate(indptrs), columns, values
+    return np.concatenate(indptrs), columns, weights
 
 
 @compiled

@@ -9,7 +9,7 @@ enough for memory, and the unit that is repeated after an interruption. Its file
 - `NAME.counts`: int64, how often each of them occurs, and then in how many documents
 - `NAME.digests`: int64, the digest of the text of each document
 - `NAME.labels`: a JSON list with the label of each document, if the shard has a column of labels
-- `NAME.places`: int32, the place of each of its words among those of all pieces
+- `places.NAME`: int32, the place of each of its words among those of all pieces
 
 The vocabulary has the words, in the order and with the counts, that `Corpus.from_tokens` would give the same text in
 memory: with the same rules, and with the same n-grams. The distinct words of all pieces are in memory, at about 200
@@ -24,7 +24,7 @@ import json
 import os
 import warnings
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain, count, islice, pairwise
@@ -58,32 +58,18 @@ _SAMPLED_KEYS = 256  # of each run of n-grams, to cut all of them into ranges
 class Shard:
     """A file of texts, each with a label or none.
 
-    Parameters
-    ----------
-    path : Path
-        As for `wgcn.io.read.read_rows`, but not standard input, which cannot be read twice.
-    reading : dict
-        How it is read: the parameters of `read_texts`.
-    label_column : str or int, optional
-        The column with the labels; by default the texts have none.
-    separator : str, optional
-        Between the labels of a text, if it may have several.
-    missing : str or collection of str, optional
-        Labels that stand for none.
+    `reading` are the parameters of `read_texts`, and `labelling`, if there are labels, the others of `read_labelled`.
     """
 
     path: Path
     reading: Mapping[str, Any] = field(default_factory=dict)
-    label_column: str | int | None = None
-    separator: str | None = None
-    missing: str | Collection[str] | None = None
+    labelling: Mapping[str, Any] = field(default_factory=dict)
 
     def rows(self) -> Iterator[tuple[str, Label]]:
         """Open the file, and yield its texts with their labels."""
-        if self.label_column is None:
+        if not self.labelling:
             return ((text, None) for text in read_texts(self.path, **self.reading))
-        how = {"label_column": self.label_column, "separator": self.separator, "missing": self.missing}
-        return read_labelled(self.path, **how, **self.reading)  # type: ignore[arg-type]
+        return read_labelled(self.path, **self.labelling, **self.reading)
 
     def identity(self) -> Json:
         """Return what the file is known by: name, size, time of change, and a digest of 16 parts of 64 KiB.
@@ -101,16 +87,9 @@ class Shard:
         return {"path": path, "size": there.st_size, "mtime_ns": changed, "sample": digest.hexdigest()}
 
 
-def find_shards(
-    paths: Iterable[str | Path],
-    reading: Mapping[str, Any] | None = None,
-    *,
-    label_column: str | int | None = None,
-    separator: str | None = None,
-    missing: str | Collection[str] | None = None,
-) -> list[Shard]:
+def find_shards(paths: Iterable[str | Path], reading: Mapping[str, Any] | None = None, **labelling: Any) -> list[Shard]:
     """Return the shards of a corpus; each is opened, so that what is wrong with its head or columns is said at once."""
-    shards = [Shard(Path(path), dict(reading or {}), label_column, separator, missing) for path in paths]
+    shards = [Shard(Path(path), dict(reading or {}), labelling) for path in paths]
     if not shards:
         raise InputError("There are no files to read. Name at least one.")
     places = set[str]()
@@ -125,7 +104,7 @@ def find_shards(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", WGCNWarning)  # they come when the file is read
             rows = shard.rows()
-            if label_column is not None:
+            if labelling:
                 next(rows, None)  # a labelled file is opened when the first row is asked for
             getattr(rows, "close", lambda: None)()
     return shards
@@ -178,7 +157,7 @@ class Piece:
 
     def places(self, work: WorkFolder) -> Ids:
         """Return the places of its words among those of all pieces."""
-        return work.read(f"{self.name}.places", np.int32)
+        return work.read(f"places.{self.name}", np.int32)
 
     def digests(self, work: WorkFolder) -> Offsets:
         """Return the digest of the text of each document."""
@@ -230,9 +209,9 @@ def tokenise_shard(
             rows = islice(shard.rows(), first, None) if rows is None else rows
             outputs, labels, digests = Outputs(work, name), list[Label](), array("q")
             tokens = Tokens.from_texts(_cut(rows, characters, labels, digests), tokenizer, n_jobs)
-            outputs.save(f"{name}.digests", np.array(digests))
-            if shard.label_column is not None:
-                outputs.save(f"{name}.labels", json.dumps(labels).encode())
+            outputs.save("digests", np.array(digests))
+            if shard.labelling:
+                outputs.save("labels", json.dumps(labels).encode())
             following = next(rows, None)
             pieces.append(_save(tokens, outputs, number, first, is_last=following is None))
             rows = rows if following is None else chain([following], rows)
@@ -255,10 +234,10 @@ def _cut(rows: Iterator[tuple[str, Label]], characters: int, labels: list[Label]
 
 def _save(tokens: Tokens, outputs: Outputs, shard: int, first_row: int, *, is_last: bool) -> Piece:
     name, n_documents = outputs.task, len(tokens.offsets) - 1
-    outputs.save(f"{name}.ids", tokens.ids)
-    outputs.save(f"{name}.offsets", tokens.offsets)
-    outputs.save(f"{name}.words", "".join(f"{word}\n" for word in tokens.words).encode())
-    outputs.save(f"{name}.counts", *count_words(*tokens[:2], len(tokens.words)))
+    outputs.save("ids", tokens.ids)
+    outputs.save("offsets", tokens.offsets)
+    outputs.save("words", "".join(f"{word}\n" for word in tokens.words).encode())
+    outputs.save("counts", *count_words(*tokens[:2], len(tokens.words)))
     piece = Piece(name, shard, first_row, n_documents, len(tokens.ids), len(tokens.words), is_last)
     outputs.finish(**asdict(piece))
     return piece
@@ -409,7 +388,7 @@ def _merge_words(pieces: Sequence[Piece], work: WorkFolder) -> tuple[list[str], 
     places = np.empty(len(order), np.int32)
     places[order] = np.arange(len(order))
     for piece, numbers in zip(pieces, all_numbers, strict=True):
-        Outputs(work, "places").save(f"{piece.name}.places", places[numbers])
+        Outputs(work, "places").save(piece.name, places[numbers])
     return [in_order[i] for i in order.tolist()], *counts[:, order]
 
 
@@ -425,17 +404,6 @@ class NgramRun:
     name: str
     size: int  # keys
     n_distinct: int  # keys before those that are too rare were left out
-
-    def place(self, work: WorkFolder, key: int) -> int:
-        """Return the first place whose key is not below a key."""
-        low, high = 0, self.size
-        while low < high:
-            middle = (low + high) // 2
-            if work.read(f"{self.name}.keys", np.int64, middle, 1)[0] < key:
-                low = middle + 1
-            else:
-                high = middle
-        return low
 
 
 def _ngram_table(
@@ -467,9 +435,9 @@ def _ngram_run(piece: Piece, work: WorkFolder, coding: Coding, n: int, key: str)
         ids, offsets = coding.without_stop_words(piece.places(work)[piece.ids(work)], piece.offsets(work))
         keys = ngram_keys(coding.levels(ids, offsets)[-1], ids, offsets, n, coding.n_words)
         keys, counts = np.unique(keys[keys >= 0], return_counts=True)
-        outputs.save(f"{outputs.task}.keys", keys)
-        outputs.save(f"{outputs.task}.counts", counts.astype(np.int32))
-        outputs.save(f"{outputs.task}.sample", keys[:: len(keys) // _SAMPLED_KEYS + 1])
+        outputs.save("keys", keys)
+        outputs.save("counts", counts.astype(np.int32))
+        outputs.save("sample", keys[:: len(keys) // _SAMPLED_KEYS + 1])
         return NgramRun(outputs.task, len(keys), len(keys))
 
     return work.once(f"ngrams-{key}-{piece.name}", NgramRun, count)
@@ -484,7 +452,7 @@ def _merge_ngrams(
     def merge(outputs: Outputs) -> NgramRun:
         found = []
         for run in runs:
-            first, last = (run.place(work, bound) for bound in bounds)
+            first, last = np.searchsorted(work.mapped(f"{run.name}.keys", np.int64), bounds).tolist()
             read = partial(work.read, first=first, count=last - first)
             found.append((read(f"{run.name}.keys", np.int64), read(f"{run.name}.counts", np.int32)))
         keys, counts = (np.concatenate(each) for each in zip(*found, strict=True))
@@ -493,8 +461,8 @@ def _merge_ngrams(
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
         counts = np.add.reduceat(counts, starts, dtype=np.int64) if len(starts) else np.empty(0, np.int64)
         often = counts >= min_count
-        outputs.save(f"{outputs.task}.keys", keys[starts][often])
-        outputs.save(f"{outputs.task}.counts", counts[often])
+        outputs.save("keys", keys[starts][often])
+        outputs.save("counts", counts[often])
         return NgramRun(outputs.task, int(often.sum()), len(starts))
 
     return work.once(f"ngrams-{key}-{number}", NgramRun, merge)

@@ -107,7 +107,7 @@ def count_chunk(chunk: Chunk, work: WorkFolder, coding: Coding, digest: str, n_w
                 yield pack_rows(*pairs)
 
         _save_rows(outputs, rows())
-        outputs.save(f"{outputs.task}.words", *word_windows)
+        outputs.save("words", *word_windows)
         return Run(outputs.task, n_words, windows.n_windows, len(ids))
 
     spans = [(span.piece.name, span.first, span.last) for span in chunk]
@@ -120,7 +120,7 @@ def merge_runs(runs: Sequence[Run], work: WorkFolder, merged: int) -> Run:
     def merge(outputs: Outputs) -> Run:
         n_words, ranges = runs[0].n_words, row_ranges(work, runs, merged)
         _save_rows(outputs, (pack_rows(*merge_rows(*read_rows(work, runs, *rows), n_words, 1)) for rows in ranges))
-        outputs.save(f"{outputs.task}.words", added([run.word_windows(work) for run in runs]))
+        outputs.save("words", added([run.word_windows(work) for run in runs]))
         return Run(outputs.task, n_words, sum(run.n_windows for run in runs), sum(run.n_tokens for run in runs))
 
     return work.once(f"run-{key_of([run.name for run in runs])}", Run, merge)
@@ -187,8 +187,8 @@ def _save_rows(outputs: Outputs, packed: Iterable[tuple[npt.NDArray[np.uint8], O
             sizes.append(np.diff(starts))
             yield own
 
-    outputs.save_all(f"{outputs.task}.rows", data())
-    outputs.save(f"{outputs.task}.starts", np.cumsum(np.concatenate(sizes)))
+    outputs.save_all("rows", data())
+    outputs.save("starts", np.cumsum(np.concatenate(sizes)))
 
 
 @compiled

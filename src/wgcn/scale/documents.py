@@ -222,11 +222,11 @@ def _store(
         n_long = int(np.sum(np.diff(offsets) > LONG))
         for lead in (0, *(leads if n_long else ())):
             leading = kernels.leading_counts(ids, offsets, words, term_offsets, n_words, lead) if lead else None
-            outputs.save(f"{name}.values-{lead}", weighting.weigh(*terms, leading=leading))
-        outputs.save(f"{name}.words", words.astype(np.int32))
-        outputs.save(f"{name}.offsets", term_offsets.astype(np.int64))
-        outputs.save(f"{name}.counts", counts)
-        outputs.save(f"{name}.lengths", *(_lengths(span, work, coding, stop_words) for span in spans))
+            outputs.save(f"values-{lead}", weighting.weigh(*terms, leading=leading))
+        outputs.save("words", words.astype(np.int32))
+        outputs.save("offsets", term_offsets.astype(np.int64))
+        outputs.save("counts", counts)
+        outputs.save("lengths", *(_lengths(span, work, coding, stop_words) for span in spans))
         return Partition(name, first, len(term_offsets) - 1, n_long, str(counts.dtype))
 
     return work.once(name, Partition, store)

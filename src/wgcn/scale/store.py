@@ -133,13 +133,13 @@ class Outputs:
         self.work, self.task = work, task
         self._files: dict[str, tuple[int, str]] = {}
 
-    def save(self, name: str, *arrays: Array | bytes) -> None:
-        """Write a file of arrays, one after another."""
-        self.save_all(name, arrays)
+    def save(self, what: str, *arrays: Array | bytes) -> None:
+        """Write a file of arrays, one after another; its name is that of the task with `what` as its ending."""
+        self.save_all(what, arrays)
 
-    def save_all(self, name: str, arrays: Iterable[Array | bytes]) -> None:
+    def save_all(self, what: str, arrays: Iterable[Array | bytes]) -> None:
         """Write a file of arrays as they come."""
-        size, digest = 0, hashlib.sha256()
+        name, size, digest = f"{self.task}.{what}", 0, hashlib.sha256()
         _make_room(self.work.file(name))
         with open_whole(self.work.file(name)) as file:
             for array in arrays:

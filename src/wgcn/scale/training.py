@@ -253,7 +253,7 @@ def _write(name: str, work: WorkFolder, fit: LinearFit) -> None:
     outputs = Outputs(work, name)
     arrays = {each: getattr(fit, each) for each in _ARRAYS if getattr(fit, each) is not None}
     for each, array in arrays.items():
-        outputs.save(f"{name}.{each}", array)
+        outputs.save(f"{each}", array)
     shapes = {each: [str(array.dtype), *array.shape] for each, array in arrays.items()}
     outputs.finish(shapes=shapes, history=fit.history, factor=fit.factor)
 
