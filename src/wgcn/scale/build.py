@@ -41,28 +41,14 @@ _BYTES_PER_EDGE = 56  # of a graph, while it is mirrored, normalised and saved
 
 @dataclass(frozen=True)
 class Resources:
-    """What a build out of core may use.
+    """What a build out of core may use."""
 
-    Parameters
-    ----------
-    memory : str
-        Of all processes on this machine, such as "4GB"; with a scheduler elsewhere, of each worker there.
-    scheduler, n_workers : optional
-        As for `wgcn.scale.workers.connect`.
-    work : Path, optional
-        The folder for files in between, by default one beside the result.
-    restart : bool
-        Whether to begin anew where an earlier build was interrupted.
-    keep : bool
-        Whether the work folder stays after the build.
-    """
-
-    memory: str
-    scheduler: str | None = None
-    n_workers: int | None = None
-    work: Path | None = None
-    restart: bool = False
-    keep: bool = False
+    memory: str  # of all processes on this machine, such as "4GB"; with a scheduler elsewhere, of each worker there
+    scheduler: str | None = None  # as for `wgcn.scale.workers.connect`
+    n_workers: int | None = None  # likewise
+    work: Path | None = None  # the folder for files in between, by default one beside the result
+    restart: bool = False  # whether to begin anew where an earlier build was interrupted
+    keep: bool = False  # whether the work folder stays after the build
 
     @classmethod
     def of(cls, memory: str | None, workers: int | None, **given: Any) -> Resources | None:

@@ -31,8 +31,6 @@ from wgcn.scale.workers import Site
 from wgcn.text.kernels import sort_words
 from wgcn.text.ngrams import Offsets
 
-Chunk = list[Span]
-
 _FEW_TOKENS = 1 << 20  # a chunk for each worker is worth it from here on
 
 
@@ -70,7 +68,7 @@ def count_runs(pieces: Sequence[Piece], site: Site, n_words: int, coding: Coding
     return runs
 
 
-def cut_chunks(pieces: Sequence[Piece], work: WorkFolder, tokens: int, n_workers: int = 1) -> list[Chunk]:
+def cut_chunks(pieces: Sequence[Piece], work: WorkFolder, tokens: int, n_workers: int = 1) -> list[list[Span]]:
     """Cut the documents of pieces into chunks of about equal size, of about so many tokens at most.
 
     There are as many for each worker, unless there is little text.
@@ -79,7 +77,7 @@ def cut_chunks(pieces: Sequence[Piece], work: WorkFolder, tokens: int, n_workers
     n_chunks = int(max(-(-ends[-1] // tokens), min(ends[-1] // _FEW_TOKENS, n_workers), 1))
     n_chunks = -(-n_chunks // n_workers) * n_workers if n_chunks > n_workers else n_chunks
     bounds = (ends[-1] * np.arange(1, n_chunks) // n_chunks).tolist()
-    chunks = [Chunk()]
+    chunks = [list[Span]()]
     for piece, end in zip(pieces, ends.tolist(), strict=True):
         first, begin = 0, end - piece.n_tokens
         while bounds and bounds[0] < end:
@@ -92,7 +90,7 @@ def cut_chunks(pieces: Sequence[Piece], work: WorkFolder, tokens: int, n_workers
     return [chunk for chunk in chunks if chunk]
 
 
-def count_chunk(chunk: Chunk, work: WorkFolder, coding: Coding, digest: str, n_words: int, window: int) -> Run:
+def count_chunk(chunk: Sequence[Span], work: WorkFolder, coding: Coding, digest: str, n_words: int, window: int) -> Run:
     """Count the windows of a chunk into a run. `digest` is that of the coding."""
 
     def count(outputs: Outputs) -> Run:

@@ -209,11 +209,12 @@ def fit_sharded(
         for block in columns:
             operator.scale(*naive_bayes(block))
             own = None if taught is None else Taught(taught.word_scores[:, block], taught.bias[block])
-            how = site.workers, scratch, block, documents.dtype, own and own[:2]
-            problem = ShardedProblem(operator.product, parts, *how)
+            given = None if own is None else own[:2]
+            problem = ShardedProblem(operator.product, parts, site.workers, scratch, block, documents.dtype, given)
             begin = start[:, block] if start is not None and start.shape[1] else None
-            state = ShardedState(problem, begin)
-            solution = descend(state, tol=settings.tol, max_iter=settings.max_iter, negligible=negligible)
+            solution = descend(
+                ShardedState(problem, begin), tol=settings.tol, max_iter=settings.max_iter, negligible=negligible
+            )
             fitted.add(block, solution, operator.tables(solution.dual), own)
     result = fitted.result(factor)
     _write(name, site.work, result)
@@ -253,7 +254,7 @@ def _write(name: str, work: WorkFolder, fit: LinearFit) -> None:
     outputs = Outputs(work, name)
     arrays = {each: getattr(fit, each) for each in _ARRAYS if getattr(fit, each) is not None}
     for each, array in arrays.items():
-        outputs.save(f"{each}", array)
+        outputs.save(each, array)
     shapes = {each: [str(array.dtype), *array.shape] for each, array in arrays.items()}
     outputs.finish(shapes=shapes, history=fit.history, factor=fit.factor)
 

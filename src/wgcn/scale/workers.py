@@ -9,12 +9,13 @@ on other machines need the same wgcn and the same file system, at the same paths
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wgcn.base.errors import InputError, needs
 from wgcn.base.threads import n_threads
@@ -45,11 +46,12 @@ _MOST_CHARACTERS, _MOST_TOKENS = 1 << 26, 1 << 24  # larger ones bring nothing, 
 _PER_TAUGHT = 20_000  # of a document in the sample of the teacher: its place in a space of 300 columns, its neighbours
 
 
-class Workers(Protocol):
+class Workers(ABC):
     """Those who do the work."""
 
     n_workers: int  # tasks that run at a time
 
+    @abstractmethod
     def map(self, function: Callable[..., Result], items: Iterable[object], *shared: object) -> Iterator[Result]:
         """Yield function(item, *shared) of each item, in the order of the items. Few are under way at a time."""
 
@@ -59,6 +61,7 @@ class Workers(Protocol):
         Neighbours are added in pairs, then pairs of pairs, and so on: the order depends on the number of items alone,
         so the sum has the same bits with any number of workers. There is at least one item.
         """
+        return _tree(self.map(function, items, *shared), add)
 
 
 def add(left: Any, right: Any) -> Any:
@@ -68,7 +71,7 @@ def add(left: Any, right: Any) -> Any:
     return left + right
 
 
-class LocalWorkers:
+class LocalWorkers(Workers):
     """Threads of this process, counted as joblib counts jobs."""
 
     def __init__(self, n_jobs: int | None = None) -> None:
@@ -88,12 +91,8 @@ class LocalWorkers:
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def total(self, function: Callable[..., Result], items: Iterable[object], *shared: object) -> Result:
-        """Return the sum over the items, in a fixed order."""
-        return _tree(self.map(function, items, *shared), add)
 
-
-class DaskWorkers:
+class DaskWorkers(Workers):
     """The workers of the cluster that a client of Dask is connected to.
 
     Arguments that items share are sent to every worker once per call. Where a worker is lost, Dask repeats its work
