@@ -12,6 +12,7 @@ import pytest
 from wgcn.base.errors import InputError
 from wgcn.scale.workers import DaskWorkers, LocalWorkers, Workers, connect
 
+ANY_PORT = {"dashboard_address": "127.0.0.1:0"}  # of the dashboard: one that is free
 THREADS = [LocalWorkers(1), LocalWorkers(2), LocalWorkers(5)]
 
 
@@ -145,7 +146,7 @@ def test_a_scheduler_that_is_lost_is_one_error(how: str) -> None:
 
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "0.5s"}),
-        distributed.LocalCluster(n_workers=1, processes=False, protocol="tcp", dashboard_address="127.0.0.1:0") as cluster,
+        distributed.LocalCluster(n_workers=1, processes=False, protocol="tcp", **ANY_PORT) as cluster,
         distributed.Client(cluster.scheduler_address) as client,
         pytest.raises(InputError, match="scheduler was lost"),
     ):
@@ -155,7 +156,7 @@ def test_a_scheduler_that_is_lost_is_one_error(how: str) -> None:
 def test_a_cluster_without_workers_is_one_error() -> None:
     distributed = pytest.importorskip("distributed", reason="needs Dask: pip install '.[scale]'")
     with (
-        distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster,
+        distributed.LocalCluster(n_workers=0, **ANY_PORT) as cluster,
         distributed.Client(cluster) as client,
         pytest.raises(InputError, match="lost all its workers"),
     ):
