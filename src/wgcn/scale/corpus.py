@@ -128,10 +128,8 @@ class Piece:
 
     name: str  # of its files
     shard: int  # the number of the shard
-    first_row: int  # of the shard
     n_documents: int
     n_tokens: int
-    n_words: int
     is_last: bool  # of its shard
 
     @property
@@ -202,18 +200,18 @@ def tokenise_shard(
     rows: Iterator[tuple[str, Label]] | None = None
     for place in count():
         name = f"tokens-{key_of(tokenizer, characters)}-{number}-{place}"
-        first = sum(piece.n_documents for piece in pieces)
         if rows is None and (done := work.result(name)) is not None:
             pieces.append(Piece(**done))
         else:
-            rows = islice(shard.rows(), first, None) if rows is None else rows
+            if rows is None:
+                rows = islice(shard.rows(), sum(piece.n_documents for piece in pieces), None)
             outputs, labels, digests = Outputs(work, name), list[Label](), array("q")
             tokens = Tokens.from_texts(_cut(rows, characters, labels, digests), tokenizer, n_jobs)
             outputs.save("digests", np.array(digests))
             if shard.labelling:
                 outputs.save("labels", json.dumps(labels).encode())
             following = next(rows, None)
-            pieces.append(_save(tokens, outputs, number, first, is_last=following is None))
+            pieces.append(_save(tokens, outputs, number, is_last=following is None))
             rows = rows if following is None else chain([following], rows)
         if pieces[-1].is_last:
             break
@@ -232,13 +230,12 @@ def _cut(rows: Iterator[tuple[str, Label]], characters: int, labels: list[Label]
             return
 
 
-def _save(tokens: Tokens, outputs: Outputs, shard: int, first_row: int, *, is_last: bool) -> Piece:
-    name, n_documents = outputs.task, len(tokens.offsets) - 1
+def _save(tokens: Tokens, outputs: Outputs, shard: int, *, is_last: bool) -> Piece:
     outputs.save("ids", tokens.ids)
     outputs.save("offsets", tokens.offsets)
     outputs.save("words", "".join(f"{word}\n" for word in tokens.words).encode())
     outputs.save("counts", *count_words(*tokens[:2], len(tokens.words)))
-    piece = Piece(name, shard, first_row, n_documents, len(tokens.ids), len(tokens.words), is_last)
+    piece = Piece(outputs.task, shard, len(tokens.offsets) - 1, len(tokens.ids), is_last)
     outputs.finish(**asdict(piece))
     return piece
 
@@ -414,9 +411,10 @@ def _ngram_table(
     key = key_of(n, stopped, rules.min_ngram_count if n > 2 else 0, rules.max_ngrams if n > 2 else 0)
     runs = list(site.workers.map(_ngram_run, pieces, work, coding, n, key))
     size = sum(run.size for run in runs) * 12
-    samples = np.sort(np.concatenate([work.read(f"{run.name}.sample", np.int64) for run in runs]))
-    n_ranges = min(size // site.limits.merged + 1, len(samples) + 1)
-    bounds = [0, *samples[np.linspace(0, len(samples), n_ranges, endpoint=False).astype(int)[1:]].tolist(), 2**62]
+    samples = [work.mapped(f"{run.name}.keys", np.int64)[:: run.size // _SAMPLED_KEYS + 1] for run in runs]
+    sampled = np.sort(np.concatenate(samples))
+    n_ranges = min(size // site.limits.merged + 1, len(sampled) + 1)
+    bounds = [0, *sampled[np.linspace(0, len(sampled), n_ranges, endpoint=False).astype(int)[1:]].tolist(), 2**62]
     key = key_of(key, [run.name for run in runs], n_ranges, rules.min_ngram_count)
     ranges = list(enumerate(pairwise(bounds)))
     merged = list(site.workers.map(_merge_ngrams, ranges, work, runs, rules.min_ngram_count, key))
@@ -437,7 +435,6 @@ def _ngram_run(piece: Piece, work: WorkFolder, coding: Coding, n: int, key: str)
         keys, counts = np.unique(keys[keys >= 0], return_counts=True)
         outputs.save("keys", keys)
         outputs.save("counts", counts.astype(np.int32))
-        outputs.save("sample", keys[:: len(keys) // _SAMPLED_KEYS + 1])
         return NgramRun(outputs.task, len(keys), len(keys))
 
     return work.once(f"ngrams-{key}-{piece.name}", NgramRun, count)
@@ -456,13 +453,11 @@ def _merge_ngrams(
             read = partial(work.read, first=first, count=last - first)
             found.append((read(f"{run.name}.keys", np.int64), read(f"{run.name}.counts", np.int32)))
         keys, counts = (np.concatenate(each) for each in zip(*found, strict=True))
-        order = np.argsort(keys)
-        keys, counts = keys[order], counts[order]
-        starts = np.flatnonzero(np.diff(keys, prepend=-1))
-        counts = np.add.reduceat(counts, starts, dtype=np.int64) if len(starts) else np.empty(0, np.int64)
-        often = counts >= min_count
-        outputs.save("keys", keys[starts][often])
-        outputs.save("counts", counts[often])
-        return NgramRun(outputs.task, int(often.sum()), len(starts))
+        distinct, places = np.unique(keys, return_inverse=True)
+        totals = np.bincount(places, counts, len(distinct)).astype(np.int64)
+        often = totals >= min_count
+        outputs.save("keys", distinct[often])
+        outputs.save("counts", totals[often])
+        return NgramRun(outputs.task, int(often.sum()), len(distinct))
 
     return work.once(f"ngrams-{key}-{number}", NgramRun, merge)
