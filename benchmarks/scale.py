@@ -345,20 +345,21 @@ def is_done(here: Path) -> bool:
 def logged_build(files: list[Path], here: Path) -> None:
     """Build, and write down each task that begins."""
     from wgcn import EdgeRules, VocabularyRules
-    from wgcn.scale import graph, runs, tokens
+    from wgcn.scale import corpus, store
     from wgcn.scale.build import Resources, graph_from_files
-    from wgcn.scale.memory import Limits
     from wgcn.scale.store import Outputs
+    from wgcn.scale.workers import Limits
 
     here.mkdir(exist_ok=True)
 
     class Logged(Outputs):
         def __init__(self, work: Any, task: str) -> None:
             super().__init__(work, task)
-            with (here / "log").open("a") as log:
-                log.write(f"{task}\n")
+            if task != "places":  # these are no task, but written by each build
+                with (here / "log").open("a") as log:
+                    log.write(f"{task}\n")
 
-    for module in (graph, runs, tokens):
+    for module in (corpus, store):
         module.Outputs = Logged  # type: ignore[attr-defined]
     Limits.of = classmethod(lambda cls, *_: cls(characters=30_000, tokens=4_000, merged=20_000, fan_in=4))  # type: ignore
     words, edges = VocabularyRules(min_count=RULES["min_count"]), EdgeRules(0.0, RULES["min_pairs"], RULES["top_k"])

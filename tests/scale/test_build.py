@@ -17,14 +17,11 @@ from wgcn import Corpus, EdgeRules, VocabularyRules, WordGraph
 from wgcn.base.errors import InputError
 from wgcn.cli import main
 from wgcn.scale import build as module
-from wgcn.scale.build import Resources, graph_from_files
-from wgcn.scale.graph import build_graph
-from wgcn.scale.memory import Limits
-from wgcn.scale.runs import count_chunk
+from wgcn.scale.build import Resources, build_graph, graph_from_files
+from wgcn.scale.corpus import choose_vocabulary, find_shards, tokenise_shard, tokenised
+from wgcn.scale.counting import count_chunk
 from wgcn.scale.store import open_work
-from wgcn.scale.tokens import tokenise
-from wgcn.scale.vocabulary import choose_vocabulary
-from wgcn.scale.workers import Workers, connect
+from wgcn.scale.workers import Limits, Site, Workers, connect
 
 Run = Callable[..., tuple[int, str, str]]
 RULES = VocabularyRules(min_count=2)
@@ -94,11 +91,13 @@ def test_one_large_file_is_cut_into_pieces(
 
 
 def build(files: list[Path], work_folder: Path, workers: Workers) -> WordGraph:
-    shards = module.find_shards(files)
-    with open_work(work_folder, {}, []) as work:
-        pieces = [piece for own in tokenise(shards, work, workers, "words", SMALL.characters) for piece in own]
-        vocabulary, coding = choose_vocabulary(pieces, work, workers, rules=RULES)
-        return build_graph(pieces, work, workers, vocabulary, coding, rules=EDGES, limits=SMALL)
+    shards = find_shards(files)
+    inputs = [shard.identity() for shard in shards]
+    with open_work(work_folder, {}, inputs) as work:
+        site = Site(work, workers, SMALL, inputs)
+        pieces = tokenised(shards, site)
+        vocabulary, coding = choose_vocabulary(pieces, site, rules=RULES)
+        return build_graph(pieces, site, vocabulary, coding, rules=EDGES)
 
 
 def deadly(chunk: Any, work: Any, *arguments: Any) -> Any:
@@ -117,7 +116,7 @@ def test_a_cluster_builds_the_same_graph(files: list[Path], digest: str, cluster
 def test_a_worker_that_is_killed_while_it_counts_costs_time_only(
     files: list[Path], digest: str, cluster: Workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wgcn.scale.graph.count_chunk", deadly)
+    monkeypatch.setattr("wgcn.scale.counting.count_chunk", deadly)
     assert build(files, tmp_path / "w", cluster).save(tmp_path / "g") == digest
     assert (tmp_path / "w" / "files" / "killed").exists()
 
@@ -163,7 +162,7 @@ def test_ctrl_c_says_how_to_go_on_and_the_same_command_does(
     assert code == 2
     assert "other settings (window)" in err
     with monkeypatch.context() as patch:
-        patch.setattr("wgcn.scale.tokens.Tokens.from_texts", press)  # nothing is tokenised again
+        patch.setattr("wgcn.scale.corpus.Tokens.from_texts", press)  # nothing is tokenised again
         assert run(*command)[0] == 0
     assert digest_of(tmp_path / "g") == digest
     assert not (tmp_path / "g.work").exists()
@@ -179,11 +178,13 @@ def test_a_shard_that_changes_while_it_is_read_is_an_error(
     for file, copy in zip(files, copies, strict=True):
         copy.write_bytes(file.read_bytes())
 
-    def tokenise_and_change(*given: Any) -> Iterator[Any]:
-        yield from tokenise(*given)
-        change(copies[1])
+    def tokenise_and_change(numbered: Any, *given: Any) -> Any:
+        pieces = tokenise_shard(numbered, *given)
+        if numbered[1].path == copies[1]:
+            change(copies[1])
+        return pieces
 
-    monkeypatch.setattr(module, "tokenise", tokenise_and_change)
+    monkeypatch.setattr("wgcn.scale.corpus.tokenise_shard", tokenise_and_change)
     with pytest.raises(InputError, match=rf"{copies[1]} changed while it was read|no file {copies[1]}"):
         graph_from_files(copies, tmp_path / "g", Resources("4GB"), rules=RULES, edges=EDGES)
     assert not (tmp_path / "g").exists()

@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from wgcn.graph.association import EdgeRules
 from wgcn.scale import build as module
 from wgcn.scale.build import Resources, graph_from_files
 from wgcn.scale.files import fit_files
-from wgcn.scale.memory import Limits
+from wgcn.scale.workers import Limits
 
 VALUES = "null", "true", "0", "-1", "1e999", "NaN", "9" * 30, "9" * 5000, '"x"', "[]", "{}", "[[1]]", "[" * 100_000
 Damage = Callable[[Path, random.Random], object]
@@ -93,6 +94,9 @@ DAMAGES: dict[str, Damage] = {
 }
 
 
+GUARDS = "build.json", "wgcn-build.lock"  # which say that a folder is that of this build
+
+
 def kinds_of(work: Path) -> dict[str, list[Path]]:
     """Return the files of a work folder by what they are: names without digits and digests."""
     kinds: dict[str, list[Path]] = {}
@@ -103,17 +107,19 @@ def kinds_of(work: Path) -> dict[str, list[Path]]:
 
 
 def check_damages(work: Path, resume: Callable[[Path], Any], expected: Any, seed: int) -> None:
-    """Damage each kind of file in each way, several at a time, and go on."""
+    """Damage each kind of file in each way, and go on: those that name the build alone, others a dozen at a time."""
     chance = random.Random(seed)
-    pairs = [(paths, name) for paths in kinds_of(work).values() for name in DAMAGES]
+    kinds = kinds_of(work)
+    alone = [[([Path(guard)], name)] for guard in GUARDS for name in DAMAGES]
+    pairs = [(paths, name) for kind, paths in kinds.items() if kind not in GUARDS for name in DAMAGES]
     chance.shuffle(pairs)
     precious, outcomes = work.parent / "precious", list[str]()
     precious.write_text("precious")
-    while pairs:
+    for group in [*alone, *(pairs[i : i + 12] for i in range(0, len(pairs), 12))]:
         hurt = work.with_name("hurt")
         shutil.copytree(work, hurt)
         done: dict[Path, str] = {}
-        for paths, name in [pairs.pop() for _ in range(min(chance.choice([1, 4, 12]), len(pairs)))]:
+        for paths, name in group:
             path = hurt / chance.choice(paths)
             if path not in done:
                 DAMAGES[name](path, chance)
@@ -128,7 +134,8 @@ def check_damages(work: Path, resume: Callable[[Path], Any], expected: Any, seed
         assert precious.read_text() == "precious", done
         shutil.rmtree(hurt, ignore_errors=True)
     said = [each for each in outcomes if each != "went on"]
-    assert len(outcomes) > 2 * len(said) > 0
+    assert len(outcomes) > len(said) + len(pairs) / 24
+    assert said
     assert all(re.search(r"--restart|--work|Choose another place|cannot be written", each) for each in said)
 
 
@@ -149,16 +156,19 @@ def test_a_graph_goes_on_from_a_damaged_folder(tmp_path: Path, monkeypatch: pyte
     check_damages(tmp_path / "w", build, expected, seed=1)
 
 
+QUICK = {"tune": False}  # choosing settings is done in memory, and damages nothing
+
+
 def test_a_fit_goes_on_from_a_damaged_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.scale.documents._PARTS", 2)
-    monkeypatch.setattr("wgcn.scale.documents._PART_TOKENS", (100, 10_000))
+    limits = replace(Limits.of(2 * 10**9, 1), partitions=2, partition_tokens=(100, 10_000))
+    monkeypatch.setattr(Limits, "of", lambda *_: limits)
     chance, file = random.Random(0), tmp_path / "a.csv"
     words = [[f"{chance.choice(['ab'[i % 2], 'x'])}{chance.randrange(40)}" for _ in range(6)] for i in range(160)]
     rows = [f"{'ab'[i % 2]},{' '.join(own)}" for i, own in enumerate(words)]
     file.write_text("\n".join(["label,text", *rows, ""]))
 
     def fit(work: Path) -> bytes:
-        return fit_files([file], memory="2GB", n_workers=1, work=work).scorer.word_embeddings.tobytes()
+        return fit_files([file], memory="2GB", n_workers=1, work=work, **QUICK).scorer.word_embeddings.tobytes()
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "remove_work", lambda _: None)

@@ -1,21 +1,20 @@
 """X on disk has the rows of X in memory, and selections of it are those of a csr_array."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 from wgcn.estimators.preparation import Preparation, Prepared
-from wgcn.scale import documents
+from wgcn.scale.corpus import Coding, Piece, choose_vocabulary, find_shards, tokenised
 from wgcn.scale.documents import ShardedDocuments, store_documents
-from wgcn.scale.shards import find_shards
-from wgcn.scale.store import WorkFolder, open_work
-from wgcn.scale.tokens import Piece, tokenise
-from wgcn.scale.vocabulary import Coding, choose_vocabulary
-from wgcn.scale.workers import LocalWorkers
+from wgcn.scale.store import open_work
+from wgcn.scale.workers import Limits, LocalWorkers, Site
 from wgcn.trust.scope import n_tokens
 
 LEADS = 5, 20
-Stored = tuple[Prepared, ShardedDocuments, list[Piece], WorkFolder, Coding]
+Stored = tuple[Prepared, ShardedDocuments, list[Piece], Site, Coding]
 
 
 @pytest.fixture(scope="module", params=[None, {"w1", "w2"}], ids=["all words", "stop words"])
@@ -28,26 +27,27 @@ def stored(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         path.write_text("\n".join(some) + "\n")
     preparation = Preparation(stop_words=request.param, n_jobs=1)
     prepared, shards = preparation.prepare(texts, with_graph=False, leads=LEADS), find_shards(paths)
-    rules, workers = preparation.vocabulary_rules(), LocalWorkers(2)
-    with open_work(folder / "work", {}, []) as work:
-        pieces = [piece for group in tokenise(shards, work, workers) for piece in group]
-        words, coding = choose_vocabulary(pieces, work, workers, ngram_range=(1, 2), rules=rules)
+    rules, inputs = preparation.vocabulary_rules(), [shard.identity() for shard in shards]
+    with open_work(folder / "work", {}, inputs) as work:
+        site = Site(work, LocalWorkers(2), Limits(partition_tokens=(500, 500)), inputs)
+        pieces = tokenised(shards, site)
+        words, coding = choose_vocabulary(pieces, site, ngram_range=(1, 2), rules=rules)
         assert words == prepared.vocabulary
         how = {"leads": LEADS, "stop_words": frozenset(request.param or ())}
-        found = store_documents(pieces, work, workers, coding, prepared.weighting, tokens=500, **how)
-    return prepared, found, pieces, work, coding
+        found = store_documents(pieces, site, coding, prepared.weighting, **how)
+    return prepared, found, pieces, site, coding
 
 
 def same(found: csr_array, expected: csr_array) -> bool:
-    parts = ("data", "indices", "indptr")
+    arrays = ("data", "indices", "indptr")
     return found.shape == expected.shape and all(
-        np.array_equal(getattr(found, part), getattr(expected, part)) for part in parts
+        np.array_equal(getattr(found, name), getattr(expected, name)) for name in arrays
     )
 
 
 def test_rows_counts_and_lengths_are_those_in_memory(stored: Stored) -> None:
     prepared, found, *_ = stored
-    assert len(found.parts) > 3
+    assert len(found.partitions) > 3
     assert same(found.csr, prepared.document_terms)
     assert same(found.counts(), prepared.term_counts)
     assert found.shape == prepared.document_terms.shape
@@ -60,7 +60,7 @@ def test_rows_counts_and_lengths_are_those_in_memory(stored: Stored) -> None:
 @pytest.mark.parametrize("lead", LEADS)
 def test_rows_with_a_lead_are_those_in_memory(stored: Stored, lead: int) -> None:
     prepared, found, *_ = stored
-    assert same(documents.replace(found, lead=lead).csr, prepared.with_lead(lead).document_terms)
+    assert same(replace(found, lead=lead).csr, prepared.with_lead(lead).document_terms)
 
 
 def test_selections_are_those_of_a_matrix(stored: Stored) -> None:
@@ -77,8 +77,8 @@ def test_selections_are_those_of_a_matrix(stored: Stored) -> None:
 
 
 def test_what_is_stored_is_not_stored_again(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
-    prepared, found, pieces, work, coding = stored
-    monkeypatch.setattr(documents, "_joined", None)  # which it would need
+    prepared, found, pieces, site, coding = stored
+    monkeypatch.setattr(Coding, "encode", None)  # which it would need
     how = {"leads": LEADS, "stop_words": frozenset(prepared.preparation.stop_words or ())}
-    again = store_documents(pieces, work, LocalWorkers(1), coding, prepared.weighting, tokens=500, **how)
-    assert again.parts == found.parts
+    again = store_documents(pieces, replace(site, workers=LocalWorkers(1)), coding, prepared.weighting, **how)
+    assert again.partitions == found.partitions

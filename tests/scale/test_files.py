@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from wgcn.base.errors import InputError
 from wgcn.io.read import read_rows
 from wgcn.scale import solver, training
 from wgcn.scale.files import fit_files
-from wgcn.scale.passes import Part, Place, curved
+from wgcn.scale.solver import FitPartition, Iterate, curved
+from wgcn.scale.workers import Limits
 
 Texts = tuple[list[str], list[str | None]]
 
@@ -41,11 +43,20 @@ def write(folder: Path, texts: list[str], labels: list[Any], n_files: int = 3) -
     return paths
 
 
+Limited = Callable[..., None]
+
+
 @pytest.fixture(autouse=True)
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have several parts of few documents."""
-    monkeypatch.setattr("wgcn.scale.documents._PARTS", 3)
-    monkeypatch.setattr("wgcn.scale.documents._PART_TOKENS", (100, 10_000))
+def limited(monkeypatch: pytest.MonkeyPatch) -> Limited:
+    """Have several partitions of few documents; what is given changes other limits."""
+    whole = Limits.of
+
+    def limit(**sizes: int) -> None:
+        few = {"partitions": 3, "partition_tokens": (100, 10_000), **sizes}
+        monkeypatch.setattr(Limits, "of", lambda *given: replace(whole(*given), **few))
+
+    limit()
+    return limit
 
 
 def check_same(found: TextModel, expected: TextModel, texts: list[str]) -> None:
@@ -79,7 +90,7 @@ def test_the_model_is_that_of_a_fit_in_memory(made: dict[str, Any], parameters: 
 
 @pytest.mark.parametrize("labelled", [1.0, 0.6], ids=["all labels", "self-training"])
 def test_beyond_a_number_a_sample_is_judged_and_begins_the_fit(
-    labelled: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    labelled: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limited: Limited
 ) -> None:
     texts, labels = documents(2_000, labelled=labelled)
     begun, fit_all = [], training.fit_sharded
@@ -89,7 +100,7 @@ def test_beyond_a_number_a_sample_is_judged_and_begins_the_fit(
         return fit_all(*given, **options)
 
     monkeypatch.setattr(training, "fit_sharded", fit)
-    monkeypatch.setattr(training, "_JUDGED", 400)
+    limited(judged=400)
     paths = write(tmp_path, texts, labels)
     found = fit_files(paths, tune=False, n_workers=2)
     n_labelled = 2_000 - labels.count(None)
@@ -114,7 +125,7 @@ def test_many_documents_choose_the_same_settings_as_in_memory(tmp_path: Path, mo
 
 
 def test_classes_are_fitted_in_blocks_where_their_tables_are_large(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limited: Limited
 ) -> None:
     texts, labels = documents(900, labelled=0.7)
     paths, blocks = write(tmp_path, texts, labels), list[int]()
@@ -125,8 +136,8 @@ def test_classes_are_fitted_in_blocks_where_their_tables_are_large(
         blocks.append(problem.columns.stop - problem.columns.start)
         return state(problem, start)
 
-    monkeypatch.setattr("wgcn.scale.fitting.ShardedState", watched)
-    monkeypatch.setattr("wgcn.scale.fitting._TABLES", 10**6)  # none but one column fits
+    monkeypatch.setattr(training, "ShardedState", watched)
+    limited(tables=1)  # none but one column fits
     found = fit_files(paths, memory="2GB", tune=False)
     assert blocks == 4 * 4 * [1]  # four classes in fits to labels and to all, without what is held out and with it
     # Each block ends by its own duality gap, so both are within the tolerance of the same minimum, and not nearer.
@@ -173,9 +184,7 @@ def test_an_interrupted_fit_goes_on_from_the_last_fit_that_was_finished(
         fit_files(paths, memory="2GB", work=work, tune=False)
     monkeypatch.setattr(training, "fit_sharded", whole)
     begun: list[int] = []
-    monkeypatch.setattr(
-        "wgcn.scale.fitting.ShardedState", lambda *given: begun.append(1) or solver.ShardedState(*given)
-    )
+    monkeypatch.setattr(training, "ShardedState", lambda *given: begun.append(1) or solver.ShardedState(*given))
     found = fit_files(paths, memory="2GB", work=work, tune=False)
     assert len(begun) == 1  # of two: the other was done
     assert found.scorer.word_embeddings.tobytes() == expected.scorer.word_embeddings.tobytes()
@@ -190,13 +199,13 @@ def test_what_cannot_be_done_out_of_core_is_said(tmp_path: Path) -> None:
         fit_files(write(tmp_path, ["a b", "c d"], [None, None], 1), memory="2GB")
 
 
-def deadly_curved(part: Part, place: Place, direction: Any) -> Any:
+def deadly_curved(part: FitPartition, iterate: Iterate, direction: Any) -> Any:
     """Kill the process the first time."""
-    flag = Path(part.stored.work.path) / "killed"
+    flag = Path(part.work.path) / "killed"
     if not flag.exists():
         flag.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return curved(part, place, direction)
+    return curved(part, iterate, direction)
 
 
 def test_labels_are_told_apart_and_left_out_as_in_memory(tmp_path: Path) -> None:
@@ -213,7 +222,7 @@ def test_labels_are_told_apart_and_left_out_as_in_memory(tmp_path: Path) -> None
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[Callable[[int], str]]:
     distributed = pytest.importorskip("distributed", reason="needs Dask: pip install '.[scale]'")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
 
         def scaled(n: int) -> str:
             cluster.scale(n)
@@ -226,8 +235,8 @@ def scheduler() -> Iterator[Callable[[int], str]]:
 def test_dask_gives_the_same_bits_with_any_workers_and_when_one_is_killed(
     scheduler: Callable[[int], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts, labels = documents(90, n_classes=2, length=8)
-    paths, how = write(tmp_path, texts, labels), {"memory": "2GB"}
+    texts, labels = documents(120, n_classes=2, length=8)  # enough to hold some out: one fit by them, one to all
+    paths, how = write(tmp_path, texts, labels), {"memory": "2GB", "tune": False}
     expected = fit_files(paths, **how).scorer.word_embeddings.tobytes()
     for n in (2, 1):
         assert fit_files(paths, scheduler=scheduler(n), **how).scorer.word_embeddings.tobytes() == expected
@@ -248,10 +257,8 @@ def test_a_third_of_r8_is_predicted_as_in_memory(data_folder: Path, tmp_path: Pa
     assert (found.predict(test) == expected.predict(test)).mean() >= 0.999
 
 
-def test_a_teacher_of_a_sample_learns_from_the_labels_that_it_knows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(training, "_TEACHER_BYTES", 10**7)  # 200 documents
+def test_a_teacher_of_a_sample_learns_from_the_labels_that_it_knows(tmp_path: Path, limited: Limited) -> None:
+    limited(taught=200)
     texts, labels = documents(900, labelled=0.4)
     found = fit_files(write(tmp_path, texts, labels), memory="2GB", tune=False)
     test, truth = documents(500, seed=1)

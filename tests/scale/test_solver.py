@@ -14,9 +14,8 @@ from scipy.sparse import csr_array
 
 from wgcn.base.errors import InputError
 from wgcn.linear.solver import Problem, Solution, descend, minimize
-from wgcn.scale.documents import StoredRows
-from wgcn.scale.passes import Part, write_scratch
-from wgcn.scale.solver import ShardedProblem, ShardedState
+from wgcn.scale.documents import Partition
+from wgcn.scale.solver import FitPartition, ShardedProblem, ShardedState, write_scratch
 from wgcn.scale.store import Outputs, WorkFolder
 from wgcn.scale.workers import LocalWorkers
 
@@ -50,18 +49,17 @@ class Documents:
             place, rows = folder / str(number), csr_array(self.x[begin:end])
             place.mkdir(exist_ok=True)
             outputs = Outputs(WorkFolder(folder), str(number))
-            outputs.save(f"{number}.values-0", rows.data)
-            outputs.save(f"{number}.words", rows.indices.astype(np.int32))
-            outputs.save(f"{number}.offsets", rows.indptr.astype(np.int64))
-            stored = StoredRows(outputs.work, str(number), begin, end - begin, 0, (), "uint8", "float64")
-            parts.append(Part(stored, str(place)))
+            outputs.save("values-0", rows.data)
+            outputs.save("words", rows.indices.astype(np.int32))
+            outputs.save("offsets", rows.indptr.astype(np.int64))
+            partition = Partition(str(number), begin, end - begin, 0, "uint8", "float64")
+            parts.append(FitPartition(partition, outputs.work, str(place), self.x.shape[1]))
             parts[-1].write_labels(csr_array(self.targets[begin:end]), self.cost[begin:end])
         problem = ShardedProblem(
             lambda columns: lambda u: u * self.squares[:, columns],
             parts,
             LocalWorkers(n_jobs),
             folder,
-            self.x.shape[1],
             slice(0, self.targets.shape[1]),
             np.float64,
             self.given,

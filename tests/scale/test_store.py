@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from wgcn.base.errors import InputError
-from wgcn.scale.shards import Shard
+from wgcn.scale.corpus import Shard
 from wgcn.scale.store import Outputs, WorkFolder, end_work, is_ended, open_work, remove_work
 
 SETTINGS = {"window": 3}
@@ -29,9 +29,9 @@ def test_a_task_counts_when_it_is_finished(tmp_path: Path) -> None:
         outputs.save("numbers", np.arange(5))
         assert work.result("task") is None
         assert finished(work) == work.result("task") == {"n": 8}
-        assert work.read("numbers", np.int64).tolist() == [0, 1, 2, 3, 4, 0, 1, 2]
-        assert work.read("numbers", np.int64, 3, 2).tolist() == [3, 4]
-        assert work.read_spans("bytes", [2, 0], [3, 1]) == b"ca"
+        assert work.read("task.numbers", np.int64).tolist() == [0, 1, 2, 3, 4, 0, 1, 2]
+        assert work.read("task.numbers", np.int64, 3, 2).tolist() == [3, 4]
+        assert work.read_spans("task.bytes", [2, 0], [3, 1]) == b"ca"
         assert work.size() > 64 + 3
     with open_work(tmp_path / "w", SETTINGS, INPUTS) as work:
         assert work.result("task") == {"n": 8}
@@ -46,7 +46,7 @@ def changed(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [shortened, changed, Path.unlink])
-@pytest.mark.parametrize("where", ["files/numbers", "done/task.json"])
+@pytest.mark.parametrize("where", ["files/task.numbers", "done/task.json"])
 def test_a_damaged_file_makes_its_task_undone(tmp_path: Path, damage: Callable[[Path], None], where: str) -> None:
     with open_work(tmp_path / "w", SETTINGS, INPUTS) as work:
         finished(work)

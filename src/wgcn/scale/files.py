@@ -24,16 +24,11 @@ from wgcn.labels.splits import Rows, evenly
 from wgcn.linear.training import LinearTask
 from wgcn.linear.tuning import LEADS, MIN_LABELS
 from wgcn.model.text_model import TextModel
-from wgcn.scale.build import Resources, Site, tokenised
+from wgcn.scale.build import Resources, build_graph
+from wgcn.scale.corpus import Piece, Shard, choose_vocabulary, find_shards, read_piece_labels, tokenised
 from wgcn.scale.documents import ShardedDocuments, store_documents
-from wgcn.scale.fitting import Workplace
-from wgcn.scale.graph import Progress, build_graph
-from wgcn.scale.labels import read_piece_labels
-from wgcn.scale.memory import memory_bytes
-from wgcn.scale.shards import Shard, find_shards
-from wgcn.scale.tokens import Piece
 from wgcn.scale.training import ShardedTrainer
-from wgcn.scale.vocabulary import choose_vocabulary
+from wgcn.scale.workers import Progress, Site
 from wgcn.scoring.terms import load_compiled
 from wgcn.text.corpus import Tokens
 from wgcn.text.weighting import TermWeighting, smooth_idf
@@ -104,9 +99,8 @@ def fit_files(
     settings = {"result": "model", "labelled": len(shards), **read_as, **{name: repr(given[name]) for name in given}}
     with shown(verbose), tempfile.TemporaryDirectory(prefix="wgcn-") as folder:
         resources = Resources(memory, scheduler, n_workers, Path(work or Path(folder, "work")), restart)
-        with resources.opened([*shards, *others], settings, Path(folder, "model")) as site:
-            place = Workplace(site.work, site.workers, memory_bytes(memory), estimator.n_jobs)
-            return _Fit(estimator, place, site, len(shards)).run([*shards, *others], progress)
+        with resources.opened([*shards, *others], settings, Path(folder, "model"), progress) as site:
+            return _Fit(estimator, site, len(shards)).run([*shards, *others])
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,17 +118,17 @@ class ShardedPrepared(Prepared):
 class _Fit:
     """The steps of a fit to files."""
 
-    def __init__(self, estimator: WGCNTextClassifier, place: Workplace, site: Site, n_labelled_shards: int) -> None:
-        self.estimator, self.place, self.site = estimator, place, site
+    def __init__(self, estimator: WGCNTextClassifier, site: Site, n_labelled_shards: int) -> None:
+        self.estimator, self.site = estimator, site
         self.preparation, self._n_labelled_shards = Preparation.of(estimator), n_labelled_shards
 
-    def run(self, shards: Sequence[Shard], progress: Progress = None) -> TextModel:
+    def run(self, shards: Sequence[Shard]) -> TextModel:
         """Return the model."""
         started = time.perf_counter()
-        pieces = tokenised(shards, self.site, str(self.preparation.tokenizer), progress)
+        pieces = tokenised(shards, self.site, str(self.preparation.tokenizer))
         labels = read_piece_labels(pieces, self.site.work, self._n_labelled_shards)
         self.estimator.check_parameters(labels)
-        prepared = self.prepare(pieces, labels, progress)
+        prepared = self.prepare(pieces, labels)
         load_compiled()
         digests = np.concatenate([np.empty(0, np.int64), *(piece.digests(self.site.work) for piece in pieces)])
         classifier = self.train(prepared, labels, digests)
@@ -150,20 +144,12 @@ class _Fit:
                 model = replace(model, trust=_trust(model, prepared.document_terms, labels, *held_out))
         return model
 
-    def prepare(self, pieces: Sequence[Piece], labels: Labels, progress: Progress = None) -> ShardedPrepared:
+    def prepare(self, pieces: Sequence[Piece], labels: Labels) -> ShardedPrepared:
         """Do what needs no labels."""
-        work, workers, limits, _ = self.site
-        preparation, n_documents = self.preparation, sum(piece.n_documents for piece in pieces)
+        preparation, site, n_documents = self.preparation, self.site, sum(piece.n_documents for piece in pieces)
         with stage("Choosing words") as choosing:
             rules = preparation.vocabulary_rules()
-            words, coding = choose_vocabulary(
-                pieces,
-                work,
-                workers,
-                ngram_range=preparation.ngram_range,
-                rules=rules,
-                merged=limits.merged,
-            )
+            words, coding = choose_vocabulary(pieces, site, ngram_range=preparation.ngram_range, rules=rules)
             if (often := preparation.often_enough(words)) is not None:
                 words, coding = words.part(np.flatnonzero(often)), coding.part(often)
             choosing.detail = f"{len(words):,} words and n-grams"
@@ -173,13 +159,13 @@ class _Fit:
             )
             leads = LEADS if self.estimator.tune and labels.labelled.sum() >= MIN_LABELS else ()
             stop_words = frozenset(preparation.stop_words or ())
-            documents = store_documents(pieces, work, workers, coding, weighting, leads=leads, stop_words=stop_words)
-            if not preparation.are_long(sum(part.n_long for part in documents.parts), n_documents):
+            documents = store_documents(pieces, site, coding, weighting, leads=leads, stop_words=stop_words)
+            if not preparation.are_long(sum(part.n_long for part in documents.partitions), n_documents):
                 leads = ()
         nodes = preparation.nodes(words)
         places = np.flatnonzero(nodes)
-        how = {**preparation.graph_settings(), "limits": limits, "progress": progress}
-        graph = build_graph(pieces, work, workers, words.part(places), coding.part(nodes), **how).among(words, places)
+        settings = preparation.graph_settings()
+        graph = build_graph(pieces, site, words.part(places), coding.part(nodes), **settings).among(words, places)
         nothing = np.empty(0, np.int64)
         return ShardedPrepared(
             preparation,
@@ -215,7 +201,7 @@ class _Fit:
         )
         classifier = self.estimator._classifier()
         classifier.classes_, classifier.n_labelled_, classifier.word_graph_ = labels.classes, len(weight), graph
-        return classifier._train(task, make_trainer=partial(ShardedTrainer, place=self.place))
+        return classifier._train(task, make_trainer=partial(ShardedTrainer, site=self.site))
 
 
 def _trust(model: TextModel, documents: ShardedDocuments, labels: Labels, rows: Rows, scores: Any) -> Trust:

@@ -13,7 +13,7 @@ from wgcn.io.source import explained
 from wgcn.io.tables import table_kind
 from wgcn.model.predict_file import predict_file
 from wgcn.model.text_model import TextModel
-from wgcn.scale.shards import Shard, check_unchanged, find_shards
+from wgcn.scale.corpus import Shard, check_unchanged, find_shards
 from wgcn.scale.store import Outputs, WorkFolder, open_work, remove_work
 from wgcn.scale.workers import connect
 from wgcn.store.folder import CONFIG, check_target, read_file

@@ -8,28 +8,35 @@ not as they were written.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from filelock import FileLock, Timeout
 
 from wgcn.base.errors import InputError, StoreError
 from wgcn.base.files import open_whole, read_whole, sync_folder, writing
 
 _BUILD, _DONE, _FILES, _LOCK = "build.json", "done", "files", "wgcn-build.lock"  # which no other folder has
-_FORMAT = "wgcn-build-1"
+_FORMAT = "wgcn-build-2"
 _RESULT = "result"  # the last task
 _BLOCK = 1 << 24
 _MOST_OF_RECORD = 1 << 26  # bytes; the largest are those of fits, with their history
+_UNREADABLE = OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError  # what a damaged record leads to
+
+Json = dict[str, Any]
+Result = TypeVar("Result")
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -39,20 +46,26 @@ class WorkFolder:
     path: Path
     build: str = ""  # key of what was asked
 
-    def result(self, task: str) -> dict[str, Any] | None:
+    def once(self, task: str, kind: type[Result], make: Callable[[Outputs], Result]) -> Result:
+        """Return the result of a task, a dataclass that JSON can hold: make it unless the task is done."""
+        done = self.result(task)
+        if done is None:
+            outputs = Outputs(self, task)
+            done = outputs.finish(**asdict(make(outputs)))  # type: ignore[call-overload]
+        return kind(**done)
+
+    def result(self, task: str) -> Json | None:
         """Return the result of a task if it is done, and what it wrote is there as it was written."""
-        try:
+        with suppress(*_UNREADABLE):
             document = json.loads(read_whole(self.path / _DONE / f"{task}.json", _MOST_OF_RECORD))
             outputs, result = document["outputs"], document["result"]
             if document["digest"] == _record_digest(task, outputs, result) and all(
                 self._digest(name, size) == digest for name, (size, digest) in outputs.items()
             ):
                 return dict(result)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            pass
         return None
 
-    def read(self, name: str, dtype: npt.DTypeLike, first: int = 0, count: int = -1) -> npt.NDArray[Any]:
+    def read(self, name: str, dtype: npt.DTypeLike, first: int = 0, count: int = -1) -> Array:
         """Return some numbers of a file, from the place `first` on; all by default."""
         size = np.dtype(dtype).itemsize
         with self._opened(name) as file:
@@ -61,7 +74,7 @@ class WorkFolder:
                 raise OSError("it was cut")
             return found
 
-    def mapped(self, name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    def mapped(self, name: str, dtype: npt.DTypeLike) -> Array:
         """Return all numbers of a file, of which only those that are looked at are read."""
         with self._opened(name) as file:
             return np.memmap(file, dtype, "r") if os.fstat(file.fileno()).st_size else np.empty(0, dtype)
@@ -71,33 +84,41 @@ class WorkFolder:
         with self._opened(name) as file:
             return b"".join(file.read(end - file.seek(start)) for start, end in zip(starts, ends, strict=True))
 
-    def remove(self, names: Sequence[str]) -> None:
-        """Remove files that are no longer needed."""
-        for name in names:
-            self._file(name).unlink(missing_ok=True)
+    @contextmanager
+    def scratch(self, name: str) -> Iterator[Path]:
+        """Give an empty folder for the time of a fit."""
+        path = self.file(f"scratch-{name}")
+        with writing(path):
+            remove(path)
+            path.mkdir()
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
 
     def size(self) -> int:
         """Return the number of bytes of all files."""
         return sum(path.stat().st_size for path in self.path.rglob("*") if path.is_file())
 
-    def _file(self, name: str) -> Path:
+    def file(self, name: str) -> Path:
+        """Return the path of a file of a task."""
         return self.path / _FILES / name
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[BinaryIO]:
         """Open a file of a task that is done; if that fails, it has changed since."""
         try:
-            with _open_plain(self._file(name)) as file:
+            with _open_plain(self.file(name)) as file:
                 yield file
         except (OSError, ValueError) as error:
             raise StoreError(
-                f"{self._file(name)} cannot be read ({error}). It was whole when this build began to use it. Repeat "
+                f"{self.file(name)} cannot be read ({error}). It was whole when this build began to use it. Repeat "
                 "the command: what is damaged is made again."
             ) from error
 
     def _digest(self, name: str, size: int) -> str | None:
         digest = hashlib.sha256()
-        with _open_plain(self._file(name)) as file:
+        with _open_plain(self.file(name)) as file:
             if os.fstat(file.fileno()).st_size != size:
                 return None
             while block := file.read(_BLOCK):
@@ -112,38 +133,38 @@ class Outputs:
         self.work, self.task = work, task
         self._files: dict[str, tuple[int, str]] = {}
 
-    def save(self, name: str, *parts: npt.NDArray[Any] | bytes) -> None:
-        """Write a file of arrays, one after another."""
-        self.save_all(name, parts)
+    def save(self, what: str, *arrays: Array | bytes) -> None:
+        """Write a file of arrays, one after another; its name is that of the task with `what` as its ending."""
+        self.save_all(what, arrays)
 
-    def save_all(self, name: str, parts: Iterable[npt.NDArray[Any] | bytes]) -> None:
+    def save_all(self, what: str, arrays: Iterable[Array | bytes]) -> None:
         """Write a file of arrays as they come."""
-        size, digest = 0, hashlib.sha256()
-        _make_room(self.work._file(name))
-        with open_whole(self.work._file(name)) as file:
-            for part in parts:
-                flat: Any = part if isinstance(part, bytes) else np.ascontiguousarray(part).reshape(-1)
+        name, size, digest = f"{self.task}.{what}", 0, hashlib.sha256()
+        _make_room(self.work.file(name))
+        with open_whole(self.work.file(name)) as file:
+            for array in arrays:
+                flat = array if isinstance(array, bytes) else np.ascontiguousarray(array).reshape(-1).data
                 data = memoryview(flat).cast("B")
                 file.write(data)
                 digest.update(data)
                 size += len(data)
         self._files[name] = size, digest.hexdigest()
 
-    def finish(self, **result: Any) -> dict[str, Any]:
-        """Write down that the task is done, with a result that JSON can hold, and return it."""
+    def finish(self, **result: object) -> Json:
+        """Write down that the task is done, with a result that JSON can hold, and return it as JSON has it."""
         sync_folder(self.work.path / _FILES)
-        document = {"outputs": self._files, "result": result}
         record, digest = self.work.path / _DONE / f"{self.task}.json", _record_digest(self.task, self._files, result)
+        document = json.dumps({"outputs": self._files, "result": result, "digest": digest})
         _make_room(record)
         with open_whole(record) as file:
-            file.write(json.dumps({**document, "digest": digest}).encode())
+            file.write(document.encode())
         sync_folder(self.work.path / _DONE)
-        return result
+        return dict(json.loads(document)["result"])
 
 
 @contextmanager
 def open_work(
-    path: Path, settings: Mapping[str, Any], inputs: Sequence[Mapping[str, Any]], *, restart: bool = False
+    path: Path, settings: Mapping[str, object], inputs: Sequence[Json], *, restart: bool = False
 ) -> Iterator[WorkFolder]:
     """Use a folder for a build, alone: a new one, or one in which the same build was interrupted.
 
@@ -155,8 +176,7 @@ def open_work(
         if path.exists() and (not path.is_dir() or (any(path.iterdir()) and not (path / _LOCK).exists())):
             raise InputError(f"{path} is there and is no work folder. Choose another place: --work DIR.")
         path.mkdir(parents=True, exist_ok=True)
-        lock = _lock(path)
-    try:
+    with _locked(path):
         with writing(path):
             work = WorkFolder(path, key_of(asked))
             for name in (_DONE, _FILES):
@@ -180,8 +200,6 @@ def open_work(
                 if not any((path / _DONE).iterdir()):  # nothing to go on from
                     remove_work(work)
             raise
-    finally:
-        os.close(lock)
 
 
 def end_work(work: WorkFolder, digest: str) -> None:
@@ -194,11 +212,10 @@ def end_work(work: WorkFolder, digest: str) -> None:
 
 def is_ended(work: WorkFolder, result: Path) -> bool:
     """Whether the result of the build is saved in a folder, so that only the work folder is left to be removed."""
-    try:
+    with suppress(*_UNREADABLE):
         digest = json.loads(read_whole(result / "config.json", _MOST_OF_RECORD))["digest"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return False
-    return bool((work.result(_RESULT) or {}).get("digest") == digest)
+        return bool((work.result(_RESULT) or {}).get("digest") == digest)
+    return False
 
 
 def remove_work(work: WorkFolder) -> None:
@@ -216,12 +233,13 @@ def remove_work(work: WorkFolder) -> None:
         work.path.rmdir()
 
 
-def key_of(*parameters: Any) -> str:
+def key_of(*parameters: object) -> str:
     """Return a short name for parameters that JSON can hold, to tell tasks with others apart."""
     return hashlib.sha256(json.dumps(parameters, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _check_same(path: Path, asked: Mapping[str, Any]) -> None:
+def _check_same(path: Path, asked: Json) -> None:
+    """Raise an InputError if the build in a folder is another one, which names what is different."""
     file = path / _BUILD
     if not os.path.lexists(file):
         return
@@ -232,7 +250,7 @@ def _check_same(path: Path, asked: Mapping[str, Any]) -> None:
         changed = [key for key in asked if before[key] != asked[key]]
         inputs = {str(each["path"]): each for each in before["inputs"]}
         settings = [key for key, value in asked["settings"].items() if before["settings"].get(key) != value]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise InputError(f"{file} is damaged ({error!r}). {advice}") from error
     if not changed:
         return
@@ -284,18 +302,20 @@ def _record_digest(task: str, outputs: Mapping[str, Any], result: Mapping[str, A
     return hashlib.sha256(json.dumps([task, outputs, result], sort_keys=True).encode()).hexdigest()
 
 
-def _lock(path: Path) -> int:
-    """Keep other builds out of a folder, where the system can do that; the lock ends with the process."""
-    handle = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-    with suppress(ImportError):  # Windows
-        import fcntl
-
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep other builds out of a folder, where its file system can do that; the lock ends with the process."""
+    lock = FileLock(path / _LOCK)
+    with writing(path):
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
+            lock.acquire(timeout=0)
+        except Timeout:
             message = f"Another build is at work in {path}. Wait for it, or choose another place: --work DIR."
             raise InputError(message) from None
-        except OSError:  # some file systems have no locks
-            pass
-    return handle
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP):
+                raise
+    try:
+        yield
+    finally:
+        lock.release()

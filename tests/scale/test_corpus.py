@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from wgcn.base.errors import InputError
-from wgcn.scale import tokens as module
-from wgcn.scale.shards import find_shards
+from wgcn.scale import corpus as module
+from wgcn.scale.corpus import find_shards, tokenise_shard
 from wgcn.scale.store import open_work
-from wgcn.scale.tokens import tokenise
-from wgcn.scale.workers import LocalWorkers
 from wgcn.text.corpus import Tokens
 
 TEXTS = ["Red wine, and bread!", "white wine", "", "a red rose", "a white rose"] * 4
@@ -36,7 +34,8 @@ def test_pieces_have_the_tokens_and_labels_of_their_shards(files: list[Path], ch
     shards = find_shards(files, label_column="label")
     expected = Tokens.from_texts(TEXTS, "words")
     with open_work(tmp_path / "work", {}, []) as work:
-        for number, pieces in enumerate(tokenise(shards, work, LocalWorkers(2), "words", characters)):
+        for number, shard in enumerate(shards):
+            pieces = tokenise_shard((number, shard), work, "words", characters)
             assert [piece.is_last for piece in pieces] == [False] * (len(pieces) - 1) + [True]
             assert {piece.shard for piece in pieces} == {number}
             assert [label for piece in pieces for label in piece.labels(work)] == LABELS
@@ -53,7 +52,7 @@ def test_pieces_have_the_tokens_and_labels_of_their_shards(files: list[Path], ch
 def test_pieces_that_are_done_are_not_tokenised_again(
     files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shards, begun = find_shards(files[:1]), list[str]()
+    given, begun = (0, *find_shards(files[:1])), list[str]()
 
     class Logged(module.Outputs):
         def __init__(self, work: object, task: str) -> None:
@@ -65,13 +64,12 @@ def test_pieces_that_are_done_are_not_tokenised_again(
     monkeypatch.setattr(module, "Outputs", Logged)
     with open_work(tmp_path / "work", {}, []) as work:
         with pytest.raises(KeyboardInterrupt):
-            list(tokenise(shards, work, LocalWorkers(1), "words", 60))
-        (pieces,) = tokenise(shards, work, LocalWorkers(1), "words", 60)
+            tokenise_shard(given, work, "words", 60)
+        pieces = tokenise_shard(given, work, "words", 60)
         assert len(begun) == len(pieces) + 1
         assert begun[2] == begun[3] == pieces[2].name
         assert sum(piece.n_documents for piece in pieces) == len(TEXTS)
-        again = list(tokenise(shards, work, LocalWorkers(1), "words", 60))
-        assert again == [pieces]
+        assert tokenise_shard(given, work, "words", 60) == pieces
         assert len(begun) == len(pieces) + 1
 
 
