@@ -15,6 +15,7 @@ from wgcn_paper.experiments import accuracy, results
 from wgcn_paper.experiments.batch import LOOP
 from wgcn_paper.experiments.cells import Cell, Run
 from wgcn_paper.experiments.efficiency import WHOLE
+from wgcn_paper.experiments.pages import TABLES, Page, write_report
 from wgcn_paper.experiments.published import ACCURACY
 from wgcn_paper.experiments.report import (
     NOTHING,
@@ -28,7 +29,6 @@ from wgcn_paper.experiments.report import (
     ratio,
     score,
 )
-from wgcn_paper.experiments.reproduce import TABLES, all_cells, report_text, write_report
 from wgcn_paper.experiments.table import Options, Row, Table, load_table
 
 Metrics = Callable[[Cell, float], dict[str, Any]]
@@ -55,7 +55,7 @@ def rows(text: str) -> dict[str, list[str]]:
 
 
 def reported(table: Table, runs: list[Run], folder: Path) -> str:
-    text = report_text(table, runs, folder)
+    text = Page.of(table.name, folder).report(table, runs, folder)
     assert list(folder.iterdir()) == []
     return text
 
@@ -176,7 +176,7 @@ def test_provenance_names_the_packages_that_are_not_those_of_the_lock_file() -> 
 
 # Reports
 
-RUN = [name for name in TABLES if name not in ("datasets", "elements")]
+RUN = [name for name in TABLES if load_table(name).rows]
 
 
 @pytest.mark.parametrize("name", RUN)
@@ -191,7 +191,7 @@ def test_report_without_runs(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", RUN)
 def test_report_with_one_run(name: str, tmp_path: Path, metrics_of: Metrics) -> None:
     table = load_table(name)
-    cell = all_cells(table)[0]
+    cell = table.all_cells()[0]
     text = reported(table, [replace(made(cell, 0.81234), metrics=metrics_of(cell, 0.81234))], tmp_path)
     assert "81.23" in text or "12.3 / 568" in text
     assert "1 run, 2026-01-02, seeds 0 to 0" in text
@@ -204,7 +204,7 @@ def test_report_with_all_runs_has_no_gap(name: str, tmp_path: Path, metrics_of: 
     whole = [each for each in table.datasets if all(row.seeds.get(each) != 0 for row in table.rows)]
     # A row that is planned is shown like any other once its runs are there and its mark is gone.
     table = replace(table, datasets=whole, rows=[replace(row, planned=False) for row in table.rows])
-    runs = [made(cell, 0.7 + 0.001 * (i % 7)) for i, cell in enumerate(all_cells(table))]
+    runs = [made(cell, 0.7 + 0.001 * (i % 7)) for i, cell in enumerate(table.all_cells())]
     runs = [replace(run, metrics=metrics_of(run.cell, run.accuracy)) for run in runs]
     text = reported(table, runs, tmp_path)
     own = [line for line in lines(text) if not line[0].startswith("published")]
@@ -220,7 +220,7 @@ def test_report_with_all_runs_has_no_gap(name: str, tmp_path: Path, metrics_of: 
 @pytest.mark.parametrize("name", RUN)
 def test_every_report_marks_figures_of_other_packages(name: str, tmp_path: Path, metrics_of: Metrics) -> None:
     table = load_table(name)
-    cells = [cell for cell in all_cells(table) if cell.seed < 2]
+    cells = [cell for cell in table.all_cells() if cell.seed < 2]
     runs = [replace(made(cell), metrics=metrics_of(cell, 0.7 + 0.01 * cell.seed)) for cell in cells]
     for off_lock in ("", "numpy 9.9"):
         environment = {"machine": MACHINE, "off_lock": off_lock}
@@ -487,7 +487,7 @@ def cost_run(cell: Cell) -> Run:
 
 
 def test_costs_of_an_epoch_are_by_device_and_beside_those_of_the_papers_network(tmp_path: Path) -> None:
-    epochs, _, _ = costs([cost_run(cell) for cell in all_cells(load_table("efficiency"))], tmp_path)
+    epochs, _, _ = costs([cost_run(cell) for cell in load_table("efficiency").all_cells()], tmp_path)
     assert epochs[0] == ["ms / MiB", "on", "20NG", "MR", "Ohsumed", "R52", "R8"]
     assert epochs[1][:4] == ["published: Fast-GCN", "Tesla K40c", NOTHING, "9,036 / 8,841"]
     assert epochs[3][:4] == ["published: WGCN", "Tesla K40c", "6,435 / 2,556", "458 / 567"]
@@ -506,7 +506,7 @@ def test_costs_of_an_epoch_are_by_device_and_beside_those_of_the_papers_network(
 def test_multiples_need_the_papers_network_on_the_same_device_and_set(tmp_path: Path) -> None:
     runs = [
         cost_run(cell)
-        for cell in all_cells(load_table("efficiency"))
+        for cell in load_table("efficiency").all_cells()
         if cell.dataset in ("mr", "r8") and (cell.variant, cell.dataset) != ("WGCN, the paper's; cuda", "r8")
         if cell.variant != "WGCN, the paper's; cpu"
     ]
@@ -531,7 +531,7 @@ def test_whole_training_and_new_documents_are_those_of_their_own_rows(tmp_path: 
         alone = None if cell.method == "text-gcn" else 0.456 if cell.variant.endswith("cuda") else 1234.5
         return replace(run, fit_seconds=1234.56, epochs=345, predict_one_ms=alone)
 
-    cells = [cell for cell in all_cells(load_table("efficiency")) if cell.dataset != "20ng"]
+    cells = [cell for cell in load_table("efficiency").all_cells() if cell.dataset != "20ng"]
     _, whole, new = costs([told(cell) for cell in cells], tmp_path)
     names = ["WGCN, the paper's", "WGCN", "Text-GCN", "Fast-GCN"]
     assert [line[:2] for line in whole[1:]] == [[name, m] for m in ("16× A Processor", "1× A Card") for name in names]
@@ -548,7 +548,7 @@ def test_costs_are_medians_of_the_runs_and_fewer_than_the_table_has_are_counted(
     table = load_table("efficiency")
     assert table.seeds == 3
     times, memory = (12.0, 90.0, 15.0), (None, 500.0, 300.0)  # a process that others have used knows no GPU memory
-    cells = [cell for cell in all_cells(table) if cell.variant.startswith("WGCN; ") and cell.dataset in ("mr", "r8")]
+    cells = [cell for cell in table.all_cells() if cell.variant.startswith("WGCN; ") and cell.dataset in ("mr", "r8")]
     runs = [
         replace(made(cell), ms_per_epoch=times[cell.seed], memory=100.0 * (1 + cell.seed), gpu_memory=None)
         for cell in cells
@@ -564,7 +564,7 @@ def test_costs_are_medians_of_the_runs_and_fewer_than_the_table_has_are_counted(
 
 
 def test_memory_that_no_run_knows_is_a_gap(tmp_path: Path) -> None:
-    cells = [cell for cell in all_cells(load_table("efficiency")) if cell.variant == "WGCN; cpu"]
+    cells = [cell for cell in load_table("efficiency").all_cells() if cell.variant == "WGCN; cpu"]
     epochs, _, _ = costs([replace(made(cell), memory=None, gpu_memory=None) for cell in cells], tmp_path)
     assert epochs[-1][2:] == [f"12.3 / {NOTHING}"] * 5
 

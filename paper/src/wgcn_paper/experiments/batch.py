@@ -90,11 +90,10 @@ def _search(options: argparse.Namespace, until: float) -> int:
 
 def _merge(options: argparse.Namespace) -> int:
     """Take the runs of other folders over that belong to the tables of today."""
-    from wgcn_paper.experiments.reproduce import all_cells
     from wgcn_paper.experiments.results import ResultFile
 
     for name in options.names:
-        cells, file = all_cells(_table(name)), ResultFile(options.out, name, reuse=False)
+        cells, file = _table(name).all_cells(), ResultFile(options.out, name, reuse=False)
         for folder in options.merge:
             found = ResultFile(folder, name, reuse=False).runs(cells)
             file.add(found)
@@ -103,7 +102,7 @@ def _merge(options: argparse.Namespace) -> int:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    from wgcn_paper.experiments.reproduce import TABLES
+    from wgcn_paper.experiments.pages import TABLES
 
     parser = argparse.ArgumentParser(prog="python -m wgcn_paper.experiments.batch", description=__doc__)
     parser.add_argument("--names", type=_names, default=LOOP, metavar="A,B", help=f"some of {','.join(TABLES)}")
@@ -216,7 +215,7 @@ def _attempt(item: tuple[str, Cell], device: str, until: float) -> Run | str | N
 
 def _finish(name: str, runs: list[Run], wanted: int, folder: Path) -> None:
     from wgcn.base.errors import WGCNError
-    from wgcn_paper.experiments.reproduce import write_report
+    from wgcn_paper.experiments.pages import write_report
 
     seconds = sum(float(run.metrics.get("cpu_seconds", run.fit_seconds)) for run in runs)
     print(f"{name}: {len(runs)} of {wanted} cells, {seconds / 60:.1f} minutes in all")

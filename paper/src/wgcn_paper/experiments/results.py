@@ -39,7 +39,7 @@ class ResultFile:
 
     def __init__(self, folder: Path, name: str, *, reuse: bool = True) -> None:
         self.path, self.name = folder / f"{name}.json", name
-        self._runs = {run.cell.place: run for run in _read(self.path)}
+        self.places = {run.cell.place: run for run in _read(self.path)}
         self._reuse = reuse
 
     @cached_property
@@ -50,7 +50,7 @@ class ResultFile:
 
     def find(self, cell: Cell) -> Run | None:
         """Return the run of a cell with exactly its settings, if there is one."""
-        run = self._runs.get(cell.place)
+        run = self.places.get(cell.place)
         if run is not None and run.cell.key == cell.key:
             return run
         other = self._elsewhere.get(cell.key)
@@ -65,7 +65,7 @@ class ResultFile:
         folder, new = self.path.parent, {run.cell.place: run for run in runs}
         # Other commands may have written to the file in the meantime, and wait now until this one has.
         with writing(self.path), made_folder(folder), locked_folder(folder):
-            self._runs = {run.cell.place: run for run in _read(self.path)} | new
+            self.places = {run.cell.place: run for run in _read(self.path)} | new
             self._save()
 
     def runs(self, cells: Iterable[Cell]) -> list[Run]:
@@ -75,7 +75,7 @@ class ResultFile:
     def _save(self) -> None:
         shared: dict[str, dict[str, int]] = {name: {} for name in _SHARED.values()}  # by their JSON: 1 is not 1.0
         runs = []
-        for _, run in sorted(self._runs.items()):
+        for _, run in sorted(self.places.items()):
             content = run.as_json()
             for key, name in _SHARED.items():
                 content[key] = shared[name].setdefault(json.dumps(content[key]), len(shared[name]))

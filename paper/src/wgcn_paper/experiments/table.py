@@ -151,14 +151,19 @@ class Table:
             among(options.models, [row.method for row in self.rows]),
         )
 
-    def cells(self, options: Options | None = None) -> list[Cell]:
-        """Return the selected cells, grouped by data set."""
+    def all_cells(self) -> list[Cell]:
+        """Return all cells; those of the table of costs on both devices."""
+        devices = ("cpu", "cuda") if self.name == "efficiency" else ("any",)
+        return [cell for device in devices for cell in self.cells(device=device)]
+
+    def cells(self, options: Options | None = None, device: str = "any") -> list[Cell]:
+        """Return the selected cells, grouped by data set; the table of costs adds the device to their variants."""
         options = options or Options()
         _check("data set", options.datasets, self.datasets)
         _check("protocol", options.protocols, self.protocols)
         _check("row", options.rows, [row.name for row in self.rows])
         _check("model", options.models, list(dict.fromkeys(row.method for row in self.rows)))
-        return [
+        cells = [
             cell
             for dataset in self.datasets
             if options.datasets is None or dataset in options.datasets
@@ -170,6 +175,9 @@ class Table:
             if not row.planned or options.rows is not None or options.models is not None
             for cell in self._row_cells(row, dataset, protocol, options)
         ]
+        if self.name != "efficiency":
+            return cells
+        return [replace(cell, variant=f"{cell.variant}; {device}") for cell in cells]
 
     def _row_cells(self, row: Row, dataset: str, protocol: str, options: Options) -> Iterator[Cell]:
         kind = method_class(row.method)
