@@ -6,8 +6,6 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["peak_memory"]
-
 _STATUS = Path("/proc/self/status")
 
 

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 from wgcn.base.errors import WGCNError
 
-__all__ = ["MissingPackageError", "packages_for"]
-
 # Where a module comes with a package of another name.
 _PACKAGES = {"sklearn": "scikit-learn", "fasttext": "fasttext-wheel"}
 # Packages of an extra: what the labelling loop is compared with, fastText, and static embeddings.

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from wgcn_paper.datasets import Dataset
 
-__all__ = ["Protocol", "Query", "Task"]
 
 Name = Literal["corpus", "inductive", "few-label", "unseen"]
 

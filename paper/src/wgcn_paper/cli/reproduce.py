@@ -13,8 +13,6 @@ from wgcn.cli.console import say, steps
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["reproduce"]
-
 
 def reproduce(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the table or figure, or 'all'.")],

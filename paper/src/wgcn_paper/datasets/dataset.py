@@ -14,8 +14,6 @@ from wgcn.base.errors import InputError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Dataset"]
-
 
 @dataclass(frozen=True, eq=False)
 class Dataset:

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from wgcn.base.errors import InputError
 
-__all__ = ["Report", "download"]
-
 Report = Callable[[str, int, int | None], None]  # name of the file, bytes received, bytes in total or None
 
 RETRIES = 2  # after the first attempt

@@ -45,28 +45,6 @@ from wgcn_paper.datasets.registry import (
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "FILES",
-    "STOP_WORDS_FILE",
-    "check_content",
-    "check_csr",
-    "check_words",
-    "citation_digest",
-    "data_folders",
-    "find_folder",
-    "find_stop_words",
-    "load_dataset",
-    "prepared_folder",
-    "read_set",
-    "read_stop_words",
-    "set_path",
-    "stop_words",
-    "text_digest",
-    "words_digest",
-    "write_citation_set",
-    "write_stop_words",
-    "write_text_set",
-]
 
 FILES = {
     "text": ("train.tsv.gz", "test.tsv.gz"),

@@ -25,7 +25,6 @@ from wgcn_paper.datasets.layout import check_csr
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["MEMBERS", "convert", "file_name", "unpickle"]
 
 MEMBERS = ("x", "y", "tx", "ty", "allx", "ally", "graph", "test.index")
 MAX_BYTES = 64 * 2**20  # of one file; the largest has 7.6 million

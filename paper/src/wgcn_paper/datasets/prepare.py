@@ -30,8 +30,6 @@ from wgcn_paper.datasets.layout import (
 from wgcn_paper.datasets.registry import DOCS, STOP_WORDS, CitationSet, TextSet, known_set
 from wgcn_paper.datasets.sources import Report, Repository, Source, open_source, read_member
 
-__all__ = ["prepare"]
-
 _STOP_WORDS_ARCHIVE = "packages/corpora/stopwords.zip"
 _STOP_WORDS_MEMBER = "stopwords/english"
 _STOP_WORDS_COPIES = (

@@ -12,18 +12,6 @@ from typing import ClassVar
 
 from wgcn.base.errors import InputError
 
-__all__ = [
-    "DATASETS",
-    "DOCS",
-    "STOP_WORDS",
-    "STOP_WORDS_COUNT",
-    "STOP_WORDS_DIGEST",
-    "CitationSet",
-    "TextSet",
-    "dataset_names",
-    "known_set",
-]
-
 DOCS = "docs"  # made from what is installed; see wgcn_paper.datasets.docstrings
 STOP_WORDS = "stopwords"  # what 'wgcn-paper data prepare' calls the list of English stop words
 STOP_WORDS_COUNT = 179

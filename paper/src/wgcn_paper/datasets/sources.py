@@ -16,8 +16,6 @@ from typing import IO, Protocol
 from wgcn.base.errors import InputError
 from wgcn_paper.datasets.download import Report, download
 
-__all__ = ["Archive", "Folder", "Report", "Repository", "Source", "open_source", "read_member"]
-
 GITHUB = "https://raw.githubusercontent.com"
 TEXT_GCN = "yao8839836/text_gcn/5fa0c35dbe09453a8f724c3f3eb8b6f172deb18c"
 PLANETOID = "kimiyoung/planetoid/master"

@@ -11,8 +11,6 @@ import numpy as np
 from wgcn.base.errors import InputError
 from wgcn_paper.datasets.dataset import Dataset
 
-__all__ = ["convert", "corpus_name", "listing_name"]
-
 # Characters that end a line or a field.
 _BREAKS = {ord(character): " " for character in "\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
 

@@ -11,8 +11,6 @@ from wgcn_paper.experiments.published import TITLES
 from wgcn_paper.experiments.report import NOTHING, group, markdown_table, scores_of
 from wgcn_paper.experiments.table import Table
 
-__all__ = ["report"]
-
 _RETIRED = "\u2020"  # marks rows whose hyper-parameter the library no longer has
 
 

@@ -12,8 +12,6 @@ from wgcn_paper.experiments.published import ACCURACY, TITLES
 from wgcn_paper.experiments.report import comparison, group, scores_of
 from wgcn_paper.experiments.table import Table
 
-__all__ = ["draw", "report"]
-
 # The sentence above the table of each protocol.
 _MEANING = {
     "corpus": "Test texts, without labels, shape vocabulary, idf and word graph, as in the paper's published code; the "

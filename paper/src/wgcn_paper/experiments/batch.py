@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from wgcn_paper.experiments.cells import Cell, Run
     from wgcn_paper.experiments.table import Options, Table
 
-__all__ = ["LOOP", "main", "selected_cells"]
 
 LOOP = ("explanations", "seeds", "suggest", "review", "abstain", "update")  # the tables of the labelling loop
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")

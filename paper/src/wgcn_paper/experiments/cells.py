@@ -26,8 +26,6 @@ from wgcn_paper.memory import peak_memory
 from wgcn_paper.methods.baseline import Baseline, Method, check_packages, make_baseline, method_class
 from wgcn_paper.protocol import Protocol, Query
 
-__all__ = ["Cell", "Run", "make_cell", "renamed", "rights", "run_cell", "validate_cell"]
-
 # The types in a file of what a cell and a run say, by their annotations.
 _IN_FILES: dict[str, tuple[type, ...]] = {
     "str": (str,),

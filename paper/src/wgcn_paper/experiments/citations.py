@@ -11,8 +11,6 @@ from wgcn_paper.experiments.published import CITATIONS, TITLES
 from wgcn_paper.experiments.report import comparison, group, scores_of
 from wgcn_paper.experiments.table import Table
 
-__all__ = ["report"]
-
 _MEANING = {
     "corpus": "Test documents and their citations are part of the graph, as in the paper.",
     "inductive": "Test documents are neither in the graph nor seen in any other way before prediction; then a document "

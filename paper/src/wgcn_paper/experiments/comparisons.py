@@ -20,22 +20,6 @@ from wgcn_paper.experiments.cells import Run, rights
 from wgcn_paper.experiments.report import NOTHING, OFF_LOCK, Groups, is_off_lock, markdown_table, p_text
 from wgcn_paper.protocol import Protocol
 
-__all__ = [
-    "BY_DOCUMENT",
-    "MCNEMAR",
-    "ONE_SAMPLE",
-    "PAIRED",
-    "WELCH",
-    "Comparison",
-    "Kind",
-    "against",
-    "compare",
-    "comparison_rows",
-    "comparison_table",
-    "holm",
-    "paired",
-]
-
 _Z = 1.959963984540054  # the normal distribution has 95 % between -z and z
 _ROUNDING = 1e-9  # points; a standard error below this is one of rounding
 

@@ -11,8 +11,6 @@ from wgcn_paper.experiments.published import TITLES
 from wgcn_paper.experiments.report import NOTHING, Groups, Score, group, markdown_table, scores_of
 from wgcn_paper.experiments.table import Table
 
-__all__ = ["report"]
-
 _OURS = "WGCNEmbedder"
 _PROBE, _NEAREST = "probe", "nearest"  # how the names of rows end
 

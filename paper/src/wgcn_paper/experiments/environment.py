@@ -15,8 +15,6 @@ from pathlib import Path
 from wgcn import __version__
 from wgcn.base.threads import available_cores
 
-__all__ = ["environment", "off_lock"]
-
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "torch")
 _ROOT = Path(__file__).parents[4]  # of a checkout
 _CODE = ("src", "paper/src")

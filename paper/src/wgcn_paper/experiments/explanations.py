@@ -10,8 +10,6 @@ from wgcn_paper.experiments.published import TITLES
 from wgcn_paper.experiments.report import by_dataset, markdown_table, metric, score, shown, target
 from wgcn_paper.experiments.table import Table
 
-__all__ = ["report"]
-
 # What a line of the table shows: the metric and its scale.
 _LINES = {
     "contributions + bias = score, in every bit, % of texts": ("exact", 100.0),

@@ -10,8 +10,6 @@ from wgcn_paper.experiments.published import CITATION_ORDERS, ORDERS, TITLES
 from wgcn_paper.experiments.report import NOTHING, group, markdown_table, score
 from wgcn_paper.experiments.table import Table, variant_name
 
-__all__ = ["report"]
-
 
 def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
     """Return a table for each protocol and row: the orders below each other, beside the published figures."""

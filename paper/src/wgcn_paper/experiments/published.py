@@ -1,16 +1,5 @@
 """Figures from the paper's tables (Lu, Xie, Wang & Nie: Word Grounded Graph Convolutional Network), in percent."""
 
-__all__ = [
-    "ACCURACY",
-    "CITATIONS",
-    "CITATION_ORDERS",
-    "CITATION_STATISTICS",
-    "EFFICIENCY",
-    "ORDERS",
-    "STATISTICS",
-    "TITLES",
-]
-
 TITLES = {
     "20ng": "20NG",
     "20ng-coarse": "20NG, five groups",

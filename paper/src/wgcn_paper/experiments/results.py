@@ -15,8 +15,6 @@ from wgcn.store.contents import read_json
 from wgcn_paper.experiments.cells import Cell, Run, renamed
 from wgcn_paper.methods.baseline import method_class
 
-__all__ = ["ResultFile", "write_if_changed"]
-
 _FORMAT = "wgcn-results-2"
 _MAX_VALUES = 1 << 20  # in a file: ours have 60,000 at most, and Python takes 60 bytes for each
 # What many runs have in common stands once in a file; a run has its place in the list.

@@ -10,8 +10,6 @@ from wgcn_paper.experiments.published import TITLES
 from wgcn_paper.experiments.report import NOTHING, by_dataset, markdown_table, metric, ratio, score, shown, target
 from wgcn_paper.experiments.table import Table
 
-__all__ = ["report"]
-
 _RANKINGS = {
     "WGCN, `review`": "wgcn",
     "cleanlab, self-confidence": "cleanlab_confidence",

@@ -14,8 +14,6 @@ from typing import Any
 from wgcn_paper.experiments.cells import Cell, Run, renamed, run_cell
 from wgcn_paper.experiments.results import ResultFile
 
-__all__ = ["Workers", "run_cells", "workers"]
-
 Progress = Callable[[int, int, str], Any]
 
 

@@ -27,8 +27,6 @@ from wgcn_paper.experiments.environment import environment
 from wgcn_paper.experiments.runner import Workers
 from wgcn_paper.experiments.table import Options, Row, Table
 
-__all__ = ["search"]
-
 Progress = Callable[[int, int, str], Any]
 
 _FORMAT = "wgcn-search-2"

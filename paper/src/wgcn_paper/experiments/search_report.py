@@ -12,8 +12,6 @@ from wgcn_paper.experiments.published import TITLES
 from wgcn_paper.experiments.report import NOTHING, markdown_table
 from wgcn_paper.experiments.table import Table, row_name
 
-__all__ = ["search_report"]
-
 
 def search_report(table: Table, folder: Path) -> str:
     """Return a table of the searches of a table's rows, or nothing if there were none."""

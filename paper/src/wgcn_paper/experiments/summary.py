@@ -12,8 +12,6 @@ from wgcn_paper.experiments.report import NOTHING, group, markdown_table, scores
 from wgcn_paper.experiments.table import Table
 from wgcn_paper.protocol import Protocol
 
-__all__ = ["report"]
-
 _MEANING = {
     "inductive": "All labels; nothing of the test documents is seen before prediction",
     "corpus": "All labels; the text of the test documents, without labels, is seen in training",

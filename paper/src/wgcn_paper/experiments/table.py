@@ -24,8 +24,6 @@ from wgcn_paper.experiments.cells import Cell, make_cell
 from wgcn_paper.methods.baseline import method_class
 from wgcn_paper.protocol import Protocol
 
-__all__ = ["Options", "Row", "Table", "load_table", "row_name", "variant_name"]
-
 
 @dataclass(frozen=True)
 class Options:

@@ -12,8 +12,6 @@ from wgcn_paper.experiments.published import TITLES
 from wgcn_paper.experiments.report import NOTHING, group, markdown_table, score
 from wgcn_paper.experiments.table import Table
 
-__all__ = ["report"]
-
 
 def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
     """Return two tables per protocol: accuracies, and gains over the first row, paired over the draws."""

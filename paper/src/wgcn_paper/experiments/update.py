@@ -10,8 +10,6 @@ from wgcn_paper.experiments.published import TITLES
 from wgcn_paper.experiments.report import by_dataset, markdown_table, metric, of_row, ratio, score, shown, target
 from wgcn_paper.experiments.table import Table
 
-__all__ = ["report"]
-
 _LINES = {
     "test documents with the same label, %": ("equal", 100.0),
     "test accuracy after a fit from scratch, %": ("accuracy_fit", 100.0),

@@ -19,19 +19,6 @@ from wgcn_paper.packages import MissingPackageError, packages_for
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = [
-    "Baseline",
-    "Fit",
-    "Method",
-    "array_digest",
-    "check_packages",
-    "hold_out",
-    "in_fixed_order",
-    "make_baseline",
-    "method_class",
-    "method_names",
-    "register_method",
-]
 
 # Module and class of each method, imported on demand because some need torch.
 _METHODS: dict[str, tuple[str, str]] = {

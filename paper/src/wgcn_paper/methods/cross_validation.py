@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["N_FOLDS", "choose_c", "deal_out", "enough_folds"]
-
 N_FOLDS = 5
 
 

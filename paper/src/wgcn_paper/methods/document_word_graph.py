@@ -29,7 +29,6 @@ from wgcn_paper.methods.preparation import Kept, make_corpus
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Task
 
-__all__ = ["GRAPH", "DocumentWordGraph", "document_word_graph"]
 
 # Settings of every method that works on this graph.
 GRAPH: Mapping[str, Any] = {"tokenizer": "text_gcn", "stop_words": True, "min_count": 5, "window": 20}

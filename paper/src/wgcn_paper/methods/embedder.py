@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["EmbeddingMethod"]
 
 REPRESENTATIONS = ("wgcn", "svd", "tf-idf")
 HEADS = ("probe", "nearest")

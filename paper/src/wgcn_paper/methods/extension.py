@@ -17,8 +17,6 @@ from wgcn.model.text_model import TextModel
 from wgcn.text.vocabulary import Vocabulary
 from wgcn_paper.vectors.word_vectors import DISTILLED, word_vectors
 
-__all__ = ["extend_by_vectors"]
-
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 # From words, and the place of each among the learnt words or -1, to similarities of shape (words, learnt words).

@@ -53,8 +53,6 @@ from wgcn_paper.methods.network import TRAINING, NetworkBaseline
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["FastGCN", "FastGCNMethod", "Rows", "gather_rows", "sample_columns"]
-
 
 class Rows(NamedTuple):
     """Some rows of a sparse matrix, as the three arrays of CSR."""

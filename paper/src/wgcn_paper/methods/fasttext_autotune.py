@@ -29,8 +29,6 @@ import numpy.typing as npt
 from wgcn.base.errors import WGCNError
 from wgcn_paper.methods.fasttext import FastTextMethod, write_documents
 
-__all__ = ["FastTextAutotuneMethod"]
-
 # What the search chooses, by fastText's names.
 _TUNED = ("lr", "epoch", "wordNgrams", "minn", "maxn", "bucket")
 _PATIENCE = 20.0  # seconds until the clock of a search must have been heard of; it strikes twice a second

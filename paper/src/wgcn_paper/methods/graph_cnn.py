@@ -41,7 +41,6 @@ from wgcn_paper.vectors.word_vectors import word_vectors
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["GraphCNNMethod", "heavy_pairs", "nearest_words"]
 
 _PREPARATION = (
     "tokenizer",

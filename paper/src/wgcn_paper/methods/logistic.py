@@ -16,8 +16,6 @@ from sklearn.linear_model import LogisticRegression
 
 from wgcn_paper.methods.linear_svc import LinearBaseline
 
-__all__ = ["LogisticMethod"]
-
 
 class LogisticMethod(LinearBaseline):
     """Sublinear tf-idf and LogisticRegression; C is chosen by cross-validation unless it is given.

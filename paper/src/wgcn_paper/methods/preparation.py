@@ -11,8 +11,6 @@ from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import VocabularyRules
 from wgcn_paper.datasets import stop_words
 
-__all__ = ["Kept", "make_corpus"]
-
 T = TypeVar("T")
 
 

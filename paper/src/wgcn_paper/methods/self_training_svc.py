@@ -30,8 +30,6 @@ from wgcn_paper.methods.linear_svc import LinearSVCMethod
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Task
 
-__all__ = ["SelfTrainingSVCMethod", "surest"]
-
 
 class SelfTrainingSVCMethod(LinearSVCMethod):
     """LinearSVC that labels unlabelled documents for itself, in rounds.

@@ -22,7 +22,6 @@ from wgcn_paper.vectors.word_vectors import word_vectors
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["SEQUENCES", "Batch", "Documents", "SequenceBaseline", "Sequences"]
 
 # Settings of every sequence method. "word_vectors" is "" for random ones of "dimension" values, or
 # a source of `wgcn_paper.vectors.word_vectors.word_vectors`, which then fixes the dimension. The first "max_length"

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["Pairs", "SetFitMethod", "draw_pairs"]
 
 _MAX_NORM = 1.0  # of the gradients
 

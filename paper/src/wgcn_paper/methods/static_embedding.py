@@ -30,7 +30,6 @@ from wgcn_paper.vectors.encoder import without_surrogates
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["StaticEmbeddingMethod"]
 
 _BATCH = 1024
 _WEIGHTS, _PIECES = "weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json"

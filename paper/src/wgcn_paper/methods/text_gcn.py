@@ -29,8 +29,6 @@ from wgcn_paper.methods.network import TRAINING, NetworkBaseline
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["TextGCN", "TextGCNMethod"]
-
 
 class TextGCN(nn.Module):
     """Two graph convolutions on nodes without features.

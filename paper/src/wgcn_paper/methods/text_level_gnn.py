@@ -51,7 +51,6 @@ from wgcn_paper.methods.sequences import SEQUENCES, Batch, Documents, SequenceBa
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Task
 
-__all__ = ["TextLevelGNNMethod", "near_tokens", "text_graphs"]
 
 # Counting pairs takes seconds on the larger sets and does not depend on the seed.
 _pairs: Kept[npt.NDArray[np.int64]] = Kept(most=2)

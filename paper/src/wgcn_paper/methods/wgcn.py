@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from wgcn.model.text_model import TextModel
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["LinearMethod", "NetworkMethod", "network_fit"]
 
 _NETWORK = (
     "hidden",

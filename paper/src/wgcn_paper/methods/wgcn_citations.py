@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["CitationMethod", "attach_alone"]
 
 _NETWORK = (
     "hidden",

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["WideMLP", "WideMLPMethod"]
-
 
 class WideMLP(nn.Module):
     """The network.

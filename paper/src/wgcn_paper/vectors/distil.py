@@ -17,8 +17,6 @@ from scipy.sparse import csr_array
 from wgcn.base.products import multiply
 from wgcn.base.threads import available_cores
 
-__all__ = ["distil"]
-
 Floats = npt.NDArray[Any]
 
 _PENALTY = 1.0  # p, for rows of X of length 1

@@ -33,16 +33,6 @@ from wgcn_paper.vectors.word_vectors import file_digest
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-__all__ = [
-    "SIZE",
-    "check_encoder",
-    "encode",
-    "encode_cached",
-    "encode_with",
-    "encoder_folder",
-    "load_encoder",
-    "without_surrogates",
-]
 
 SIZE = 384
 # Of sentence-transformers/all-MiniLM-L6-v2, revision 1110a243fdf4706b3f48f1d95db1a4f5529b4d41.

@@ -17,8 +17,6 @@ from wgcn.base.errors import InputError, WGCNError
 from wgcn.base.files import write_file
 from wgcn_paper.vectors.encoder import encoder_folder
 
-__all__ = ["main", "write_half"]
-
 _WEIGHTS = "model.safetensors"
 
 

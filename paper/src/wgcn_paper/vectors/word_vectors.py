@@ -29,15 +29,6 @@ import numpy.typing as npt
 
 from wgcn.base.errors import InputError, WGCNWarning
 
-__all__ = [
-    "DISTILLED",
-    "check_word_vectors",
-    "file_digest",
-    "read_word_vectors",
-    "register_word_vectors",
-    "word_vectors",
-]
-
 Vector = npt.NDArray[np.float32]
 Vectors = tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]
 Line = tuple[int, bytes]  # with its number
