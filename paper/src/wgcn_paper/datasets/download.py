@@ -23,7 +23,6 @@ def download(base: str, digests: Mapping[str, str | None], folder: Path, report:
         The URL that the names are relative to.
     digests : mapping from str to str or None
         The names, each with the SHA-256 that the file must have, or None if it is not pinned.
-    folder : Path
     report : callable, optional
         Called while a file arrives.
 

@@ -20,34 +20,18 @@ STOP_WORDS_DIGEST = "649e2341238138974f7fc014ba2c3655dc334605136791a9d1918a41fca
 
 @dataclass(frozen=True)
 class TextSet:
-    """Published figures of a set of texts.
-
-    Parameters
-    ----------
-    name : str
-        Name of the set here.
-    source : str
-        Name of its files in the repository that it comes from.
-    train, test, classes : int
-        Numbers of documents and of classes.
-    words : int
-        Different words that the cleaning of Text-GCN leaves.
-    mean_length : float
-        Mean number of words per document after that cleaning.
-    digest : str
-        What :func:`wgcn_paper.datasets.layout.text_digest` gives for the documents.
-    """
+    """Published figures of a set of texts."""
 
     kind: ClassVar[str] = "text"
 
     name: str
-    source: str
-    train: int
+    source: str  # name of its files in the repository that it comes from
+    train: int  # numbers of documents and of classes
     test: int
     classes: int
-    words: int
-    mean_length: float
-    digest: str
+    words: int  # different words that the cleaning of Text-GCN leaves
+    mean_length: float  # mean number of words per document after that cleaning
+    digest: str  # what :func:`wgcn_paper.datasets.layout.text_digest` gives for the documents
 
     @property
     def documents(self) -> int:
@@ -57,41 +41,21 @@ class TextSet:
 
 @dataclass(frozen=True)
 class CitationSet:
-    """Published figures of a citation network.
-
-    Parameters
-    ----------
-    name : str
-        Name of the set, here and in the repository that it comes from.
-    documents : int
-        Nodes of the network, with those that are in no split.
-    published_edges : int
-        Links as the literature counts them.
-    edges : int
-        Different undirected links, with those of a document to itself.
-    features, classes : int
-        Numbers of words and of classes.
-    train, validation, test : int
-        Documents in each part of the split.
-    digest : str
-        What :func:`wgcn_paper.datasets.layout.citation_digest` gives for the arrays.
-    sources : mapping from str to str
-        SHA-256 of each original file, by the end of its name.
-    """
+    """Published figures of a citation network."""
 
     kind: ClassVar[str] = "citation"
 
-    name: str
-    documents: int
-    published_edges: int
-    edges: int
-    features: int
+    name: str  # name of the set, here and in the repository that it comes from
+    documents: int  # nodes of the network, with those that are in no split
+    published_edges: int  # links as the literature counts them
+    edges: int  # different undirected links, with those of a document to itself
+    features: int  # numbers of words and of classes
     classes: int
-    train: int
+    train: int  # documents in each part of the split
     validation: int
     test: int
-    digest: str
-    sources: Mapping[str, str]
+    digest: str  # what :func:`wgcn_paper.datasets.layout.citation_digest` gives for the arrays
+    sources: Mapping[str, str]  # SHA-256 of each original file, by the end of its name
 
 
 _TEXT_SETS = (

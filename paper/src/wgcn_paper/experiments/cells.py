@@ -41,28 +41,15 @@ _IN_FILES: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class Cell:
-    """What to run.
-
-    Parameters
-    ----------
-    dataset, protocol, method : str
-    settings : dict
-        All settings of the method, so that a changed default is a changed cell.
-    seed : int
-        Of training, and under few-label and unseen also of the draw of documents.
-    variant : str
-        Its name within its table, such as "order 2".
-    version : int
-        Of the method's code: see `wgcn_paper.methods.baseline.Method`.
-    """
+    """What to run."""
 
     dataset: str
     protocol: str
     method: str
-    settings: dict[str, Any]
-    seed: int = 0
-    variant: str = ""
-    version: int = 1
+    settings: dict[str, Any]  # all settings of the method, so that a changed default is a changed cell
+    seed: int = 0  # of training, and under few-label and unseen also of the draw of documents
+    variant: str = ""  # its name within its table, such as "order 2"
+    version: int = 1  # of the method's code: see `wgcn_paper.methods.baseline.Method`
 
     @property
     def key(self) -> str:

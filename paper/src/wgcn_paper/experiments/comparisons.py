@@ -40,26 +40,15 @@ ONE_SAMPLE = Kind("\u00b9", "one-sample t-test of the seeds alone against a sing
 
 @dataclass(frozen=True)
 class Comparison:
-    """The difference of two methods.
+    """The difference of two methods."""
 
-    Parameters
-    ----------
-    difference : float
-        Ours minus theirs, in points of accuracy.
-    low, high : float or None
-        Its 95 % interval.
-    p : float or None
-        Two-sided. None, like the interval and the test, where nothing varies that a test could use.
-    test : Kind or None
-    off_lock : bool
-        Whether a run of either side was made with other package versions than those of the lock file.
-    """
-
-    difference: float
-    low: float | None = None
+    difference: float  # ours minus theirs, in points of accuracy
+    low: float | None = None  # its 95 % interval
     high: float | None = None
+    # Two-sided. None, like the interval and the test, where nothing varies that a test could use.
     p: float | None = None
     test: Kind | None = None
+    # Whether a run of either side was made with other package versions than those of the lock file
     off_lock: bool = False
 
     def __str__(self) -> str:
@@ -206,13 +195,11 @@ def against(
     ----------
     groups : mapping
         Runs by protocol, row and data set, as `group` returns them.
-    protocol : str
     names : iterable of str
         The rows that there are.
     references : sequence of str
         The rows that the others are compared with. Those that are not among `names` are left out, and two of them are
         compared once.
-    datasets : sequence of str
 
     Returns
     -------

@@ -47,13 +47,10 @@ def reproduce(
 
     Parameters
     ----------
-    table : Table
     options : Options
         The cells to run; the report also shows earlier runs.
     folder : path
         For ``<table>.json`` with all runs and figures, and for the report unless it is that of a checkout.
-    pool : Workers
-    device : str
     progress : callable, optional
         See `run_cells`.
 

@@ -114,11 +114,8 @@ def run_cells(
 
     Parameters
     ----------
-    cells : sequence of Cell
     results : ResultFile
         Has the existing runs; new ones are saved to it as they finish.
-    pool : Workers
-    device : str
     progress : callable, optional
         Called with the number of finished cells, the number of all cells, and the name of the last one.
     """

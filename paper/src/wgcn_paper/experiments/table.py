@@ -27,73 +27,41 @@ from wgcn_paper.protocol import Protocol
 
 @dataclass(frozen=True)
 class Options:
-    """A selection from a table. None selects all that its settings file has.
-
-    Parameters
-    ----------
-    datasets, protocols, rows : collections of str, optional
-    seeds : int, optional
-        Run the seeds 0 to seeds - 1.
-    models : collection of str, optional
-        Only rows of these methods.
-    """
+    """A selection from a table. None selects all that its settings file has."""
 
     datasets: Collection[str] | None = None
     protocols: Collection[str] | None = None
     rows: Collection[str] | None = None
-    seeds: int | None = None
-    models: Collection[str] | None = None
+    seeds: int | None = None  # run the seeds 0 to seeds - 1
+    models: Collection[str] | None = None  # only rows of these methods
 
 
 @dataclass(frozen=True)
 class Row:
-    """A method with its settings.
-
-    Parameters
-    ----------
-    name : str
-        Name in the table.
-    method : str
-    settings : mapping
-        Settings for all data sets.
-    sets : mapping from str to mapping
-        Settings for single data sets, which override `settings`; for one value of what the table varies under a name
-        such as "r8; order 2".
-    search : mapping from str to list
-        Values that a search tries.
-    protocols : sequence of str, optional
-        Protocols of the table that it runs under, if not all.
-    seeds : mapping from str to int
-        Number of seeds on single data sets where it is not that of the table: for slow methods. 0 leaves a set out.
-    published : str
-        The row of the paper's table that it is shown beside, if there is one.
-    retired : bool
-        Whether the library no longer has a hyper-parameter that the row sets. The row is shown from its committed runs
-        and never run again.
-    planned : bool
-        Whether the row has no committed runs yet. It is then run only if its name or method is selected; whoever
-        commits its runs removes the mark.
-    version : int, optional
-        The earlier version of the method's code whose runs are shown; they cannot be run again.
-    seeded : bool, optional
-        Whether another seed gives another model, if that is not as the method says.
-    gpu_only : sequence of str
-        Data sets on which the table of costs measures the row on a GPU only, since it takes hours on a CPU. A CPU run
-        of them must be selected by the name of the data set.
-    """
+    """A method with its settings."""
 
     name: str
     method: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)  # settings for all data sets
+    # Settings for single data sets, which override `settings`; for one value of what the table varies under a name such
+    # as "r8; order 2"
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    search: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    protocols: Sequence[str] | None = None
+    search: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # values that a search tries
+    protocols: Sequence[str] | None = None  # protocols of the table that it runs under, if not all
+    # Number of seeds on single data sets where it is not that of the table: for slow methods. 0 leaves a set out.
     seeds: Mapping[str, int] = field(default_factory=dict)
-    published: str = ""
+    published: str = ""  # the row of the paper's table that it is shown beside, if there is one
+    # Whether the library no longer has a hyper-parameter that the row sets. The row is shown from its committed runs
+    # and never run again.
     retired: bool = False
+    # Data sets on which the table of costs measures the row on a GPU only, since it takes hours on a CPU. A CPU run of
+    # them must be selected by the name of the data set.
     gpu_only: Sequence[str] = ()
-    seeded: bool | None = None
+    seeded: bool | None = None  # whether another seed gives another model, if that is not as the method says
+    # The earlier version of the method's code whose runs are shown; they cannot be run again
     version: int | None = None
+    # Whether the row has no committed runs yet. It is then run only if its name or method is selected; whoever commits
+    # its runs removes the mark.
     planned: bool = False
 
     @property
@@ -110,29 +78,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The content of a settings file.
-
-    Parameters
-    ----------
-    name, title : str
-    datasets, protocols : sequence of str
-    seeds : int
-        Number of seeds; `set_seeds` has those of single data sets.
-    rows : sequence of Row
-    vary : sequence of (setting, values)
-        Every row is run with each value of each setting, one setting at a time; if empty, unchanged.
-    versions : mapping from str to int
-        Earlier versions of methods whose runs the table shows; they cannot be run again.
-    """
+    """The content of a settings file."""
 
     name: str
     title: str
     datasets: Sequence[str]
     protocols: Sequence[str]
-    seeds: int
+    seeds: int  # number of seeds; `set_seeds` has those of single data sets
     rows: Sequence[Row]
+    # Every row is run with each value of each setting, one setting at a time; if empty, unchanged
     vary: Sequence[tuple[str, Sequence[Any]]] = ()
     set_seeds: Mapping[str, int] = field(default_factory=dict)
+    # Earlier versions of methods whose runs the table shows; they cannot be run again
     versions: Mapping[str, int] = field(default_factory=dict)
 
     def known(self, options: Options) -> Options:

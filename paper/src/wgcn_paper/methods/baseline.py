@@ -81,7 +81,6 @@ class Method(ABC):
     settings : mapping
         Values for some or all of the keys of `defaults`; any other key is an error. A run from before a setting was
         added counts as one with its default, or with its value in `earlier`.
-    seed : int
     device : str
         "cpu", "cuda" or "auto"; ignored by methods that cannot use a GPU.
     """

@@ -71,9 +71,7 @@ def _mean_of_like(
 
     Parameters
     ----------
-    likeness : callable
     table : array of shape (learnt words, columns)
-    words : sequence of str
     own : int64 array of shape (words,)
         The place of each among the learnt words, or -1.
     """
@@ -92,7 +90,6 @@ class _Vectors:
 
     Parameters
     ----------
-    learnt, new : sequence of str
     source : str
         A source of `word_vectors`.
     """

@@ -95,7 +95,6 @@ def sample_columns(rows: Rows, importance: Tensor, n_samples: int) -> tuple[Rows
 
     Parameters
     ----------
-    rows : Rows
     importance : tensor of shape (columns,)
         q, up to a factor.
     n_samples : int
@@ -131,8 +130,6 @@ class FastGCN(nn.Module):
 
     Parameters
     ----------
-    n_features, n_classes : int
-    hidden : int
     dropout : float
         Share of the entries of A_hat X and of H that are dropped in training.
     """

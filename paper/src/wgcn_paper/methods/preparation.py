@@ -34,7 +34,6 @@ class Kept(OrderedDict[str, T]):
         ----------
         source : anything that JSON can hold
             Everything that it depends on, such as the digest of a task and some settings.
-        make : callable
         """
         key = json.dumps(source)
         if key not in self:
@@ -50,7 +49,6 @@ def make_corpus(texts: Sequence[str], settings: Mapping[str, Any], max_size: int
 
     Parameters
     ----------
-    texts : sequence of str
     settings : mapping
         "stop_words": whether to leave out those of the data sets.
     max_size : int, optional

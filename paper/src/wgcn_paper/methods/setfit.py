@@ -146,8 +146,6 @@ def draw_pairs(codes: npt.NDArray[np.int64], iterations: int, rng: np.random.Gen
     ----------
     codes : int array of shape (texts,)
         The class of each text.
-    iterations : int
-    rng : numpy Generator
     """
     places = np.arange(len(codes))
     left, right, alike = [], [], []

@@ -35,8 +35,6 @@ class TextGCN(nn.Module):
 
     Parameters
     ----------
-    n_nodes, n_classes : int
-    hidden : int
     input_dropout, dropout : float
         Share of the rows of W_0, and of the entries of the hidden layer, that are dropped in training.
     """

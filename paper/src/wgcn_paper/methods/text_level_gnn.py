@@ -161,7 +161,6 @@ def text_graphs(batch: Batch, window: int, n_rows: int) -> tuple[Tensor, Tensor,
 
     Parameters
     ----------
-    batch : Batch
     window : int
         Words at most this many places apart are joined.
     n_rows : int

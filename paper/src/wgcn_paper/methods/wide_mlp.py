@@ -38,7 +38,6 @@ class WideMLP(nn.Module):
 
     Parameters
     ----------
-    n_words, n_classes, hidden : int
     dropout : float
         Share of the hidden units that are dropped in training.
     """

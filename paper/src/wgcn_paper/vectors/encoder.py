@@ -76,7 +76,6 @@ def encode(texts: Sequence[str], device: str = "auto") -> npt.NDArray[np.float32
 
     Parameters
     ----------
-    texts : sequence of str
     device : str
         "cpu", "cuda" or "auto".
 
@@ -116,7 +115,6 @@ def encode_cached(texts: Sequence[str], kind: str, device: str = "auto") -> npt.
 
     Parameters
     ----------
-    texts : sequence of str
     kind : str
         Names the file in the cache, such as "words" or "documents".
     device : str

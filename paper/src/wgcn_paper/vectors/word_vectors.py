@@ -47,7 +47,6 @@ def word_vectors(words: Sequence[str], source: str) -> Vectors:
 
     Parameters
     ----------
-    words : sequence of str
     source : str
         "distilled"; or NAME:DIGEST, as `register_word_vectors` returns it; or the path of a file.
 
@@ -75,7 +74,6 @@ def read_word_vectors(path: str | Path, words: Collection[str] | None = None) ->
 
     Parameters
     ----------
-    path : path
     words : collection of str, optional
         The words to read; by default all words of the file, which takes its size in memory.
 
