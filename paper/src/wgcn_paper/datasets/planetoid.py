@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.base.errors import InputError
+from wgcn.store.folder import check_csr
 from wgcn_paper.datasets.dataset import Dataset
-from wgcn_paper.datasets.layout import check_csr
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from wgcn.base.errors import InputError
 from wgcn_paper.datasets import planetoid, sources, text_gcn
+from wgcn_paper.datasets.download import Report
 from wgcn_paper.datasets.layout import (
     FILES,
     STOP_WORDS_FILE,
@@ -28,7 +29,7 @@ from wgcn_paper.datasets.layout import (
     write_text_set,
 )
 from wgcn_paper.datasets.registry import DOCS, STOP_WORDS, CitationSet, TextSet, known_set
-from wgcn_paper.datasets.sources import Report, Repository, Source, open_source, read_member
+from wgcn_paper.datasets.sources import Repository, Source, open_source, read_member
 
 _STOP_WORDS_ARCHIVE = "packages/corpora/stopwords.zip"
 _STOP_WORDS_MEMBER = "stopwords/english"

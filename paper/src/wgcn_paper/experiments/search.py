@@ -12,7 +12,7 @@ import itertools
 import json
 import math
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
@@ -26,6 +26,7 @@ from wgcn_paper.experiments.cells import Cell, make_cell, validate_cell
 from wgcn_paper.experiments.environment import environment
 from wgcn_paper.experiments.runner import Workers
 from wgcn_paper.experiments.table import Options, Row, Table
+from wgcn_paper.resume import resume
 
 Progress = Callable[[int, int, str], Any]
 
@@ -90,13 +91,15 @@ def _judge(
     cells: Sequence[Cell], log: _Log, pool: Workers, device: str, until: float, progress: Progress | None
 ) -> bool:
     """Judge the cells that have not been; return whether all are."""
-    todo = list({cell.key: cell for cell in cells if cell.key not in log.accuracies}.values())
-    todo.sort(key=_graph)
-    for i, (cell, judged) in enumerate(pool.each(_validate, todo, device, until, group=_graph)):
-        if judged is not None:
-            log.add(cell, *judged)
-        if progress:
-            progress(len(cells) - len(todo) + i + 1, len(cells), f"{cell.dataset} {cell.variant}")
+
+    def do(todo: list[Cell]) -> Iterator[tuple[Cell, tuple[float, dict[str, str]] | None]]:
+        return pool.each(_validate, todo, device, until, group=_graph)
+
+    def show(done: int, total: int, cell: Cell | None, _: object) -> None:
+        if progress and cell is not None:
+            progress(done, total, f"{cell.dataset} {cell.variant}")
+
+    resume(sorted(cells, key=_graph), lambda cell: cell.key, log.accuracies, do, log.add, show)
     return all(cell.key in log.accuracies for cell in cells)
 
 
@@ -173,7 +176,8 @@ class _Log:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{path} cannot be read: {error}. Move it away to begin anew.") from error
 
-    def add(self, cell: Cell, accuracy: float, where: dict[str, str]) -> None:
+    def add(self, cell: Cell, judged: tuple[float, dict[str, str]]) -> None:
+        accuracy, where = judged
         self.accuracies[cell.key] = accuracy
         if where not in self._environments:
             self._environments.append(where)

@@ -6,7 +6,9 @@ from torch import Tensor
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # at its import it uses what torch calls deprecated
-    from torch_geometric.nn import ChebConv
+    from torch_geometric.nn import ChebConv, GCNConv, GINConv, SGConv
+
+__all__ = ["ChebyshevFilters", "GCNConv", "GINConv", "SGConv"]
 
 
 class ChebyshevFilters(ChebConv):  # type: ignore[misc]

@@ -28,6 +28,7 @@ from wgcn.base.errors import InputError, WGCNWarning
 from wgcn.base.files import write_file
 from wgcn_paper.cache import cache_folder
 from wgcn_paper.packages import packages_for
+from wgcn_paper.resume import resume
 from wgcn_paper.vectors.word_vectors import file_digest
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ DIGESTS = {
 }
 VARIABLE = "WGCN_ENCODER"
 _BATCH = 128
-_PART = 2048  # texts that are encoded at once; an interruption loses at most these
 _KEY_BYTES = 32
 
 
@@ -110,7 +110,9 @@ def encode_with(model: SentenceTransformer, texts: Sequence[str]) -> npt.NDArray
     return vectors
 
 
-def encode_cached(texts: Sequence[str], kind: str, device: str = "auto") -> npt.NDArray[np.float32]:
+def encode_cached(
+    texts: Sequence[str], kind: str, device: str = "auto", *, part: int = 2048
+) -> npt.NDArray[np.float32]:
     """Return the vectors of `encode`, rounded to half precision, from the user's cache where it has them.
 
     Parameters
@@ -119,6 +121,8 @@ def encode_cached(texts: Sequence[str], kind: str, device: str = "auto") -> npt.
         Names the file in the cache, such as "words" or "documents".
     device : str
         "cpu", "cuda" or "auto", for texts that are not in the cache.
+    part : int
+        Texts that are encoded at once; an interruption loses at most these.
 
     Returns
     -------
@@ -127,28 +131,33 @@ def encode_cached(texts: Sequence[str], kind: str, device: str = "auto") -> npt.
     """
     folder = encoder_folder()
     path = _cache_path(kind, _fingerprint(folder))
-    keys = [_key(text) for text in texts]
     kept = _read(path)
-    missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in kept}
-    order = sorted(missing, key=lambda key: (-len(missing[key]), key))
     new: dict[bytes, npt.NDArray[np.float16]] = {}  # not yet in the file
-    try:
-        for begin in range(0, len(order), _PART):
-            part = order[begin : begin + _PART]
+
+    def do(missing: list[str]) -> Iterator[tuple[str, npt.NDArray[np.float16]]]:
+        for begin in range(0, len(missing), part):
             # Rounded first, so that the first call returns the same bytes as later ones.
-            fresh = encode([missing[key] for key in part], device).astype(np.float16)
-            new.update(zip(part, fresh, strict=True))
-            # The file is written as a whole, so only when it doubles: all writes together are at most three times its
-            # final size. A killed process loses at most half of its work.
-            if len(new) >= len(kept):
-                _add(path, new)
-                kept |= new
-                new = {}
-    finally:
+            fresh = encode(missing[begin : begin + part], device).astype(np.float16)
+            yield from zip(missing[begin : begin + part], fresh, strict=True)
+
+    def keep(text: str, vector: npt.NDArray[np.float16]) -> None:
+        new[_key(text)] = vector
+        # The file is written as a whole, so only when it doubles: all writes together are at most three times its
+        # final size. A killed process loses at most half of its work.
+        if len(new) >= max(len(kept), part):
+            flush()
+
+    def flush() -> None:
         if new:
             _add(path, new)
-    kept |= new
-    return np.array([kept[key] for key in keys], np.float32).reshape(len(keys), SIZE)
+            kept.update(new)
+            new.clear()
+
+    try:
+        resume(sorted(texts, key=lambda text: (-len(text), _key(text))), _key, frozenset(kept), do, keep)
+    finally:
+        flush()
+    return np.array([kept[_key(text)] for text in texts], np.float32).reshape(len(texts), SIZE)
 
 
 def without_surrogates(text: str) -> str:
