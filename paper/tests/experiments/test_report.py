@@ -232,8 +232,13 @@ def test_every_report_marks_figures_of_other_packages(name: str, tmp_path: Path,
 # Accuracy
 
 
+REFERENCES = ("WGCN", "WGCN, linear", "WGCN, the paper's")
+
+
 def small_table(*rows: Row, seeds: int = 3) -> Table:
-    return Table("accuracy", "A table", ["r8", "mr", "docs"], ["corpus", "inductive"], seeds, rows)
+    return Table(
+        "accuracy", "A table", ["r8", "mr", "docs"], ["corpus", "inductive"], seeds, rows, references=REFERENCES
+    )
 
 
 PAPERS = Row("WGCN, the paper's", "wgcn", published="WGCN")
@@ -242,7 +247,6 @@ BOTH = Row("Bi-LSTM", "lstm", published="LSTM")
 GRAPH = Row("Text-GCN", "text-gcn", protocols=["corpus"], published="Text-GCN")
 LINEAR = Row("WGCN, linear", "wgcn-linear", version=2)
 SVC = Row("LinearSVC", "linear-svc")
-REFERENCES = ("WGCN", "WGCN, linear", "WGCN, the paper's")
 
 
 def test_accuracy_is_beside_the_published_figures(tmp_path: Path) -> None:
@@ -316,14 +320,14 @@ def test_fewer_seeds_than_the_table_has_are_counted(tmp_path: Path) -> None:
     assert "where a method that has seeds has fewer than 3" in reported(table, runs, tmp_path)
 
 
-def test_references_are_rows_of_the_table() -> None:
-    assert set(accuracy._REFERENCES) <= {row.name for row in load_table("accuracy").rows}
+@pytest.mark.parametrize("name", ["accuracy", "citations"])
+def test_references_are_rows_of_the_table(name: str) -> None:
+    table = load_table(name)
+    assert table.references
+    assert set(table.references) <= {row.name for row in table.rows}
 
 
-def test_references_are_compared_with_all_others_and_these_not_among_themselves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(accuracy, "_REFERENCES", REFERENCES)
+def test_references_are_compared_with_all_others_and_these_not_among_themselves(tmp_path: Path) -> None:
     table = small_table(PAPERS, OURS, LINEAR, BOTH, GRAPH, SVC)
     by_row = {"WGCN, the paper's": 0.91, "WGCN": 0.90, "Bi-LSTM": 0.9, "Text-GCN": 0.901, "LinearSVC": 0.907}
     runs = [
@@ -363,8 +367,7 @@ def test_references_are_compared_with_all_others_and_these_not_among_themselves(
     assert [cell.split("] ")[1] for cell in found["WGCN − LinearSVC"]] == [f"(p = {p:.3f})¹"] * 3
 
 
-def test_differences_are_by_document_where_all_runs_tell_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accuracy, "_REFERENCES", REFERENCES)
+def test_differences_are_by_document_where_all_runs_tell_them(tmp_path: Path) -> None:
     table = small_table(OURS, LINEAR, SVC)
 
     def right(cell: Cell) -> list[bool]:
@@ -384,8 +387,7 @@ def test_differences_are_by_document_where_all_runs_tell_them(tmp_path: Path, mo
     assert "ᵐ exact McNemar test by document" in " ".join(text.split())
 
 
-def test_nothing_is_compared_without_a_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accuracy, "_REFERENCES", REFERENCES)
+def test_nothing_is_compared_without_a_reference(tmp_path: Path) -> None:
     table = small_table(PAPERS, OURS, BOTH, SVC)
     runs = [made(cell) for cell in table.cells() if cell.method != "wgcn"]
     assert DIFFERENCES not in reported(table, runs, tmp_path)

@@ -29,7 +29,7 @@ TABLES = {
     "orders": "orders",
     "sensitivity": "sensitivity",
     "efficiency": "efficiency",
-    "citations": "citations",
+    "citations": "accuracy",
     "citation-orders": "orders",
     "labels": "labels",
     "summary": "summary",

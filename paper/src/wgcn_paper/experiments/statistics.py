@@ -12,15 +12,16 @@ from scipy.sparse import triu
 from wgcn.base.errors import StoreError
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import VocabularyRules
-from wgcn_paper.datasets import load_dataset, stop_words
+from wgcn_paper.datasets import DATASETS, TextSet, load_dataset, stop_words
 from wgcn_paper.experiments.cells import Run
-from wgcn_paper.experiments.published import CITATION_STATISTICS, STATISTICS, TITLES
+from wgcn_paper.experiments.published import TITLES
 from wgcn_paper.experiments.report import markdown_table
 from wgcn_paper.experiments.results import write_if_changed
 from wgcn_paper.experiments.table import Table
 
 _OF_TEXTS = ("documents", "train", "test", "words", "classes", "mean length")
 _OF_CITATIONS = ("nodes", "edges", "classes", "train", "validation", "test", "features")
+_IN_PAPER = ("citeseer", "pubmed")  # of the citation networks
 
 Sizes = Mapping[str, float]
 
@@ -40,9 +41,14 @@ def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
 
 def published_sizes(name: str) -> Sizes:
     """Return the sizes that the paper gives for a data set."""
-    if name in STATISTICS:
-        return dict(zip(_OF_TEXTS, STATISTICS[name], strict=True))
-    return dict(zip(_OF_CITATIONS, CITATION_STATISTICS.get(name, ()), strict=False))
+    known = DATASETS[name]
+    if isinstance(known, TextSet):
+        sizes = (known.documents, known.train, known.test, known.words, known.classes, known.mean_length)
+        return dict(zip(_OF_TEXTS, sizes, strict=True))
+    if name not in _IN_PAPER:
+        return {}
+    splits = (known.train, known.validation, known.test)
+    return dict(zip(_OF_CITATIONS, (known.documents, known.published_edges, known.classes, *splits), strict=False))
 
 
 def read_sizes(folder: Path) -> dict[str, Sizes]:
@@ -59,7 +65,7 @@ def read_sizes(folder: Path) -> dict[str, Sizes]:
 def measure_sizes(names: Sequence[str], folder: Path) -> None:
     """Measure data sets and add their sizes to what is known."""
     known = read_sizes(folder) | {
-        name: _of_texts(name) if name in STATISTICS else _of_citations(name) for name in names
+        name: _of_texts(name) if isinstance(DATASETS[name], TextSet) else _of_citations(name) for name in names
     }
     lines = ",\n".join(f" {json.dumps(name)}: {json.dumps(sizes)}" for name, sizes in known.items())
     folder.mkdir(parents=True, exist_ok=True)

@@ -91,6 +91,7 @@ class Table:
     set_seeds: Mapping[str, int] = field(default_factory=dict)
     # Earlier versions of methods whose runs the table shows; they cannot be run again
     versions: Mapping[str, int] = field(default_factory=dict)
+    references: Sequence[str] = ()  # rows that the report compares with all others
 
     def known(self, options: Options) -> Options:
         """Return options without the names that the table does not have."""
@@ -188,17 +189,9 @@ def load_table(name: str, path: Path | None = None) -> Table:
         searched = _searched(name)
         rows = [_row(entry, searched) for entry in content.get("row", [])]
         vary = [(entry["setting"], entry["values"]) for entry in content.get("vary", [])]
-        return Table(
-            name,
-            content["title"],
-            content["datasets"],
-            content.get("protocols", []),
-            content.get("seeds", 1),
-            rows,
-            vary,
-            content.get("set_seeds", {}),
-            content.get("versions", {}),
-        )
+        optional = {key: content[key] for key in ("set_seeds", "versions", "references") if key in content}
+        protocols, seeds = content.get("protocols", []), content.get("seeds", 1)
+        return Table(name, content["title"], content["datasets"], protocols, seeds, rows, vary, **optional)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
         where = path or f"settings/{name}.toml"
         reason = f"it lacks {error}" if isinstance(error, KeyError) else f"{error!r:.300}"
@@ -222,21 +215,8 @@ def _row(entry: Mapping[str, Any], searched: Mapping[str, Mapping[str, Mapping[s
     sets = dict(entry.get("set", {}))
     for name, values in searched.get(entry["name"], {}).items() if entry.get("searched") else ():
         sets[name] = {**sets.get(name, {}), **values}
-    own = Row(
-        entry["name"],
-        "" if "like" in entry else entry["method"],
-        entry.get("settings", {}),
-        sets,
-        entry.get("search", {}),
-        entry.get("protocols"),
-        entry.get("seeds", {}),
-        entry.get("published", ""),
-        entry.get("retired", False),
-        entry.get("gpu_only", ()),
-        entry.get("seeded"),
-        entry.get("version"),
-        entry.get("planned", False),
-    )
+    given = {key: value for key, value in entry.items() if key not in ("like", "searched", "set")}
+    own = Row(**{**({"method": ""} if "like" in entry else {}), **given, "sets": sets})
     if "like" not in entry:
         return own
     rows = _accuracy_rows()
