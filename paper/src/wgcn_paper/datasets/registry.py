@@ -72,13 +72,7 @@ DATASETS: Mapping[str, TextSet | CitationSet] = MappingProxyType({known.name: kn
 
 
 def dataset_names() -> tuple[str, ...]:
-    """Return the names that :func:`wgcn_paper.datasets.load_dataset` knows.
-
-    Examples
-    --------
-    >>> dataset_names()
-    ('20ng', 'r8', 'r52', 'ohsumed', 'mr', 'citeseer', 'pubmed', 'cora', 'docs')
-    """
+    """Return the names that :func:`wgcn_paper.datasets.load_dataset` knows."""
     return (*DATASETS, DOCS)
 
 

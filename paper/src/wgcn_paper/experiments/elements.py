@@ -339,13 +339,7 @@ def load_elements() -> list[Element]:
 
 
 def report(table: Table, runs: Sequence[Run], folder: Path) -> str:
-    """Return a table per group of elements.
-
-    Raises
-    ------
-    InputError
-        If elements have no result; it names them all.
-    """
+    """Return a table per group of elements. If elements have no result, the error names them all."""
     runs_of = cache(partial(_runs, folder))
     groups: dict[str, list[list[str]]] = {}
     failed: dict[str, list[str]] = {}

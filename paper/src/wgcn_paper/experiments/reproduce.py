@@ -41,22 +41,10 @@ def reproduce(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> Path:
-    """Run the cells of a table that have no run yet, and write its report.
+    """Run the selected cells of a table that have no run yet, write its report, and return the path of it.
 
-    Data sets and packages are needed only for cells that are run. Nothing is written that has not changed.
-
-    Parameters
-    ----------
-    options : Options
-        The cells to run; the report also shows earlier runs.
-    folder : path
-        For ``<table>.json`` with all runs and figures, and for the report unless it is that of a checkout.
-    progress : callable, optional
-        See `run_cells`.
-
-    Returns
-    -------
-    path of the report
+    Data sets and packages are needed only for cells that are run. Nothing is written that has not changed. The runs are
+    in ``<table>.json`` in the folder; the report also shows earlier ones.
     """
     cells = selected(table, options, device)
     if table.name == "datasets":

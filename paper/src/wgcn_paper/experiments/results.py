@@ -24,15 +24,8 @@ _SHARED = {"environment": "environments", "settings": "settings"}
 class ResultFile:
     """The runs of a table. A run is saved as soon as it is added, in place of one that is out of date.
 
-    Parameters
-    ----------
-    folder : path
-        The folder of the result files of all tables.
-    name : str
-        Name of the table.
-    reuse : bool
-        Whether runs of other tables with the same settings are used. False for the table of costs, since costs depend
-        on how a run was started.
+    With `reuse`, runs of other tables in the folder with the same settings are used. The table of costs does not, since
+    costs depend on how a run was started.
     """
 
     def __init__(self, folder: Path, name: str, *, reuse: bool = True) -> None:

@@ -111,14 +111,9 @@ def run_cells(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> list[Run]:
-    """Run the cells without a run, and return the runs of all cells.
+    """Run the cells without a run, save each as it finishes, and return the runs of all cells.
 
-    Parameters
-    ----------
-    results : ResultFile
-        Has the existing runs; new ones are saved to it as they finish.
-    progress : callable, optional
-        Called with the number of finished cells, the number of all cells, and the name of the last one.
+    `progress` is called with the number of finished cells, the number of all cells, and the name of the last one.
     """
     # A cell may be in a table under several names: it is run once and saved under each of them.
     names: dict[str, list[Cell]] = {}

@@ -53,10 +53,6 @@ def search(
     What was chosen is also written to ``<table>-search.toml``. As ``settings/searched/<table>.toml`` of the package, it
     has the settings of the rows that are marked as searched. The search continues an interrupted one, and begins no
     trial after the time `until`. Test documents are not used.
-
-    Returns
-    -------
-    path of the file
     """
     log = _Log(folder / f"{table.name}-search.json", table.name)
     studies = [

@@ -45,15 +45,7 @@ class DocumentWordGraph(NamedTuple):
 
 
 def document_word_graph(task: Task, settings: Mapping[str, Any]) -> DocumentWordGraph:
-    """Return the graph of all documents of a task.
-
-    Parameters
-    ----------
-    task : Task
-        With texts.
-    settings : mapping
-        With the keys of `GRAPH`.
-    """
+    """Return the graph of all documents of a task with texts; the settings have the keys of `GRAPH`."""
     if task.texts is None:
         raise InputError("A graph of documents and words needs texts; this data set has features only.")
     texts, source = task.texts, [task.digest, {name: settings[name] for name in GRAPH}]

@@ -93,19 +93,9 @@ def gather_rows(matrix: Tensor, rows: Tensor) -> Rows:
 def sample_columns(rows: Rows, importance: Tensor, n_samples: int) -> tuple[Rows, Tensor]:
     """Draw columns, so that rows @ dense is estimated from few rows of the dense matrix.
 
-    Parameters
-    ----------
-    importance : tensor of shape (columns,)
-        q, up to a factor.
-    n_samples : int
-        t, how many are drawn, with replacement. If no more columns than that have entries, all are taken once.
-
-    Returns
-    -------
-    sampled : Rows
-        Its columns are places among those that were drawn, its values those of `rows` times drawn / (t q).
-    drawn : tensor
-        The columns that were drawn, each once, in ascending order.
+    `importance` is q of each column, up to a factor. `n_samples` (t) are drawn, with replacement; if no more columns
+    than that have entries, all are taken once. Returned are the rows, with places among the drawn columns and their
+    values times drawn / (t q), and the columns that were drawn, each once, in ascending order.
     """
     linked = torch.unique(rows.columns)
     small = linked.dtype == torch.int32
@@ -126,13 +116,7 @@ def sample_columns(rows: Rows, importance: Tensor, n_samples: int) -> tuple[Rows
 
 
 class FastGCN(nn.Module):
-    """Two graph convolutions; the first takes rows of A_hat X.
-
-    Parameters
-    ----------
-    dropout : float
-        Share of the entries of A_hat X and of H that are dropped in training.
-    """
+    """Two graph convolutions; the first takes rows of A_hat X. Dropout is on the entries of A_hat X and of H."""
 
     def __init__(self, n_features: int, n_classes: int, hidden: int, dropout: float) -> None:
         super().__init__()

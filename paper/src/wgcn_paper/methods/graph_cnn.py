@@ -181,17 +181,10 @@ class _Network(nn.Module):
 def nearest_words(
     vectors: npt.NDArray[np.float32], known: npt.NDArray[np.bool_], k: int, device: torch.device | str = "cpu"
 ) -> csr_array:
-    """Return the graph of the k nearest words, symmetric.
+    """Return the symmetric graph of the k nearest words (words, words), of vectors (words, size).
 
-    Parameters
-    ----------
-    vectors : float32 array of shape (words, size)
-    known : bool array of shape (words,)
-        Which words have a vector; the others get no edges.
-    k : int
-        Neighbours of a word, itself not counted.
-    device : torch.device or str
-        Where similarities are computed, a block of words at a time.
+    Words that are not `known` (words,) get no edges. Similarities are computed on the device, a block of words at a
+    time.
     """
     places = np.flatnonzero(known & (np.linalg.norm(vectors, axis=1) > 0))
     k = min(k, len(places) - 1)

@@ -86,12 +86,7 @@ class Documents:
 class Sequences:
     """Texts as ids of words, and the words' vectors.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        All texts that may be seen, for the vocabulary.
-    settings : mapping
-        With the keys of `SEQUENCES`.
+    The vocabulary is of all texts that may be seen; the settings have the keys of `SEQUENCES`.
     """
 
     def __init__(self, texts: Sequence[str], settings: Mapping[str, Any]) -> None:

@@ -33,10 +33,7 @@ if TYPE_CHECKING:
 class TextGCN(nn.Module):
     """Two graph convolutions on nodes without features.
 
-    Parameters
-    ----------
-    input_dropout, dropout : float
-        Share of the rows of W_0, and of the entries of the hidden layer, that are dropped in training.
+    Dropout is of rows of W_0, and of entries of the hidden layer.
     """
 
     def __init__(self, n_nodes: int, n_classes: int, hidden: int, input_dropout: float, dropout: float) -> None:

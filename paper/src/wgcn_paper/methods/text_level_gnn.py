@@ -143,13 +143,7 @@ class _Network(nn.Module):
 
 
 def near_tokens(batch: Batch, window: int) -> tuple[Tensor, Tensor]:
-    """Return all ordered pairs of tokens at most `window` places apart in a text, each with itself too.
-
-    Returns
-    -------
-    sources, targets : tensors of shape (pairs,)
-        Places among the tokens of the batch.
-    """
+    """Return the places of all ordered pairs of tokens at most `window` apart in a text, each with itself too."""
     places = batch.place[:, None] + torch.arange(-window, window + 1, device=batch.place.device)
     inside = (places >= 0) & (places < batch.lengths[batch.document][:, None])
     targets, steps = inside.nonzero(as_tuple=True)
@@ -157,21 +151,10 @@ def near_tokens(batch: Batch, window: int) -> tuple[Tensor, Tensor]:
 
 
 def text_graphs(batch: Batch, window: int, n_rows: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the graphs of texts, one after another.
+    """Return the graphs of texts, one after another, in which words at most `window` places apart are joined.
 
-    Parameters
-    ----------
-    window : int
-        Words at most this many places apart are joined.
-    n_rows : int
-        A number above every id of a word.
-
-    Returns
-    -------
-    document, words : tensors of shape (nodes,)
-        The document and the word of each node; no two nodes are alike in both.
-    source, target : tensors of shape (edges,)
-        The nodes that each edge joins, without repetition, in the order of the targets.
+    Returned are document and word of each node, no two of which are alike in both, and source and target of each edge,
+    without repetition, in the order of the targets. `n_rows` is above every id of a word.
     """
     nodes, node = torch.unique(batch.document * n_rows + batch.ids, return_inverse=True)
     sources, targets = near_tokens(batch, window)

@@ -158,20 +158,9 @@ def attach_alone(
 
     A new document v has the row v of A_v^hops [x_v; documents], where A_v is normalised for the known documents and v.
     Only the degrees of the documents that v cites differ from those of the known graph, so all new documents are
-    computed at once, with products of sparse matrices.
-
-    Parameters
-    ----------
-    document_terms : csr_array of shape (new, words)
-        X_dv of the new documents.
-    citations : csr_array of shape (new, known)
-        Entry [i, j] is positive if new document i and known document j are linked.
-    documents : csr_array of shape (known, words)
-        X_dv of the known documents.
-    links : csr_array of shape (known, known)
-        Links between known documents; one counts both ways.
-    hops : int
-        Length of citation paths.
+    computed at once, with products of sparse matrices. X_dv of the documents is (new, words) and (known, words); in
+    `citations` (new, known) an entry is positive if two documents are linked, in `links` (known, known) one counts both
+    ways.
     """
     cited = csr_array(citations, dtype=np.float64)
     known = csr_array(links, dtype=np.float64)

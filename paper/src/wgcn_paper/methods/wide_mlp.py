@@ -34,13 +34,7 @@ if TYPE_CHECKING:
 
 
 class WideMLP(nn.Module):
-    """The network.
-
-    Parameters
-    ----------
-    dropout : float
-        Share of the hidden units that are dropped in training.
-    """
+    """The network, with dropout of the hidden units."""
 
     def __init__(self, n_words: int, n_classes: int, hidden: int, dropout: float) -> None:
         super().__init__()

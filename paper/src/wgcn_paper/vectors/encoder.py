@@ -48,20 +48,7 @@ _KEY_BYTES = 32
 
 
 def load_encoder(device: str = "auto") -> SentenceTransformer:
-    """Return the encoder on a device, in float32 whatever its weights are stored in.
-
-    Parameters
-    ----------
-    device : str
-        "cpu", "cuda" or "auto".
-
-    Raises
-    ------
-    MissingPackageError
-        If the package with the weights, or sentence-transformers, is not installed.
-    InputError
-        If the device does not exist, or the folder that ``WGCN_ENCODER`` names has no such encoder.
-    """
+    """Return the encoder on a device ("cpu", "cuda" or "auto"), in float32 whatever its weights are stored in."""
     folder = encoder_folder()
     with packages_for("The sentence encoder"):
         from sentence_transformers import SentenceTransformer  # noqa: F401
@@ -72,17 +59,7 @@ def load_encoder(device: str = "auto") -> SentenceTransformer:
 
 
 def encode(texts: Sequence[str], device: str = "auto") -> npt.NDArray[np.float32]:
-    """Return the vectors of texts, each of length 1, in the order of the texts.
-
-    Parameters
-    ----------
-    device : str
-        "cpu", "cuda" or "auto".
-
-    Returns
-    -------
-    float32 array of shape (n_texts, 384)
-    """
+    """Return the vectors of texts (n_texts, 384), each of length 1, in the order of the texts."""
     if not len(texts):
         return np.empty((0, SIZE), np.float32)
     model = load_encoder(device)
@@ -115,19 +92,8 @@ def encode_cached(
 ) -> npt.NDArray[np.float32]:
     """Return the vectors of `encode`, rounded to half precision, from the user's cache where it has them.
 
-    Parameters
-    ----------
-    kind : str
-        Names the file in the cache, such as "words" or "documents".
-    device : str
-        "cpu", "cuda" or "auto", for texts that are not in the cache.
-    part : int
-        Texts that are encoded at once; an interruption loses at most these.
-
-    Returns
-    -------
-    float32 array of shape (n_texts, 384)
-        The same for the same text, with or without the cache.
+    `kind` names the file in the cache, such as "words" or "documents". Texts that are not in it are encoded `part` at a
+    time; an interruption loses at most these. A text has the same vector with and without the cache.
     """
     folder = encoder_folder()
     path = _cache_path(kind, _fingerprint(folder))

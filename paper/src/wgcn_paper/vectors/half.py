@@ -21,18 +21,7 @@ _WEIGHTS = "model.safetensors"
 
 
 def write_half(target: Path) -> None:
-    """Write the encoder's weights, rounded to half precision, and its configuration to a folder.
-
-    Parameters
-    ----------
-    target : path
-        A new folder, or one with an earlier copy.
-
-    Raises
-    ------
-    InputError
-        If it cannot be written, or is the folder of the encoder itself.
-    """
+    """Write the encoder's weights, rounded to half precision, and its configuration to a folder, new or with a copy."""
     source = encoder_folder()
     if target.resolve() == source.resolve():
         raise InputError(f"{target} is the encoder itself. Name another folder for the copy.")
