@@ -17,7 +17,7 @@ PAGE = "docs/results/update.md"
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout with one table."""
-    monkeypatch.setattr(pages, "TABLES", {"update": "update"})
+    monkeypatch.setattr(pages, "TABLES", {"update": pages.TABLES["update"]})
     for name in ("paper/results/update.json", PAGE):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)

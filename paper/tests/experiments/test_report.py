@@ -16,7 +16,6 @@ from wgcn_paper.experiments.batch import LOOP
 from wgcn_paper.experiments.cells import Cell, Run
 from wgcn_paper.experiments.efficiency import WHOLE
 from wgcn_paper.experiments.pages import TABLES, Page, write_report
-from wgcn_paper.experiments.published import ACCURACY
 from wgcn_paper.experiments.report import (
     NOTHING,
     Score,
@@ -249,46 +248,6 @@ LINEAR = Row("WGCN, linear", "wgcn-linear", version=2)
 SVC = Row("LinearSVC", "linear-svc")
 
 
-def test_accuracy_is_beside_the_published_figures(tmp_path: Path) -> None:
-    table = load_table("accuracy")
-    by_row = {"WGCN, the paper's": 0.9, "WGCN": 0.901}
-    runs = [made(cell, by_row.get(cell.variant, 0.92) + 0.001 * cell.seed) for cell in table.cells()]
-    text = reported(table, runs, tmp_path)
-    corpus, inductive = (rows(part) for part in text.split("### Protocol: ")[1:])
-    assert text.index("### Protocol: corpus") < text.index("### Protocol: inductive")
-    assert corpus["published: WGCN"] == ["88.85 ± 0.12", "77.94 ± 0.10", "69.62 ± 0.24", "94.86 ± 0.09", "97.90 ± 0.14"]
-    assert inductive["published: Text-GNN"][:2] == [NOTHING, NOTHING]
-    for found in (corpus, inductive):
-        assert found["WGCN, the paper's"][0] == "90.45 ± 0.30 (+1.60)"
-        assert found["WGCN"][4] == "90.55 ± 0.30 (-7.35)"
-    # Rows of one protocol alone are there with their published figures.
-    for name in ("Text-GCN", "Fast-GCN"):
-        assert {name, f"published: {name}"} <= set(corpus)
-        assert not {name, f"published: {name}"} & set(inductive)
-    assert not {"Text-level GNN", "published: Text-GNN"} & set(corpus)
-    shown = {name for name in (*corpus, *inductive) if name.startswith("published")}
-    assert shown == {f"published: {name}" for name in ACCURACY}
-
-
-def test_every_row_is_below_the_figures_of_its_own_method(tmp_path: Path) -> None:
-    table = small_table(PAPERS, OURS, BOTH, GRAPH, SVC)
-    runs = [made(cell, 0.9 + 0.01 * cell.seed) for cell in table.cells()]
-    parts = reported(table, runs, tmp_path).split("### Protocol: ")
-    corpus, inductive = (lines(part.split(DIFFERENCES)[0]) for part in parts[1:])
-    assert corpus == [
-        ["", "R8", "MR", "docs"],
-        ["published: WGCN", "97.90 ± 0.14", "77.94 ± 0.10", NOTHING],
-        ["WGCN, the paper's", "91.00 ± 1.00 (-6.90)", "91.00 ± 1.00 (+13.06)", "91.00 ± 1.00"],
-        ["WGCN", "91.00 ± 1.00 (-6.90)", "91.00 ± 1.00 (+13.06)", "91.00 ± 1.00"],
-        ["published: LSTM", "96.31 ± 0.33", "77.68 ± 0.86", NOTHING],
-        ["Bi-LSTM", "91.00 ± 1.00 (-5.31)", "91.00 ± 1.00 (+13.32)", "91.00 ± 1.00"],
-        ["published: Text-GCN", "97.07 ± 0.10", "76.74 ± 0.20", NOTHING],
-        ["Text-GCN", "91.00 ± 1.00 (-6.07)", "91.00 ± 1.00 (+14.26)", "91.00 ± 1.00"],
-        ["LinearSVC", "90.00", "90.00", "90.00"],
-    ]
-    assert inductive == [line for line in corpus if "Text-GCN" not in line[0]]
-
-
 def test_published_figures_are_shown_where_there_is_something_beside_them(tmp_path: Path) -> None:
     table = small_table(PAPERS, OURS, BOTH, GRAPH, SVC)
 
@@ -413,62 +372,6 @@ def test_accuracy_is_drawn_for_the_rows_that_have_runs(tmp_path: Path) -> None:
 
 
 # Other tables
-
-
-@pytest.mark.parametrize(
-    ("name", "symbol", "figures"),
-    [
-        ("orders", "A_vv", {"^0": ("90.50 ± 0.30 (-4.59)", "95.09"), "^3": ("93.50 ± 0.30 (+3.55)", "89.95")}),
-        ("citation-orders", "A_dd", {"^0": ("90.50 ± 0.30 (+12.50)", "78.0"), "^3": ("93.50 ± 0.30 (+15.10)", "78.4")}),
-    ],
-)
-def test_orders_are_beside_the_published_figures(
-    tmp_path: Path, name: str, symbol: str, figures: dict[str, tuple[str, str]]
-) -> None:
-    table = load_table(name)
-    [(_, values)] = table.vary
-    accuracies = {
-        cell.key: 0.9005 + 0.01 * values.index(int(cell.variant[-1])) + 0.001 * cell.seed for cell in table.cells()
-    }
-    text = reported(table, [made(cell, accuracies[cell.key]) for cell in table.cells()], tmp_path)
-    found = rows(text)
-    assert found[""][-1] == "published"
-    for order, expected in figures.items():
-        assert tuple(found[symbol + order][-2:]) == expected
-    # Without a run of its own, a published figure is no reason for a table.
-    assert "published" not in reported(table, [], tmp_path)
-
-
-def test_citations_are_beside_the_published_figures(tmp_path: Path) -> None:
-    names = ("WGCN, the paper's", "WGCN", "GCN", "Fast-GCN", "GIN", "SGC")
-    table = load_table("citations")
-    table = replace(table, rows=[row for row in table.rows if row.name in names])
-    text = reported(table, [made(cell, 0.7 + 0.001 * cell.seed) for cell in table.cells()], tmp_path)
-    parts = text.split("### Protocol: ")[1:]
-    corpus, inductive = (lines(part.split(DIFFERENCES)[0]) for part in parts)
-    for part in parts:
-        compared = rows(part.split(DIFFERENCES)[1])
-        assert compared["WGCN \u2212 GCN"] == ["+0.00 [-0.28, +0.28] (p = 1.000)"] * 2
-        assert {"WGCN \u2212 WGCN, the paper's", "WGCN, the paper's \u2212 SGC"} <= set(compared)
-    assert (
-        corpus
-        == inductive
-        == [
-            ["", "Citeseer", "Pubmed"],
-            ["published: WGCN", "72.2 ± 0.1", "79.6 ± 0.0"],
-            *([name, "70.45 ± 0.30 (-1.75)", "70.45 ± 0.30 (-9.15)"] for name in names[:2]),
-            ["published: GCN", "70.3", "79.0"],
-            ["GCN", "70.45 ± 0.30 (+0.15)", "70.45 ± 0.30 (-8.55)"],
-            ["published: Fast-GCN", "68.8 ± 0.6", "77.4 ± 0.3"],
-            ["Fast-GCN", "70.45 ± 0.30 (+1.65)", "70.45 ± 0.30 (-6.95)"],
-            ["published: GIN", "70.9 ± 0.1", "78.9 ± 0.1"],
-            ["GIN", "70.45 ± 0.30 (-0.45)", "70.45 ± 0.30 (-8.45)"],
-            ["published: SGC", "71.9 ± 0.1", "78.9 ± 0.0"],
-            ["SGC", "70.45 ± 0.30 (-1.45)", "70.45 ± 0.30 (-8.45)"],
-        ]
-    )
-    alone = reported(table, [made(cell) for cell in table.cells(Options(models=["gin"]))], tmp_path)
-    assert {line[0] for line in lines(alone)} == {"", "published: GIN", "GIN"}
 
 
 def costs(runs: list[Run], folder: Path) -> list[list[list[str]]]:
@@ -609,30 +512,6 @@ def test_a_report_that_has_not_changed_is_not_written_again(tmp_path: Path, monk
     assert write_report(table, runs, tmp_path) == tmp_path / "accuracy.md"
 
 
-def test_sensitivity_has_a_column_a_value(tmp_path: Path) -> None:
-    table = load_table("sensitivity")
-    hidden, window = (values for _, values in table.vary)
-    runs = [
-        made(cell, 0.5 + int(cell.variant.rsplit(maxsplit=1)[1]) / 10_000 + 0.001 * cell.seed)
-        for cell in table.cells(Options(seeds=3))
-        if cell.dataset == "r8"
-    ]
-    parts = reported(table, runs, tmp_path).split("| window")
-    assert rows(parts[0])["hidden size"] == [str(value) for value in hidden]
-    assert rows(parts[0])["R8"] == [f"{50.1 + value / 100:.2f} ± 0.10" for value in hidden]
-    assert rows(parts[1])["R8"] == [f"{50.1 + value / 100:.2f} ± 0.10" for value in window]
-    assert rows(parts[0])["MR"] == [NOTHING] * len(hidden)
-
-
-def test_labels_have_a_column_a_share(tmp_path: Path) -> None:
-    table = load_table("labels")
-    runs = [made(cell, 0.9 if "WGCN" in cell.variant else 0.8) for cell in table.cells() if cell.dataset == "r8"]
-    found = rows(reported(table, runs, tmp_path))
-    assert found["labels"] == ["1%", "2%", "5%", "10%", "20%", "50%", "100%"]
-    assert found["WGCN, linear"] == ["90.00 ± 0.00"] * 7
-    assert found["LinearSVC"][-1] == "80.00"
-
-
 def test_labels_are_compared_draw_by_draw_and_corrected_over_the_page(tmp_path: Path) -> None:
     table = replace(load_table("labels"), rows=[LINEAR, SVC], datasets=["mr", "r8"])
 
@@ -653,23 +532,6 @@ def test_labels_are_compared_draw_by_draw_and_corrected_over_the_page(tmp_path: 
 
 
 # The default and its parts
-
-
-def test_the_summary_has_a_table_a_protocol_and_published_figures_under_corpus_alone(tmp_path: Path) -> None:
-    ours, theirs = Row("WGCN, linear", "wgcn-linear", version=2), Row("WGCN, the paper's", "wgcn", published="WGCN")
-    table = Table("summary", "A table", ["r8", "mr"], ["inductive", "corpus", "few-label:5%"], 3, [ours, theirs])
-    runs = [made(cell, 0.9 + 0.01 * cell.seed) for cell in table.cells()]
-    inductive, corpus, few = reported(table, runs, tmp_path).split("### ")[1:]
-    assert "nothing of the test documents is seen before prediction (`inductive`)" in inductive
-    assert "5% of the labels" in few
-    assert rows(inductive)["WGCN, linear"] == ["90.00", "90.00"]
-    assert rows(few)["WGCN, linear"] == ["91.00 ± 1.00", "91.00 ± 1.00"]
-    assert rows(corpus)["published: WGCN"] == ["97.90", "77.94"]
-    assert "published" not in inductive + few
-    # Draw by draw nothing varies; over the seeds the network does.
-    assert rows(few)["WGCN, linear \u2212 WGCN, the paper's"] == ["+0.00"] * 2
-    p = 2 * stats.ttest_1samp([90, 91, 92], 90).pvalue
-    assert rows(inductive)["WGCN, linear \u2212 WGCN, the paper's"] == [f"-1.00 [-3.48, +1.48] (p = {p:.3f})"] * 2
 
 
 def test_an_ablation_is_the_difference_draw_by_draw(tmp_path: Path) -> None:
@@ -715,38 +577,6 @@ def test_an_ablation_with_other_draws_than_the_default_is_no_figure(tmp_path: Pa
     )
     runs = [made(cell) for cell in table.cells() if cell.seed == 0 or cell.variant == "default"]
     assert rows(reported(table, runs, tmp_path))["C"] == [NOTHING]
-
-
-def test_embedder_has_a_table_a_protocol_and_head_and_compares_draw_by_draw(tmp_path: Path) -> None:
-    table = load_table("embedder")
-    gain = {"WGCNEmbedder, probe": 0.05, "tf-idf + SVD, probe": 0.0, "WGCNEmbedder, nearest": 0.03}
-
-    def share(cell: Cell) -> float:
-        # Draws differ much more than the methods do within one.
-        own = gain.get(cell.variant, 0.0)
-        return 0.5 + 0.04 * cell.seed + own * (1 + 0.1 * (cell.seed % 2))
-
-    cells = [cell for cell in table.cells() if cell.dataset in ("r8", "mr")]
-    assert {cell.protocol for cell in cells if cell.variant.endswith("nearest")} == {"inductive"}
-    runs = [made(cell, share(cell)) for cell in cells if cell.dataset == "r8" or cell.seed < 2]
-    text = reported(table, runs, tmp_path)
-    one, five, all_labels, nearest = text.split("###")[1:]
-    assert [part.split(":")[0].strip() for part in (one, five, all_labels, nearest)] == [
-        "few-label", "few-label", "inductive", "inductive"
-    ]  # fmt: skip
-    found = rows(one)
-    first, second = one.split(DIFFERENCES)
-    assert list(rows(first)) == ["", "WGCNEmbedder, probe", "tf-idf + SVD, probe"]
-    assert list(rows(second)) == ["difference, points", "WGCNEmbedder \u2212 tf-idf + SVD"]
-    assert found["tf-idf + SVD, probe"] == [NOTHING, "52.00 ± 2.83 [2]", NOTHING, NOTHING, "68.00 ± 12.11"]
-    # The unpaired test would see nothing here.
-    differences = [5 * (1 + 0.1 * (seed % 2)) for seed in range(10)]
-    assert stats.ttest_1samp(differences, 0).pvalue < 0.001
-    assert found["WGCNEmbedder \u2212 tf-idf + SVD"][4] == "+5.25 [+5.06, +5.44] (p < 0.001)"
-    assert found["WGCNEmbedder \u2212 tf-idf + SVD"][0] == NOTHING
-    assert rows(all_labels)["WGCNEmbedder \u2212 tf-idf + SVD"][4] == "+5.00"
-    assert rows(nearest)["WGCNEmbedder \u2212 tf-idf"][4] == "+3.00"
-    assert reported(table, [], tmp_path).count("|") == 0
 
 
 # Words that training did not see

@@ -8,12 +8,11 @@ file of its own there.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from textwrap import fill
-from typing import Any
 
 from wgcn.base.errors import InputError
 from wgcn_paper.experiments.cells import Run
@@ -22,7 +21,7 @@ from wgcn_paper.experiments.results import ResultFile, write_if_changed
 from wgcn_paper.experiments.search_report import search_report
 from wgcn_paper.experiments.table import Table, load_table
 
-# Each table and the module that reports it.
+# Each table and the module that reports it, with the name of the function where that is not `report`.
 TABLES = {
     "datasets": "statistics",
     "accuracy": "accuracy",
@@ -32,17 +31,17 @@ TABLES = {
     "citations": "accuracy",
     "citation-orders": "orders",
     "labels": "labels",
-    "summary": "summary",
-    "worth": "summary",
-    "ablation": "ablation",
-    "embedder": "embedder",
-    "unseen": "unseen",
-    "explanations": "explanations",
+    "summary": "default_model:summary",
+    "worth": "default_model:summary",
+    "ablation": "default_model:ablation",
+    "embedder": "default_model:embedder",
+    "unseen": "default_model:unseen",
+    "explanations": "labelling_loop:explanations",
     "seeds": "seeds",
     "suggest": "suggest",
-    "review": "review",
+    "review": "labelling_loop:review",
     "abstain": "abstain",
-    "update": "update",
+    "update": "labelling_loop:update",
     "elements": "elements",
     "readme": "front_page",
 }
@@ -84,7 +83,7 @@ class Page:
 
     def report(self, table: Table, runs: Sequence[Run], folder: Path) -> str:
         """Return the report of a table as it stands there: title, source of the figures, and body."""
-        body = report_module(self.name).report(table, runs, folder) + search_report(table, folder)
+        body = reporter(self.name)[0](table, runs, folder) + search_report(table, folder)
         if table.rows:
             body = f"{provenance(f'wgcn-paper reproduce {table.name}', runs)}\n{body}"
         if not self.is_shared:
@@ -106,9 +105,11 @@ class Page:
         write_if_changed(self.path, report)
 
 
-def report_module(name: str) -> Any:
-    """Return the module that reports a table: it has `report`, and perhaps `draw`."""
-    return import_module(f"wgcn_paper.experiments.{TABLES[name]}")
+def reporter(name: str) -> tuple[Callable[..., str], Callable[..., None] | None]:
+    """Return the functions that report a table and draw its figures, if it has some."""
+    place, _, function = TABLES[name].partition(":")
+    module = import_module(f"wgcn_paper.experiments.{place}")
+    return getattr(module, function or "report"), getattr(module, "draw", None)
 
 
 def _wrapped(line: str) -> str:
@@ -120,11 +121,11 @@ def _wrapped(line: str) -> str:
 
 def write_report(table: Table, runs: Sequence[Run], folder: Path) -> Path:
     """Write the report of a table and its figures from its runs, unless the report has not changed."""
-    page, module = Page.of(table.name, folder), report_module(table.name)
+    page, (_, draw) = Page.of(table.name, folder), reporter(table.name)
     text = page.report(table, runs, folder)
     figures = [folder / f"{table.name}.{ending}" for ending in ("png", "svg")]
-    if hasattr(module, "draw") and runs and (page.shown() != text or not all(path.is_file() for path in figures)):
-        module.draw(table, runs, figures)
+    if draw is not None and runs and (page.shown() != text or not all(path.is_file() for path in figures)):
+        draw(table, runs, figures)
     page.write(text)
     return page.path
 

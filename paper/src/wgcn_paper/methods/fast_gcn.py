@@ -40,7 +40,6 @@ import numpy.typing as npt
 import torch
 import torch.nn.functional as F  # noqa: N812
 from scipy.sparse import csr_array, diags_array
-from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
 from wgcn.base.errors import InputError
@@ -48,6 +47,7 @@ from wgcn.graph.citations import normalize_documents
 from wgcn.network.module import SparseMatrix, sparse_matrix
 from wgcn_paper.methods.baseline import Fit
 from wgcn_paper.methods.document_word_graph import GRAPH, document_word_graph
+from wgcn_paper.methods.linearised_wgcn import feature_rows
 from wgcn_paper.methods.network import TRAINING, NetworkBaseline
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class FastGCNMethod(NetworkBaseline):
             adjacency = normalize_documents(task.document_graph)
             links = csr_array(task.document_graph, dtype=np.float32)
             self._degrees = 1 + csr_array(links.maximum(links.T)).sum(axis=1)
-            self._features = _distributions(task.features)
+            self._features = feature_rows(task.features, "l1")
             self._adjacency = sparse_matrix(adjacency, self.torch_device, symmetric=True)
             self._inputs = sparse_matrix(csr_array(adjacency @ self._features), self.torch_device)
         else:
@@ -211,7 +211,7 @@ class FastGCNMethod(NetworkBaseline):
 
     def _new_logits(self, query: Query) -> Tensor:
         """Return the logits of documents that were not seen, each as if it joined the graph alone."""
-        features = _distributions(query.features)
+        features = feature_rows(query.features, "l1")
         links = csr_array((features.shape[0], len(self._rank)), dtype=np.float32)
         if query.document_graph is not None:
             # The columns of a query are in the order in which the documents were given.
@@ -235,8 +235,3 @@ class FastGCNMethod(NetworkBaseline):
 
     def _words(self) -> tuple[str, ...]:
         return self._names
-
-
-def _distributions(features: csr_array) -> csr_array:
-    """Return features whose rows sum to 1; a row without words stays as it is."""
-    return csr_array(normalize(csr_array(features, dtype=np.float32), "l1"))

@@ -28,24 +28,6 @@ if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
 
-_NETWORK = (
-    "hidden",
-    "order",
-    "word_activation",
-    "residual",
-    "word_dropout",
-    "document_dropout",
-    "centred",
-    "learning_rate",
-    "weight_decay",
-    "max_epochs",
-    "patience",
-    "stopping",
-    "label_smoothing",
-    "refit",
-    "n_models",
-    "validation_fraction",
-)
 _LINEAR = ("alpha", "subwords", "naive_bayes", "teacher", "self_training", "C", "tune")
 _TEXT = ("tokenizer", "ngrams", "min_count", "stop_words", "sublinear", "norm")
 _EXTENSIONS = ("", "graph", "fit", "drop")
@@ -193,7 +175,8 @@ class NetworkMethod(_TextMethod):
     def _classifier(self) -> WGCNNetworkClassifier:
         # Several networks take consecutive seeds, and no two fits may share one of them.
         seed = self.seed * self.settings["n_models"]
-        return WGCNNetworkClassifier(**self._pick(_NETWORK), random_state=seed, device=self.device)
+        network = [name for name in self.defaults if name not in (*_TEXT, *_GRAPH)]
+        return WGCNNetworkClassifier(**self._pick(network), random_state=seed, device=self.device)
 
     def _train(self, classifier: Any, prepared: Prepared, task: Task) -> None:
         classifier.fit(prepared.document_terms[: len(task.labels)], task.labels, word_graph=prepared.word_graph)
