@@ -68,11 +68,10 @@ def test_a_vector_is_the_scaled_mean_of_the_last_layer() -> None:
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
 
 
-def test_order_and_company_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_order_and_company_do_not_matter() -> None:
     whole = encode(TEXTS, "cpu")
     np.testing.assert_array_equal(encode(TEXTS[::-1], "cpu"), whole[::-1])
-    monkeypatch.setattr(encoder, "_BATCH", 2)
-    np.testing.assert_allclose(encode(TEXTS, "cpu"), whole, atol=1e-6)
+    np.testing.assert_allclose(encode(TEXTS, "cpu", batch=2), whole, atol=1e-6)
 
 
 def test_nothing_and_broken_text() -> None:

@@ -32,8 +32,7 @@ Progress = Callable[[int, int, str], Any]
 
 _FORMAT = "wgcn-search-2"
 # Seeds per trial in each round, and which share and least number of the trials of the round before are in it.
-_ROUNDS = ((1, 1.0, 1), (3, 0.2, 6), (6, 0.0, 3))
-_FINAL_SEEDS = _ROUNDS[-1][0]
+ROUNDS = ((1, 1.0, 1), (3, 0.2, 6), (6, 0.0, 3))
 _OF_GRAPHS = ("window", "weight", "threshold", "norm", "power", "normalized", "citation_order", "directed")
 
 
@@ -47,6 +46,7 @@ def search(
     device: str = "auto",
     progress: Progress | None = None,
     until: float = math.inf,
+    rounds: Sequence[tuple[int, float, int]] = ROUNDS,
 ) -> Path:
     """Search the ranges of the rows that have any, and write all trials and the choice to ``<table>-search.json``.
 
@@ -54,7 +54,7 @@ def search(
     has the settings of the rows that are marked as searched. The search continues an interrupted one, and begins no
     trial after the time `until`. Test documents are not used.
     """
-    log = _Log(folder / f"{table.name}-search.json", table.name)
+    log = _Log(folder / f"{table.name}-search.json", table.name, rounds[-1][0])
     studies = [
         _Study(row, dataset, protocol, variant, values, _candidates(row, dataset, trials))
         for row in table.rows
@@ -69,7 +69,7 @@ def search(
     if not studies:
         raise InputError(f"No row of '{table.name}' that was selected has ranges to search.")
     left = {study: study.candidates for study in studies}
-    for n_seeds, share, least in _ROUNDS:
+    for n_seeds, share, least in rounds:
         left = {
             study: log.best(study, trials, max(least, math.ceil(share * len(trials)))) for study, trials in left.items()
         }
@@ -154,8 +154,8 @@ class _Study:
 class _Log:
     """All trials, saved after each."""
 
-    def __init__(self, path: Path, table: str) -> None:
-        self.path, self.table = path, table
+    def __init__(self, path: Path, table: str, final_seeds: int) -> None:
+        self.path, self.table, self.final_seeds = path, table, final_seeds
         self.accuracies: dict[str, float] = {}
         self._entries: list[dict[str, Any]] = []
         self._chosen: list[dict[str, Any]] = []
@@ -191,13 +191,13 @@ class _Log:
         """Return the best trials so far, of equal ones the first; those that have not been judged are kept."""
         if n >= len(trials):
             return list(trials)
-        return sorted(trials, key=lambda values: -(self.mean(study.cells(values, _FINAL_SEEDS)) or 0.0))[:n]
+        return sorted(trials, key=lambda values: -(self.mean(study.cells(values, self.final_seeds)) or 0.0))[:n]
 
     def choose(self, study: _Study, finalists: Sequence[dict[str, Any]]) -> None:
         """Keep the finalist with the highest mean."""
 
         def judged(values: dict[str, Any]) -> dict[str, Any]:
-            figures = [self.accuracies[cell.key] for cell in study.cells(values, _FINAL_SEEDS)]
+            figures = [self.accuracies[cell.key] for cell in study.cells(values, self.final_seeds)]
             return {"settings": values, "mean": mean(figures), "sd": stdev(figures), "seeds": len(figures)}
 
         key = study.variant.replace(study.row.name, study.dataset, 1)  # such as "r8; order 2"

@@ -52,7 +52,6 @@ _PREPARATION = (
     "neighbours",
     "pooling",
 )
-_BLOCK = 2**24  # similarities in memory at once
 
 
 class _Prepared(NamedTuple):
@@ -179,7 +178,11 @@ class _Network(nn.Module):
 
 
 def nearest_words(
-    vectors: npt.NDArray[np.float32], known: npt.NDArray[np.bool_], k: int, device: torch.device | str = "cpu"
+    vectors: npt.NDArray[np.float32],
+    known: npt.NDArray[np.bool_],
+    k: int,
+    device: torch.device | str = "cpu",
+    block: int = 2**24,
 ) -> csr_array:
     """Return the symmetric graph of the k nearest words (words, words), of vectors (words, size).
 
@@ -193,7 +196,7 @@ def nearest_words(
         return csr_array(shape, dtype=np.float32)
     units = F.normalize(torch.from_numpy(np.ascontiguousarray(vectors[places])).to(device), dim=1)
     near, distances = [], []
-    step = max(_BLOCK // len(places), 1)
+    step = max(block // len(places), 1)
     for begin in range(0, len(places), step):
         similar = units[begin : begin + step] @ units.T
         own = torch.arange(len(similar), device=similar.device)

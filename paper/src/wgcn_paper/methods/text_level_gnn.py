@@ -54,13 +54,13 @@ if TYPE_CHECKING:
 
 # Counting pairs takes seconds on the larger sets and does not depend on the seed.
 _pairs: Kept[npt.NDArray[np.int64]] = Kept(most=2)
-_DOCUMENTS_AT_ONCE = 1000
 
 
 class TextLevelGNNMethod(SequenceBaseline):
     """The largest message from the words nearby, summed over the different words of a text."""
 
     name = "text-level-gnn"
+    documents_at_once = 1000  # whose pairs are counted
     version: ClassVar[int] = 2
     defaults: ClassVar = {
         **SEQUENCES,
@@ -94,8 +94,8 @@ class TextLevelGNNMethod(SequenceBaseline):
         documents = Documents(self.sequences.corpus, self.settings["max_length"], torch.device("cpu"))
         n_rows = len(self.sequences.vocabulary) + 1
         pairs, counts = np.empty(0, np.int64), np.empty(0, np.int64)
-        for begin in range(0, len(rows), _DOCUMENTS_AT_ONCE):
-            batch = documents.batch(rows[begin : begin + _DOCUMENTS_AT_ONCE])
+        for begin in range(0, len(rows), self.documents_at_once):
+            batch = documents.batch(rows[begin : begin + self.documents_at_once])
             sources, targets = near_tokens(batch, self.settings["window"])
             numbers = batch.ids[sources] * n_rows + batch.ids[targets]
             new, new_counts = np.unique(numbers.numpy(), return_counts=True)

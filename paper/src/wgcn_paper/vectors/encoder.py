@@ -43,7 +43,6 @@ DIGESTS = {
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
 }
 VARIABLE = "WGCN_ENCODER"
-_BATCH = 128
 _KEY_BYTES = 32
 
 
@@ -58,28 +57,28 @@ def load_encoder(device: str = "auto") -> SentenceTransformer:
     return _loaded(folder).to(where)
 
 
-def encode(texts: Sequence[str], device: str = "auto") -> npt.NDArray[np.float32]:
+def encode(texts: Sequence[str], device: str = "auto", *, batch: int = 128) -> npt.NDArray[np.float32]:
     """Return the vectors of texts (n_texts, 384), each of length 1, in the order of the texts."""
     if not len(texts):
         return np.empty((0, SIZE), np.float32)
     model = load_encoder(device)
     try:
-        return encode_with(model, texts)
+        return encode_with(model, texts, batch)
     finally:
         model.to("cpu")  # the model stays loaded, but not in the memory of the GPU
 
 
-def encode_with(model: SentenceTransformer, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+def encode_with(model: SentenceTransformer, texts: Sequence[str], batch: int = 128) -> npt.NDArray[np.float32]:
     """Return the vectors of texts by this model, on the device where it is; see `encode`."""
     vectors = np.empty((len(texts), SIZE), np.float32)
     clean = [without_surrogates(text) for text in texts]
     # Texts of similar length share a batch, to save padding; the order depends on the texts alone.
     order = sorted(range(len(clean)), key=lambda i: (-len(clean[i]), clean[i]))
-    for begin in range(0, len(order), _BATCH):
-        places = order[begin : begin + _BATCH]
+    for begin in range(0, len(order), batch):
+        places = order[begin : begin + batch]
         vectors[places] = model.encode(
             [clean[i] for i in places],
-            batch_size=_BATCH,
+            batch_size=batch,
             show_progress_bar=False,
             convert_to_numpy=True,
             normalize_embeddings=True,
