@@ -96,12 +96,10 @@ class Page:
 
     def write(self, report: str) -> None:
         """Put a report there, unless it has not changed."""
-        if self.is_shared and report != self.shown():
-            place = self._place
-            assert place is not None
-            report = place.string[: place.start()] + report + place.string[place.end() :]
-        elif self.is_shared:
+        if report == self.shown():
             return
+        if self.is_shared and (place := self._place):
+            report = place.string[: place.start()] + report + place.string[place.end() :]
         write_if_changed(self.path, report)
 
 
