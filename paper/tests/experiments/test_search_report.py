@@ -9,7 +9,7 @@ import pytest
 
 from wgcn_paper.experiments.pages import Page
 from wgcn_paper.experiments.report import NOTHING
-from wgcn_paper.experiments.search_report import search_report
+from wgcn_paper.experiments.search import search_report
 from wgcn_paper.experiments.table import Row, Table
 
 TABLE = Table("orders", "A table", ["r8", "mr"], ["corpus"], 1, [Row("network", "wgcn"), Row("linear", "wgcn-linear")])

@@ -18,7 +18,7 @@ from wgcn.base.errors import InputError
 from wgcn_paper.experiments.cells import Run
 from wgcn_paper.experiments.report import provenance
 from wgcn_paper.experiments.results import ResultFile, write_if_changed
-from wgcn_paper.experiments.search_report import search_report
+from wgcn_paper.experiments.search import search_report
 from wgcn_paper.experiments.table import Table, load_table
 
 # Each table and the module that reports it, with the name of the function where that is not `report`.
