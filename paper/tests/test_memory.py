@@ -23,15 +23,13 @@ def test_the_unit_is_that_of_the_system(
 ) -> None:
     told = SimpleNamespace(RUSAGE_SELF=0, getrusage=lambda who: SimpleNamespace(ru_maxrss=5000))
     monkeypatch.setitem(sys.modules, "resource", told)
-    monkeypatch.setattr(memory, "_STATUS", tmp_path / "none")
     monkeypatch.setattr(memory, "sys", SimpleNamespace(platform=platform))
-    assert peak_memory() == expected
+    assert peak_memory(tmp_path / "none") == expected
 
 
 def test_it_is_unknown_on_windows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "resource", None)
-    monkeypatch.setattr(memory, "_STATUS", tmp_path / "none")
-    assert peak_memory() is None
+    assert peak_memory(tmp_path / "none") is None
 
 
 @pytest.mark.parametrize("module", ["wgcn_paper.experiments.cells", "benchmarks.measure"])

@@ -11,8 +11,6 @@ from typing import Any
 from wgcn.base.errors import InputError
 from wgcn.base.files import write_file
 
-__all__ = ["cache_folder", "read_cached", "write_cached"]
-
 
 def cache_folder() -> Path:
     """Return the folder for cached data: ``WGCN_CACHE`` if set, else ``wgcn`` in the user's; it need not exist."""

@@ -6,18 +6,14 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["peak_memory"]
 
-_STATUS = Path("/proc/self/status")
-
-
-def peak_memory() -> int | None:
+def peak_memory(status: Path = Path("/proc/self/status")) -> int | None:
     """Return the peak memory of this process so far, in bytes; None where the system does not report it (Windows).
 
     On Linux, it is the peak since the last "5" was written to /proc/self/clear_refs.
     """
     with suppress(OSError, StopIteration):
-        lines = _STATUS.read_text().splitlines()
+        lines = status.read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
     try:
         import resource

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 from wgcn.base.errors import WGCNError
 
-__all__ = ["MissingPackageError", "packages_for"]
-
 # Where a module comes with a package of another name.
 _PACKAGES = {"sklearn": "scikit-learn", "fasttext": "fasttext-wheel"}
 # Packages of an extra: what the labelling loop is compared with, fastText, and static embeddings.
@@ -16,15 +14,7 @@ _EXTRAS = {"cleanlab": "[loop]", "small-text": "[loop]", "fasttext-wheel": "[fas
 
 
 class MissingPackageError(WGCNError, ImportError):
-    """A package that an experiment needs is not installed.
-
-    Parameters
-    ----------
-    module : str
-        What could not be imported.
-    purpose : str
-        What needs it, as the subject of a sentence.
-    """
+    """A package that an experiment needs is not installed; `purpose` is what needs it, as the subject of a sentence."""
 
     def __init__(self, module: str, purpose: str) -> None:
         name = module.partition(".")[0]

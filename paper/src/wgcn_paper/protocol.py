@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from wgcn_paper.datasets import Dataset
 
-__all__ = ["Protocol", "Query", "Task"]
 
 Name = Literal["corpus", "inductive", "few-label", "unseen"]
 
@@ -41,30 +40,16 @@ _DRAWN = ("few-label", "unseen")
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Everything that fitting is given. It never has labels of test documents, and their text only under ``corpus``.
+    """Everything that fitting is given. It never has labels of test documents, and their text only under ``corpus``."""
 
-    Parameters
-    ----------
-    texts : tuple of str or None
-        Documents that fitting may see, training documents first.
-    features : csr_array of shape (documents, words) or None
-        The same for a data set that comes as features.
-    labels : object array of shape (documents,)
-        One label per document, None for unlabelled ones.
-    validation : int64 array
-        Documents whose labels may choose settings but not train, if the data set has such.
-    document_graph : csr_array of shape (documents, documents) or None
-        Citations between these documents.
-    pool : tuple of str
-        Under ``unseen``, the texts of the other training documents: not for fitting, but for extending a fitted model.
-        Empty otherwise.
-    """
-
-    texts: tuple[str, ...] | None
-    features: csr_array | None
-    labels: npt.NDArray[np.object_]
+    texts: tuple[str, ...] | None  # documents that fitting may see, training documents first
+    features: csr_array | None  # (documents, words): the same for a data set that comes as features
+    labels: npt.NDArray[np.object_]  # (documents,); one label per document, None for unlabelled ones
+    # Documents whose labels may choose settings but not train, if the data set has such
     validation: npt.NDArray[np.int64]
-    document_graph: csr_array | None
+    document_graph: csr_array | None  # (documents, documents): citations between these documents
+    # Under ``unseen``, the texts of the other training documents: not for fitting, but for extending a fitted model.
+    # Empty otherwise.
     pool: tuple[str, ...] = ()
 
     @cached_property
@@ -94,22 +79,13 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """Documents to be classified.
-
-    Parameters
-    ----------
-    texts : tuple of str or None
-    features : csr_array of shape (documents, words) or None
-    document_graph : csr_array of shape (documents, documents of the task) or None
-        Their citations of documents that fitting saw, for the methods that use them.
-    places : int64 array or None
-        Their places among the documents of the task, if it has them.
-    """
+    """Documents to be classified."""
 
     texts: tuple[str, ...] | None
-    features: csr_array | None
+    features: csr_array | None  # (documents, words)
+    # (documents, documents of the task): their citations of documents that fitting saw, for the methods that use them
     document_graph: csr_array | None
-    places: npt.NDArray[np.int64] | None = None
+    places: npt.NDArray[np.int64] | None = None  # their places among the documents of the task, if it has them
 
     def __len__(self) -> int:
         if self.texts is not None:
@@ -130,14 +106,6 @@ class Query:
 class Protocol:
     """What fitting may see.
 
-    Parameters
-    ----------
-    name : {"corpus", "inductive", "few-label", "unseen"}
-    fraction : float, optional
-        For few-label and unseen: the share of labels, at least one per class.
-    per_class : int, optional
-        For few-label and unseen: the number of labels per class, instead of a share.
-
     Examples
     --------
     >>> Protocol.parse("few-label:5%")
@@ -147,8 +115,8 @@ class Protocol:
     """
 
     name: Name
-    fraction: float | None = None
-    per_class: int | None = None
+    fraction: float | None = None  # for few-label and unseen: the share of labels, at least one per class
+    per_class: int | None = None  # for few-label and unseen: the number of labels per class, instead of a share
 
     def __post_init__(self) -> None:
         if self.name not in get_args(Name):

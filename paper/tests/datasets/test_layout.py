@@ -280,12 +280,12 @@ def test_stop_words_are_those_of_the_published_cleaning(folder, monkeypatch):
     assert stop_words() == {"of", "it", "the"}
 
 
-def test_stop_words_that_are_no_text(folder, monkeypatch):
+def test_stop_words_that_are_no_text(folder):
     (folder / "stopwords_english.txt").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match=r"stopwords_english\.txt cannot be read"):
         stop_words()
-    monkeypatch.setattr(layout, "_MAX_STOP_WORDS_BYTES", 1)
-    with pytest.raises(InputError, match="larger than 1 bytes"):
+    (folder / "stopwords_english.txt").write_bytes(b"a" * (2**20 + 1))
+    with pytest.raises(InputError, match="larger than 1,048,576 bytes"):
         stop_words()
 
 

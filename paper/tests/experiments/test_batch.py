@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from wgcn_paper.datasets import Dataset, layout
-from wgcn_paper.experiments import batch, reproduce, runner
+from wgcn_paper.experiments import batch, pages, runner
 from wgcn_paper.experiments.batch import LOOP, main, selected_cells
 from wgcn_paper.experiments.cells import Run
 from wgcn_paper.experiments.table import load_table
@@ -126,7 +126,7 @@ def test_runs_are_saved_where_the_report_cannot_be_drawn(
     def missing(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'matplotlib'")
 
-    monkeypatch.setattr(reproduce, "write_report", missing)
+    monkeypatch.setattr(pages, "write_report", missing)
     words = ["--names", "accuracy", "--rows", "LinearSVC", "--datasets", "r8", "--protocols", "inductive"]
     assert main([*words, "--out", str(tmp_path / "out"), "--data", str(data)]) == 0
     assert "No report: No module named 'matplotlib'" in capsys.readouterr().out

@@ -21,7 +21,6 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     name = ["-c", "user.name=a", "-c", "user.email=a@b"]
     for words in (["init", "-q"], ["add", "."], [*name, "commit", "-q", "-m", "first"]):
         subprocess.run(["git", "-C", str(tmp_path), *words], check=True, capture_output=True)
-    monkeypatch.setattr(module, "_ROOT", tmp_path)
     monkeypatch.delenv("WGCN_COMMIT", raising=False)
     for cached in (module._commit, module._locked):
         cached.cache_clear()
@@ -40,29 +39,27 @@ def head(folder: Path) -> str:
 
 
 def test_the_commit_is_that_of_the_checkout_and_changed_code_shows(checkout: Path) -> None:
-    assert environment()["commit"] == head(checkout)
+    assert environment(checkout)["commit"] == head(checkout)
     (checkout / "requirements.lock").write_text("other files may change")
     module._commit.cache_clear()
-    assert environment()["commit"] == head(checkout)
+    assert environment(checkout)["commit"] == head(checkout)
     (checkout / "src/code.py").write_text("2")
     module._commit.cache_clear()
-    assert environment()["commit"] == f"{head(checkout)}+changes"
+    assert environment(checkout)["commit"] == f"{head(checkout)}+changes"
 
 
 def test_a_copy_without_a_repository_can_be_told_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_ROOT", tmp_path)
     monkeypatch.delenv("WGCN_COMMIT", raising=False)
-    assert "commit" not in environment()
-    assert "off_lock" not in environment()
+    assert "commit" not in environment(tmp_path)
+    assert "off_lock" not in environment(tmp_path)
     monkeypatch.setenv("WGCN_COMMIT", "abc")
     module._commit.cache_clear()
-    assert environment()["commit"] == "abc"
+    assert environment(tmp_path)["commit"] == "abc"
 
 
-@pytest.mark.usefixtures("checkout")
-def test_versions_other_than_the_lock_are_named() -> None:
-    assert off_lock({"numpy": "2.4.6", "torch": "2.13.0+cpu", "python": "3.12"}) == ""
-    assert off_lock({"numpy": "2.5.2", "torch": "2.11.0", "scipy": "1.17.1"}) == "numpy 2.5.2, torch 2.11.0"
+def test_versions_other_than_the_lock_are_named(checkout: Path) -> None:
+    assert off_lock({"numpy": "2.4.6", "torch": "2.13.0+cpu", "python": "3.12"}, checkout) == ""
+    assert off_lock({"numpy": "2.5.2", "torch": "2.11.0", "scipy": "1.17.1"}, checkout) == "numpy 2.5.2, torch 2.11.0"
 
 
 def test_threads_are_those_that_the_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,13 +72,12 @@ def test_threads_are_those_that_the_process_may_use(monkeypatch: pytest.MonkeyPa
     assert environment()["threads"] == "1"
 
 
-@pytest.mark.usefixtures("checkout")
-def test_without_git_the_commit_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*_: str) -> str:
+def test_without_git_the_commit_is_not_recorded(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> str:
         raise FileNotFoundError("git")
 
     monkeypatch.setattr(module, "_git", missing)
-    assert "commit" not in environment()
+    assert "commit" not in environment(checkout)
 
 
 def test_a_gpu_is_part_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:

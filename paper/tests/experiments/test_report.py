@@ -15,7 +15,7 @@ from wgcn_paper.experiments import accuracy, results
 from wgcn_paper.experiments.batch import LOOP
 from wgcn_paper.experiments.cells import Cell, Run
 from wgcn_paper.experiments.efficiency import WHOLE
-from wgcn_paper.experiments.published import ACCURACY
+from wgcn_paper.experiments.pages import TABLES, Page, write_report
 from wgcn_paper.experiments.report import (
     NOTHING,
     Score,
@@ -28,7 +28,6 @@ from wgcn_paper.experiments.report import (
     ratio,
     score,
 )
-from wgcn_paper.experiments.reproduce import TABLES, all_cells, report_text, write_report
 from wgcn_paper.experiments.table import Options, Row, Table, load_table
 
 Metrics = Callable[[Cell, float], dict[str, Any]]
@@ -55,7 +54,7 @@ def rows(text: str) -> dict[str, list[str]]:
 
 
 def reported(table: Table, runs: list[Run], folder: Path) -> str:
-    text = report_text(table, runs, folder)
+    text = Page.of(table.name, folder).report(table, runs, folder)
     assert list(folder.iterdir()) == []
     return text
 
@@ -176,7 +175,7 @@ def test_provenance_names_the_packages_that_are_not_those_of_the_lock_file() -> 
 
 # Reports
 
-RUN = [name for name in TABLES if name not in ("datasets", "elements")]
+RUN = [name for name in TABLES if load_table(name).rows]
 
 
 @pytest.mark.parametrize("name", RUN)
@@ -191,7 +190,7 @@ def test_report_without_runs(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", RUN)
 def test_report_with_one_run(name: str, tmp_path: Path, metrics_of: Metrics) -> None:
     table = load_table(name)
-    cell = all_cells(table)[0]
+    cell = table.all_cells()[0]
     text = reported(table, [replace(made(cell, 0.81234), metrics=metrics_of(cell, 0.81234))], tmp_path)
     assert "81.23" in text or "12.3 / 568" in text
     assert "1 run, 2026-01-02, seeds 0 to 0" in text
@@ -204,7 +203,7 @@ def test_report_with_all_runs_has_no_gap(name: str, tmp_path: Path, metrics_of: 
     whole = [each for each in table.datasets if all(row.seeds.get(each) != 0 for row in table.rows)]
     # A row that is planned is shown like any other once its runs are there and its mark is gone.
     table = replace(table, datasets=whole, rows=[replace(row, planned=False) for row in table.rows])
-    runs = [made(cell, 0.7 + 0.001 * (i % 7)) for i, cell in enumerate(all_cells(table))]
+    runs = [made(cell, 0.7 + 0.001 * (i % 7)) for i, cell in enumerate(table.all_cells())]
     runs = [replace(run, metrics=metrics_of(run.cell, run.accuracy)) for run in runs]
     text = reported(table, runs, tmp_path)
     own = [line for line in lines(text) if not line[0].startswith("published")]
@@ -220,7 +219,7 @@ def test_report_with_all_runs_has_no_gap(name: str, tmp_path: Path, metrics_of: 
 @pytest.mark.parametrize("name", RUN)
 def test_every_report_marks_figures_of_other_packages(name: str, tmp_path: Path, metrics_of: Metrics) -> None:
     table = load_table(name)
-    cells = [cell for cell in all_cells(table) if cell.seed < 2]
+    cells = [cell for cell in table.all_cells() if cell.seed < 2]
     runs = [replace(made(cell), metrics=metrics_of(cell, 0.7 + 0.01 * cell.seed)) for cell in cells]
     for off_lock in ("", "numpy 9.9"):
         environment = {"machine": MACHINE, "off_lock": off_lock}
@@ -232,8 +231,13 @@ def test_every_report_marks_figures_of_other_packages(name: str, tmp_path: Path,
 # Accuracy
 
 
+REFERENCES = ("WGCN", "WGCN, linear", "WGCN, the paper's")
+
+
 def small_table(*rows: Row, seeds: int = 3) -> Table:
-    return Table("accuracy", "A table", ["r8", "mr", "docs"], ["corpus", "inductive"], seeds, rows)
+    return Table(
+        "accuracy", "A table", ["r8", "mr", "docs"], ["corpus", "inductive"], seeds, rows, references=REFERENCES
+    )
 
 
 PAPERS = Row("WGCN, the paper's", "wgcn", published="WGCN")
@@ -242,47 +246,6 @@ BOTH = Row("Bi-LSTM", "lstm", published="LSTM")
 GRAPH = Row("Text-GCN", "text-gcn", protocols=["corpus"], published="Text-GCN")
 LINEAR = Row("WGCN, linear", "wgcn-linear", version=2)
 SVC = Row("LinearSVC", "linear-svc")
-REFERENCES = ("WGCN", "WGCN, linear", "WGCN, the paper's")
-
-
-def test_accuracy_is_beside_the_published_figures(tmp_path: Path) -> None:
-    table = load_table("accuracy")
-    by_row = {"WGCN, the paper's": 0.9, "WGCN": 0.901}
-    runs = [made(cell, by_row.get(cell.variant, 0.92) + 0.001 * cell.seed) for cell in table.cells()]
-    text = reported(table, runs, tmp_path)
-    corpus, inductive = (rows(part) for part in text.split("### Protocol: ")[1:])
-    assert text.index("### Protocol: corpus") < text.index("### Protocol: inductive")
-    assert corpus["published: WGCN"] == ["88.85 ± 0.12", "77.94 ± 0.10", "69.62 ± 0.24", "94.86 ± 0.09", "97.90 ± 0.14"]
-    assert inductive["published: Text-GNN"][:2] == [NOTHING, NOTHING]
-    for found in (corpus, inductive):
-        assert found["WGCN, the paper's"][0] == "90.45 ± 0.30 (+1.60)"
-        assert found["WGCN"][4] == "90.55 ± 0.30 (-7.35)"
-    # Rows of one protocol alone are there with their published figures.
-    for name in ("Text-GCN", "Fast-GCN"):
-        assert {name, f"published: {name}"} <= set(corpus)
-        assert not {name, f"published: {name}"} & set(inductive)
-    assert not {"Text-level GNN", "published: Text-GNN"} & set(corpus)
-    shown = {name for name in (*corpus, *inductive) if name.startswith("published")}
-    assert shown == {f"published: {name}" for name in ACCURACY}
-
-
-def test_every_row_is_below_the_figures_of_its_own_method(tmp_path: Path) -> None:
-    table = small_table(PAPERS, OURS, BOTH, GRAPH, SVC)
-    runs = [made(cell, 0.9 + 0.01 * cell.seed) for cell in table.cells()]
-    parts = reported(table, runs, tmp_path).split("### Protocol: ")
-    corpus, inductive = (lines(part.split(DIFFERENCES)[0]) for part in parts[1:])
-    assert corpus == [
-        ["", "R8", "MR", "docs"],
-        ["published: WGCN", "97.90 ± 0.14", "77.94 ± 0.10", NOTHING],
-        ["WGCN, the paper's", "91.00 ± 1.00 (-6.90)", "91.00 ± 1.00 (+13.06)", "91.00 ± 1.00"],
-        ["WGCN", "91.00 ± 1.00 (-6.90)", "91.00 ± 1.00 (+13.06)", "91.00 ± 1.00"],
-        ["published: LSTM", "96.31 ± 0.33", "77.68 ± 0.86", NOTHING],
-        ["Bi-LSTM", "91.00 ± 1.00 (-5.31)", "91.00 ± 1.00 (+13.32)", "91.00 ± 1.00"],
-        ["published: Text-GCN", "97.07 ± 0.10", "76.74 ± 0.20", NOTHING],
-        ["Text-GCN", "91.00 ± 1.00 (-6.07)", "91.00 ± 1.00 (+14.26)", "91.00 ± 1.00"],
-        ["LinearSVC", "90.00", "90.00", "90.00"],
-    ]
-    assert inductive == [line for line in corpus if "Text-GCN" not in line[0]]
 
 
 def test_published_figures_are_shown_where_there_is_something_beside_them(tmp_path: Path) -> None:
@@ -316,14 +279,14 @@ def test_fewer_seeds_than_the_table_has_are_counted(tmp_path: Path) -> None:
     assert "where a method that has seeds has fewer than 3" in reported(table, runs, tmp_path)
 
 
-def test_references_are_rows_of_the_table() -> None:
-    assert set(accuracy._REFERENCES) <= {row.name for row in load_table("accuracy").rows}
+@pytest.mark.parametrize("name", ["accuracy", "citations"])
+def test_references_are_rows_of_the_table(name: str) -> None:
+    table = load_table(name)
+    assert table.references
+    assert set(table.references) <= {row.name for row in table.rows}
 
 
-def test_references_are_compared_with_all_others_and_these_not_among_themselves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(accuracy, "_REFERENCES", REFERENCES)
+def test_references_are_compared_with_all_others_and_these_not_among_themselves(tmp_path: Path) -> None:
     table = small_table(PAPERS, OURS, LINEAR, BOTH, GRAPH, SVC)
     by_row = {"WGCN, the paper's": 0.91, "WGCN": 0.90, "Bi-LSTM": 0.9, "Text-GCN": 0.901, "LinearSVC": 0.907}
     runs = [
@@ -363,8 +326,7 @@ def test_references_are_compared_with_all_others_and_these_not_among_themselves(
     assert [cell.split("] ")[1] for cell in found["WGCN − LinearSVC"]] == [f"(p = {p:.3f})¹"] * 3
 
 
-def test_differences_are_by_document_where_all_runs_tell_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accuracy, "_REFERENCES", REFERENCES)
+def test_differences_are_by_document_where_all_runs_tell_them(tmp_path: Path) -> None:
     table = small_table(OURS, LINEAR, SVC)
 
     def right(cell: Cell) -> list[bool]:
@@ -384,8 +346,7 @@ def test_differences_are_by_document_where_all_runs_tell_them(tmp_path: Path, mo
     assert "ᵐ exact McNemar test by document" in " ".join(text.split())
 
 
-def test_nothing_is_compared_without_a_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accuracy, "_REFERENCES", REFERENCES)
+def test_nothing_is_compared_without_a_reference(tmp_path: Path) -> None:
     table = small_table(PAPERS, OURS, BOTH, SVC)
     runs = [made(cell) for cell in table.cells() if cell.method != "wgcn"]
     assert DIFFERENCES not in reported(table, runs, tmp_path)
@@ -413,62 +374,6 @@ def test_accuracy_is_drawn_for_the_rows_that_have_runs(tmp_path: Path) -> None:
 # Other tables
 
 
-@pytest.mark.parametrize(
-    ("name", "symbol", "figures"),
-    [
-        ("orders", "A_vv", {"^0": ("90.50 ± 0.30 (-4.59)", "95.09"), "^3": ("93.50 ± 0.30 (+3.55)", "89.95")}),
-        ("citation-orders", "A_dd", {"^0": ("90.50 ± 0.30 (+12.50)", "78.0"), "^3": ("93.50 ± 0.30 (+15.10)", "78.4")}),
-    ],
-)
-def test_orders_are_beside_the_published_figures(
-    tmp_path: Path, name: str, symbol: str, figures: dict[str, tuple[str, str]]
-) -> None:
-    table = load_table(name)
-    [(_, values)] = table.vary
-    accuracies = {
-        cell.key: 0.9005 + 0.01 * values.index(int(cell.variant[-1])) + 0.001 * cell.seed for cell in table.cells()
-    }
-    text = reported(table, [made(cell, accuracies[cell.key]) for cell in table.cells()], tmp_path)
-    found = rows(text)
-    assert found[""][-1] == "published"
-    for order, expected in figures.items():
-        assert tuple(found[symbol + order][-2:]) == expected
-    # Without a run of its own, a published figure is no reason for a table.
-    assert "published" not in reported(table, [], tmp_path)
-
-
-def test_citations_are_beside_the_published_figures(tmp_path: Path) -> None:
-    names = ("WGCN, the paper's", "WGCN", "GCN", "Fast-GCN", "GIN", "SGC")
-    table = load_table("citations")
-    table = replace(table, rows=[row for row in table.rows if row.name in names])
-    text = reported(table, [made(cell, 0.7 + 0.001 * cell.seed) for cell in table.cells()], tmp_path)
-    parts = text.split("### Protocol: ")[1:]
-    corpus, inductive = (lines(part.split(DIFFERENCES)[0]) for part in parts)
-    for part in parts:
-        compared = rows(part.split(DIFFERENCES)[1])
-        assert compared["WGCN \u2212 GCN"] == ["+0.00 [-0.28, +0.28] (p = 1.000)"] * 2
-        assert {"WGCN \u2212 WGCN, the paper's", "WGCN, the paper's \u2212 SGC"} <= set(compared)
-    assert (
-        corpus
-        == inductive
-        == [
-            ["", "Citeseer", "Pubmed"],
-            ["published: WGCN", "72.2 ± 0.1", "79.6 ± 0.0"],
-            *([name, "70.45 ± 0.30 (-1.75)", "70.45 ± 0.30 (-9.15)"] for name in names[:2]),
-            ["published: GCN", "70.3", "79.0"],
-            ["GCN", "70.45 ± 0.30 (+0.15)", "70.45 ± 0.30 (-8.55)"],
-            ["published: Fast-GCN", "68.8 ± 0.6", "77.4 ± 0.3"],
-            ["Fast-GCN", "70.45 ± 0.30 (+1.65)", "70.45 ± 0.30 (-6.95)"],
-            ["published: GIN", "70.9 ± 0.1", "78.9 ± 0.1"],
-            ["GIN", "70.45 ± 0.30 (-0.45)", "70.45 ± 0.30 (-8.45)"],
-            ["published: SGC", "71.9 ± 0.1", "78.9 ± 0.0"],
-            ["SGC", "70.45 ± 0.30 (-1.45)", "70.45 ± 0.30 (-8.45)"],
-        ]
-    )
-    alone = reported(table, [made(cell) for cell in table.cells(Options(models=["gin"]))], tmp_path)
-    assert {line[0] for line in lines(alone)} == {"", "published: GIN", "GIN"}
-
-
 def costs(runs: list[Run], folder: Path) -> list[list[list[str]]]:
     """Return the three tables of the report of costs: an epoch, the whole training, a new document."""
     text = reported(load_table("efficiency"), runs, folder)
@@ -487,7 +392,7 @@ def cost_run(cell: Cell) -> Run:
 
 
 def test_costs_of_an_epoch_are_by_device_and_beside_those_of_the_papers_network(tmp_path: Path) -> None:
-    epochs, _, _ = costs([cost_run(cell) for cell in all_cells(load_table("efficiency"))], tmp_path)
+    epochs, _, _ = costs([cost_run(cell) for cell in load_table("efficiency").all_cells()], tmp_path)
     assert epochs[0] == ["ms / MiB", "on", "20NG", "MR", "Ohsumed", "R52", "R8"]
     assert epochs[1][:4] == ["published: Fast-GCN", "Tesla K40c", NOTHING, "9,036 / 8,841"]
     assert epochs[3][:4] == ["published: WGCN", "Tesla K40c", "6,435 / 2,556", "458 / 567"]
@@ -506,7 +411,7 @@ def test_costs_of_an_epoch_are_by_device_and_beside_those_of_the_papers_network(
 def test_multiples_need_the_papers_network_on_the_same_device_and_set(tmp_path: Path) -> None:
     runs = [
         cost_run(cell)
-        for cell in all_cells(load_table("efficiency"))
+        for cell in load_table("efficiency").all_cells()
         if cell.dataset in ("mr", "r8") and (cell.variant, cell.dataset) != ("WGCN, the paper's; cuda", "r8")
         if cell.variant != "WGCN, the paper's; cpu"
     ]
@@ -531,7 +436,7 @@ def test_whole_training_and_new_documents_are_those_of_their_own_rows(tmp_path: 
         alone = None if cell.method == "text-gcn" else 0.456 if cell.variant.endswith("cuda") else 1234.5
         return replace(run, fit_seconds=1234.56, epochs=345, predict_one_ms=alone)
 
-    cells = [cell for cell in all_cells(load_table("efficiency")) if cell.dataset != "20ng"]
+    cells = [cell for cell in load_table("efficiency").all_cells() if cell.dataset != "20ng"]
     _, whole, new = costs([told(cell) for cell in cells], tmp_path)
     names = ["WGCN, the paper's", "WGCN", "Text-GCN", "Fast-GCN"]
     assert [line[:2] for line in whole[1:]] == [[name, m] for m in ("16× A Processor", "1× A Card") for name in names]
@@ -548,7 +453,7 @@ def test_costs_are_medians_of_the_runs_and_fewer_than_the_table_has_are_counted(
     table = load_table("efficiency")
     assert table.seeds == 3
     times, memory = (12.0, 90.0, 15.0), (None, 500.0, 300.0)  # a process that others have used knows no GPU memory
-    cells = [cell for cell in all_cells(table) if cell.variant.startswith("WGCN; ") and cell.dataset in ("mr", "r8")]
+    cells = [cell for cell in table.all_cells() if cell.variant.startswith("WGCN; ") and cell.dataset in ("mr", "r8")]
     runs = [
         replace(made(cell), ms_per_epoch=times[cell.seed], memory=100.0 * (1 + cell.seed), gpu_memory=None)
         for cell in cells
@@ -564,7 +469,7 @@ def test_costs_are_medians_of_the_runs_and_fewer_than_the_table_has_are_counted(
 
 
 def test_memory_that_no_run_knows_is_a_gap(tmp_path: Path) -> None:
-    cells = [cell for cell in all_cells(load_table("efficiency")) if cell.variant == "WGCN; cpu"]
+    cells = [cell for cell in load_table("efficiency").all_cells() if cell.variant == "WGCN; cpu"]
     epochs, _, _ = costs([replace(made(cell), memory=None, gpu_memory=None) for cell in cells], tmp_path)
     assert epochs[-1][2:] == [f"12.3 / {NOTHING}"] * 5
 
@@ -607,30 +512,6 @@ def test_a_report_that_has_not_changed_is_not_written_again(tmp_path: Path, monk
     assert write_report(table, runs, tmp_path) == tmp_path / "accuracy.md"
 
 
-def test_sensitivity_has_a_column_a_value(tmp_path: Path) -> None:
-    table = load_table("sensitivity")
-    hidden, window = (values for _, values in table.vary)
-    runs = [
-        made(cell, 0.5 + int(cell.variant.rsplit(maxsplit=1)[1]) / 10_000 + 0.001 * cell.seed)
-        for cell in table.cells(Options(seeds=3))
-        if cell.dataset == "r8"
-    ]
-    parts = reported(table, runs, tmp_path).split("| window")
-    assert rows(parts[0])["hidden size"] == [str(value) for value in hidden]
-    assert rows(parts[0])["R8"] == [f"{50.1 + value / 100:.2f} ± 0.10" for value in hidden]
-    assert rows(parts[1])["R8"] == [f"{50.1 + value / 100:.2f} ± 0.10" for value in window]
-    assert rows(parts[0])["MR"] == [NOTHING] * len(hidden)
-
-
-def test_labels_have_a_column_a_share(tmp_path: Path) -> None:
-    table = load_table("labels")
-    runs = [made(cell, 0.9 if "WGCN" in cell.variant else 0.8) for cell in table.cells() if cell.dataset == "r8"]
-    found = rows(reported(table, runs, tmp_path))
-    assert found["labels"] == ["1%", "2%", "5%", "10%", "20%", "50%", "100%"]
-    assert found["WGCN, linear"] == ["90.00 ± 0.00"] * 7
-    assert found["LinearSVC"][-1] == "80.00"
-
-
 def test_labels_are_compared_draw_by_draw_and_corrected_over_the_page(tmp_path: Path) -> None:
     table = replace(load_table("labels"), rows=[LINEAR, SVC], datasets=["mr", "r8"])
 
@@ -651,23 +532,6 @@ def test_labels_are_compared_draw_by_draw_and_corrected_over_the_page(tmp_path: 
 
 
 # The default and its parts
-
-
-def test_the_summary_has_a_table_a_protocol_and_published_figures_under_corpus_alone(tmp_path: Path) -> None:
-    ours, theirs = Row("WGCN, linear", "wgcn-linear", version=2), Row("WGCN, the paper's", "wgcn", published="WGCN")
-    table = Table("summary", "A table", ["r8", "mr"], ["inductive", "corpus", "few-label:5%"], 3, [ours, theirs])
-    runs = [made(cell, 0.9 + 0.01 * cell.seed) for cell in table.cells()]
-    inductive, corpus, few = reported(table, runs, tmp_path).split("### ")[1:]
-    assert "nothing of the test documents is seen before prediction (`inductive`)" in inductive
-    assert "5% of the labels" in few
-    assert rows(inductive)["WGCN, linear"] == ["90.00", "90.00"]
-    assert rows(few)["WGCN, linear"] == ["91.00 ± 1.00", "91.00 ± 1.00"]
-    assert rows(corpus)["published: WGCN"] == ["97.90", "77.94"]
-    assert "published" not in inductive + few
-    # Draw by draw nothing varies; over the seeds the network does.
-    assert rows(few)["WGCN, linear \u2212 WGCN, the paper's"] == ["+0.00"] * 2
-    p = 2 * stats.ttest_1samp([90, 91, 92], 90).pvalue
-    assert rows(inductive)["WGCN, linear \u2212 WGCN, the paper's"] == [f"-1.00 [-3.48, +1.48] (p = {p:.3f})"] * 2
 
 
 def test_an_ablation_is_the_difference_draw_by_draw(tmp_path: Path) -> None:
@@ -713,38 +577,6 @@ def test_an_ablation_with_other_draws_than_the_default_is_no_figure(tmp_path: Pa
     )
     runs = [made(cell) for cell in table.cells() if cell.seed == 0 or cell.variant == "default"]
     assert rows(reported(table, runs, tmp_path))["C"] == [NOTHING]
-
-
-def test_embedder_has_a_table_a_protocol_and_head_and_compares_draw_by_draw(tmp_path: Path) -> None:
-    table = load_table("embedder")
-    gain = {"WGCNEmbedder, probe": 0.05, "tf-idf + SVD, probe": 0.0, "WGCNEmbedder, nearest": 0.03}
-
-    def share(cell: Cell) -> float:
-        # Draws differ much more than the methods do within one.
-        own = gain.get(cell.variant, 0.0)
-        return 0.5 + 0.04 * cell.seed + own * (1 + 0.1 * (cell.seed % 2))
-
-    cells = [cell for cell in table.cells() if cell.dataset in ("r8", "mr")]
-    assert {cell.protocol for cell in cells if cell.variant.endswith("nearest")} == {"inductive"}
-    runs = [made(cell, share(cell)) for cell in cells if cell.dataset == "r8" or cell.seed < 2]
-    text = reported(table, runs, tmp_path)
-    one, five, all_labels, nearest = text.split("###")[1:]
-    assert [part.split(":")[0].strip() for part in (one, five, all_labels, nearest)] == [
-        "few-label", "few-label", "inductive", "inductive"
-    ]  # fmt: skip
-    found = rows(one)
-    first, second = one.split(DIFFERENCES)
-    assert list(rows(first)) == ["", "WGCNEmbedder, probe", "tf-idf + SVD, probe"]
-    assert list(rows(second)) == ["difference, points", "WGCNEmbedder \u2212 tf-idf + SVD"]
-    assert found["tf-idf + SVD, probe"] == [NOTHING, "52.00 ± 2.83 [2]", NOTHING, NOTHING, "68.00 ± 12.11"]
-    # The unpaired test would see nothing here.
-    differences = [5 * (1 + 0.1 * (seed % 2)) for seed in range(10)]
-    assert stats.ttest_1samp(differences, 0).pvalue < 0.001
-    assert found["WGCNEmbedder \u2212 tf-idf + SVD"][4] == "+5.25 [+5.06, +5.44] (p < 0.001)"
-    assert found["WGCNEmbedder \u2212 tf-idf + SVD"][0] == NOTHING
-    assert rows(all_labels)["WGCNEmbedder \u2212 tf-idf + SVD"][4] == "+5.00"
-    assert rows(nearest)["WGCNEmbedder \u2212 tf-idf"][4] == "+3.00"
-    assert reported(table, [], tmp_path).count("|") == 0
 
 
 # Words that training did not see

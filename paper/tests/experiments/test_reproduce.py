@@ -30,7 +30,8 @@ from wgcn_paper.experiments import (
     suggest,
 )
 from wgcn_paper.experiments.cells import Cell, Run
-from wgcn_paper.experiments.reproduce import TABLES, all_cells, table_of, write_overview
+from wgcn_paper.experiments.pages import TABLES
+from wgcn_paper.experiments.reproduce import table_of
 from wgcn_paper.experiments.results import ResultFile
 from wgcn_paper.experiments.runner import Workers
 from wgcn_paper.experiments.table import Options, load_table
@@ -117,7 +118,7 @@ def test_representations_from_beginning_to_end(tmp_path: Path, data: Path) -> No
 @pytest.mark.parametrize(
     ("name", "device"),
     [
-        *((name, "auto") for name in TABLES if name not in ("datasets", "elements", "efficiency")),
+        *((name, "auto") for name in TABLES if load_table(name).rows and name != "efficiency"),
         ("efficiency", "cpu"),
         ("efficiency", "cuda"),
     ],
@@ -132,7 +133,7 @@ def test_every_table_runs_its_cells(name: str, device: str, tmp_path: Path, call
     assert {cell.key for cell, _ in calls} == {cell.key for cell in wanted}
     assert {used for _, used in calls} == {device}
     assert path.read_text(encoding="utf-8").count("Made by") == 1
-    found = ResultFile(tmp_path, name).runs(all_cells(table))
+    found = ResultFile(tmp_path, name).runs(table.all_cells())
     assert len(found) == len(wanted)
 
 
@@ -254,21 +255,10 @@ def test_statistics_are_measured(data: Path, tmp_path: Path, monkeypatch: pytest
     assert "Citeseer" not in path.read_text()
 
 
-def test_overview_leads_to_all_that_is_there(tmp_path: Path) -> None:
-    (tmp_path / "orders.md").touch()
-    (tmp_path / "labels.md").touch()
-    (tmp_path / "labels.json").touch()
-    lines = [line for line in write_overview(tmp_path).read_text().splitlines() if line.startswith("-")]
-    assert lines == [
-        "- [Orders of the word graph](orders.md): `wgcn-paper reproduce orders`",
-        "- [Accuracy against the share of labels](labels.md): `wgcn-paper reproduce labels` ([every run](labels.json))",
-    ]
-
-
 def test_the_table_of_unseen_words_is_made_from_beginning_to_end(data: Path, tmp_path: Path) -> None:
     # With the code of today; the row with word vectors needs an encoder, which takes seconds to load.
     table = replace(load_table("unseen"), versions={})
-    rows = [row.name for row in table.rows if row.settings.get("extend") != "vectors" and not row.planned]
+    rows = [row.name for row in table.rows if not row.planned]
     path = reproduce.reproduce(table, Options(["r8"], rows=rows, seeds=1), tmp_path / "out", Workers())
     text = path.read_text(encoding="utf-8")
     assert text.count("### Protocol: unseen:") == 1

@@ -3,6 +3,7 @@ import tomllib
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,8 +45,8 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
     return called
 
 
-def run(folder: Path, options: Options = R8, trials: int = 6) -> dict[str, list[dict[str, object]]]:
-    path = search.search(TABLE, options, folder, Workers(), trials=trials)
+def run(folder: Path, options: Options = R8, trials: int = 6, **more: Any) -> dict[str, list[dict[str, object]]]:
+    path = search.search(TABLE, options, folder, Workers(), trials=trials, **more)
     assert path == folder / "accuracy-search.json"
     found: dict[str, list[dict[str, object]]] = json.loads(path.read_text())
     return found
@@ -137,12 +138,10 @@ def test_test_documents_have_no_part_in_a_search(tmp_path: Path, monkeypatch: py
     poisoned = replace(pets, labels=labels)
     asked: list[object] = []
     monkeypatch.setattr(LinearMethod, "predict", lambda method, query: asked.append(query))
-    monkeypatch.setattr(search, "_ROUNDS", ((1, 1.0, 1), (4, 0.0, 3)))
-    monkeypatch.setattr(search, "_FINAL_SEEDS", 4)
     found = []
     for name, dataset in (("plain", pets), ("poisoned", poisoned)):
         monkeypatch.setattr(cells, "_dataset", lambda _, dataset=dataset: dataset)
-        found.append(run(tmp_path / name, trials=3))
+        found.append(run(tmp_path / name, trials=3, rounds=((1, 1.0, 1), (4, 0.0, 3))))
     assert found[0]["evaluations"] == found[1]["evaluations"]
     assert found[0]["chosen"] == found[1]["chosen"]
     [chosen] = found[0]["chosen"]

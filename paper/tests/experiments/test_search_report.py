@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from wgcn_paper.experiments.pages import Page
 from wgcn_paper.experiments.report import NOTHING
-from wgcn_paper.experiments.reproduce import report_text
-from wgcn_paper.experiments.search_report import search_report
+from wgcn_paper.experiments.search import search_report
 from wgcn_paper.experiments.table import Row, Table
 
 TABLE = Table("orders", "A table", ["r8", "mr"], ["corpus"], 1, [Row("network", "wgcn"), Row("linear", "wgcn-linear")])
@@ -84,5 +84,5 @@ def test_a_search_of_no_row_of_the_table_is_nothing(tmp_path: Path) -> None:
 
 def test_a_report_ends_with_its_search(tmp_path: Path) -> None:
     write(tmp_path, [choice("linear", "mr", [0.9], C=1.0)], [trial("linear", "mr", 0.9, C=1.0)])
-    text = report_text(replace(TABLE, vary=[("order", [0, 1])]), [], tmp_path)
+    text = Page.of("orders", tmp_path).report(replace(TABLE, vary=[("order", [0, 1])]), [], tmp_path)
     assert text.endswith("| linear | MR | 1 | 90.0 to 90.0 | 90.00 [6] | C 1.0 |\n")

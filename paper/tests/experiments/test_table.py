@@ -9,7 +9,7 @@ from wgcn_paper.datasets import DATASETS
 from wgcn_paper.datasets.derived import SOURCES
 from wgcn_paper.experiments import published
 from wgcn_paper.experiments.efficiency import WHOLE
-from wgcn_paper.experiments.reproduce import TABLES, all_cells
+from wgcn_paper.experiments.pages import TABLES
 from wgcn_paper.experiments.table import Options, Row, Table, _searched, load_table, row_name, variant_name
 from wgcn_paper.methods.baseline import method_class
 from wgcn_paper.protocol import Protocol
@@ -50,7 +50,7 @@ def test_settings_files_load_and_their_cells_can_be_made(name: str) -> None:
     names = [row.name for row in table.rows]
     assert len(set(names)) == len(names)
     cells = table.cells(Options(rows=names))  # those that are planned too
-    assert bool(cells) == (name not in ("datasets", "elements"))
+    assert bool(cells) == (name not in ("datasets", "elements", "readme"))
     assert len({cell.place for cell in cells}) == len(cells)
     for row in table.rows:
         assert {row_name(place) for place in row.sets} <= set(table.datasets)
@@ -86,9 +86,9 @@ def test_settings_have_the_types_of_their_defaults(name: str) -> None:
 
 def test_costs_are_under_the_name_of_their_device() -> None:
     table = load_table("efficiency")
-    variants = {cell.variant for cell in all_cells(table)}
+    variants = {cell.variant for cell in table.all_cells()}
     assert variants == {f"{row.name}; {device}" for row in table.rows for device in ("cpu", "cuda")}
-    assert all_cells(load_table("orders")) == load_table("orders").cells()
+    assert load_table("orders").all_cells() == load_table("orders").cells()
 
 
 def of_row(table: Table, name: str, dataset: str) -> dict[str, object]:
@@ -122,8 +122,8 @@ def test_every_published_row_is_run(name: str) -> None:
 
 def test_published_rows_are_complete() -> None:
     text = {name for name in DATASETS if DATASETS[name].kind == "text"}
-    assert set(published.ACCURACY["WGCN"]) == set(published.EFFICIENCY["WGCN"]) == set(published.STATISTICS) == text
-    assert set(published.CITATIONS["WGCN"]) == set(published.CITATION_ORDERS) == set(published.CITATION_STATISTICS)
+    assert set(published.ACCURACY["WGCN"]) == set(published.EFFICIENCY["WGCN"]) == text
+    assert set(published.CITATIONS["WGCN"]) == set(published.CITATION_ORDERS)
     assert set(load_table("accuracy").datasets) == text
     assert set(load_table("citations").datasets) == set(published.CITATIONS["WGCN"])
     for figures in (*published.ACCURACY.values(), *published.CITATIONS.values()):
@@ -131,9 +131,6 @@ def test_published_rows_are_complete() -> None:
     for orders, name in ((published.ORDERS, "orders"), (published.CITATION_ORDERS, "citation-orders")):
         [(_, values)] = load_table(name).vary
         assert all(len(figures) == len(values) for figures in orders.values())
-    for name, figures in published.STATISTICS.items():
-        known = DATASETS[name]
-        assert figures == (known.documents, known.train, known.test, known.words, known.classes, known.mean_length)
     assert set(published.TITLES) == {*DATASETS, "docs", *SOURCES}
 
 
@@ -242,7 +239,7 @@ def test_a_planned_row_is_run_only_if_it_is_selected() -> None:
     assert {cell.variant for cell in table.cells()} == {"network"}
     for options in (Options(rows=["linear"]), Options(models=["wgcn-linear"])):
         assert {cell.variant for cell in table.cells(options)} == {"linear"}
-    assert all_cells(table) == table.cells()
+    assert table.all_cells() == table.cells()
 
 
 def test_models_narrow_to_the_rows_of_methods() -> None:

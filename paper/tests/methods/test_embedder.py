@@ -82,12 +82,12 @@ def test_heads_are_logistic_regression_and_the_largest_cosine(kind: str) -> None
     assert np.mean(np.array(guesses(fitted(representation=kind, head="nearest"))) == nearest) > 0.95
 
 
-def test_rows_are_the_same_alone_and_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_the_same_alone_and_in_blocks() -> None:
     for kind in REPRESENTATIONS:
         method = fitted(representation=kind, head="nearest")
         together = guesses(method)
         assert [guess for text in NEW for guess in guesses(method, (text,))] == together
-        monkeypatch.setattr(embedder, "_BLOCK", 7)
+        method.block = 7
         assert guesses(method) == together
 
 

@@ -36,10 +36,10 @@ def test_the_search_chooses_on_held_out_documents_and_the_last_training_uses_all
 
 def test_a_search_whose_clock_is_silent_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fasttext_autotune, "_search", _silent)
-    monkeypatch.setattr(fasttext_autotune, "_PATIENCE", 0.1)
-    monkeypatch.setattr(fasttext_autotune, "_ATTEMPTS", 2)
+    method = FastTextAutotuneMethod(SMALL)
+    method.clock_patience, method.attempts = 0.1, 2
     with pytest.raises(WGCNError, match="was started 2 times and gave no result"):
-        FastTextAutotuneMethod(SMALL).fit(TASK)
+        method.fit(TASK)
 
 
 def _silent(folder: Path, given: object) -> None:

@@ -80,13 +80,12 @@ def logits(method: GraphCNNMethod, query: Query) -> np.ndarray:
 
 
 @pytest.mark.parametrize("block", [1, 50, 2**24])
-def test_words_are_joined_to_their_nearest(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    monkeypatch.setattr(graph_cnn, "_BLOCK", block)
+def test_words_are_joined_to_their_nearest(block: int) -> None:
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(20, 5)).astype(np.float32)
     known = np.ones(20, bool)
     known[[3, 11]] = False
-    graph = nearest_words(vectors, known, 4).toarray()
+    graph = nearest_words(vectors, known, 4, block=block).toarray()
 
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     distances = 1 - units @ units.T

@@ -43,10 +43,11 @@ def test_a_text_is_the_mean_of_its_pieces() -> None:
     assert table.shape == (32000, 256)
 
 
-def test_batches_do_not_change_the_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = StaticEmbeddingMethod()._vectors(TEXTS)
-    monkeypatch.setattr(static_embedding, "_BATCH", 5)
-    np.testing.assert_array_equal(StaticEmbeddingMethod()._vectors(TEXTS), whole)
+def test_batches_do_not_change_the_vectors() -> None:
+    method = StaticEmbeddingMethod()
+    whole = method._vectors(TEXTS)
+    method.batch = 5
+    np.testing.assert_array_equal(method._vectors(TEXTS), whole)
 
 
 def test_it_knows_words_that_it_was_never_shown() -> None:

@@ -236,11 +236,11 @@ def test_pairs_are_counted_in_texts_with_labels_alone() -> None:
     assert method.pairs.tolist() == sorted([a * size + b, b * size + a, a * size + a, b * size + b])
 
 
-def test_counting_in_parts_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_in_parts_changes_nothing() -> None:
     methods = [TextLevelGNNMethod(SMALL, device="cpu") for _ in range(2)]
     methods[0].fit(TASK)
     text_level_gnn._pairs.clear()
-    monkeypatch.setattr(text_level_gnn, "_DOCUMENTS_AT_ONCE", 7)
+    methods[1].documents_at_once = 7
     methods[1].fit(TASK)
     assert methods[0].pairs.tolist() == methods[1].pairs.tolist()
     expected = {pair for pair, count in pairs_by_hand(TEXTS, 2).items() if count >= 2}

@@ -68,11 +68,10 @@ def test_a_vector_is_the_scaled_mean_of_the_last_layer() -> None:
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
 
 
-def test_order_and_company_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_order_and_company_do_not_matter() -> None:
     whole = encode(TEXTS, "cpu")
     np.testing.assert_array_equal(encode(TEXTS[::-1], "cpu"), whole[::-1])
-    monkeypatch.setattr(encoder, "_BATCH", 2)
-    np.testing.assert_allclose(encode(TEXTS, "cpu"), whole, atol=1e-6)
+    np.testing.assert_allclose(encode(TEXTS, "cpu", batch=2), whole, atol=1e-6)
 
 
 def test_nothing_and_broken_text() -> None:
@@ -208,12 +207,11 @@ def test_what_was_done_before_an_interruption_is_kept(calls: list[list[str]], mo
             raise KeyboardInterrupt
         return cheap(texts, device)
 
-    monkeypatch.setattr(encoder, "_PART", 2)
     monkeypatch.setattr(encoder, "encode", once)
     with pytest.raises(KeyboardInterrupt):
-        encode_cached(["a", "bbb", "cc"], "words")
+        encode_cached(["a", "bbb", "cc"], "words", part=2)
     monkeypatch.setattr(encoder, "encode", cheap)
-    encode_cached(["a", "bbb", "cc"], "words")
+    encode_cached(["a", "bbb", "cc"], "words", part=2)
     assert calls == [["bbb", "cc"], ["a"]]
 
 
@@ -235,13 +233,12 @@ def test_the_cache_is_not_written_anew_for_every_few_texts(
 
     monkeypatch.setattr(encoder, "write_file", count)
     monkeypatch.setattr(encoder, "encode", slow)
-    monkeypatch.setattr(encoder, "_PART", 2)
     texts = [f"text {i}" for i in range(200)]
     if interrupted:
         with pytest.raises(KeyboardInterrupt):
-            encode_cached(texts, "words")
+            encode_cached(texts, "words", part=2)
     else:
-        encode_cached(texts, "words")
+        encode_cached(texts, "words", part=2)
     [path] = own_cache.iterdir()
     assert len(encoder._read(path)) == (180 if interrupted else 200)
     assert len(sizes) <= 9
@@ -249,7 +246,7 @@ def test_the_cache_is_not_written_anew_for_every_few_texts(
     # What is there is written once more for what is added, not once for each few of it.
     sizes.clear()
     interrupted = False
-    encode_cached([*texts, *(f"more {i}" for i in range(50))], "words")
+    encode_cached([*texts, *(f"more {i}" for i in range(50))], "words", part=2)
     assert len(sizes) == 1
     assert len(encoder._read(path)) == 250
 

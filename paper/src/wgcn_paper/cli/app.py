@@ -7,8 +7,6 @@ from wgcn_paper.cli.check import check
 from wgcn_paper.cli.demo import demo
 from wgcn_paper.cli.reproduce import reproduce
 
-__all__ = ["app"]
-
 app = typer.Typer(
     name="wgcn-paper",
     help='The data sets, tables and figures of the paper "Word Grounded Graph Convolutional Network".',

@@ -1,4 +1,4 @@
-"""wgcn-paper check: compare the figures in the documentation with the committed runs."""
+"""wgcn-paper check: compare the tables of README and docs with the committed runs."""
 
 from __future__ import annotations
 
@@ -9,25 +9,19 @@ import typer
 
 from wgcn.cli.console import say
 
-__all__ = ["check"]
-
 
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the checkout.")] = Path(),
-    fix: Annotated[bool, typer.Option("--fix", help="Write the figures of the runs into reports and pages.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Write the tables of the runs into the pages.")] = False,
 ) -> None:
-    """Compare every figure of the reports, README and docs with the committed runs. Needs no data sets."""
-    from wgcn_paper.experiments.copies import check_copies
-    from wgcn_paper.experiments.quotes import check_quotes
+    """Make all tables again from the committed runs, and compare them with the pages. Needs no data sets."""
+    from wgcn_paper.experiments.pages import TABLES, check_pages
 
-    outcome = check_quotes(folder, fix=fix)
-    check_copies(folder, outcome, fix=fix)
-    for page in outcome.rewritten:
-        say(f"Rewritten: {page}. Read the sentences again: words may no longer fit the figures.")
-    for finding in outcome.findings:
-        print(finding)
-    checked = f"checked {outcome.n_figures:,} figures on {outcome.n_pages} pages"
-    if outcome.findings:
-        say(f"{checked}: {len(outcome.findings)} findings. paper/results/quotes has the sentences and recipes.")
+    stale = check_pages(folder, fix=fix)
+    for path in stale:
+        say(f"{'Rewritten' if fix else 'Not what the committed runs say'}: {path}")
+    if stale and not fix:
+        say("Write the tables of the runs with: wgcn-paper check --fix")
         raise typer.Exit(1)
-    print(f"{checked}: all as the runs say")
+    if not stale:
+        print(f"all {len(TABLES)} tables are what the committed runs say")

@@ -12,8 +12,6 @@ from rich.table import Table
 from wgcn.base.errors import InputError
 from wgcn.cli.console import say, steps
 
-__all__ = ["app"]
-
 app = typer.Typer(help="List the data sets of the paper, and download them.", no_args_is_help=True)
 
 out = Console(highlight=False, soft_wrap=True)

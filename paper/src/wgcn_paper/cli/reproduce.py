@@ -13,8 +13,6 @@ from wgcn.cli.console import say, steps
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["reproduce"]
-
 
 def reproduce(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the table or figure, or 'all'.")],
@@ -33,7 +31,7 @@ def reproduce(
             "--output",
             "-o",
             metavar="DIR",
-            help="Folder of the results. Default: paper/results if it exists, else results.",
+            help="Folder of the runs and figures. Default: paper/results if it exists, else results.",
         ),
     ] = None,
     settings: Annotated[
@@ -51,14 +49,15 @@ def reproduce(
     """Show a table or figure, after running the experiments that have no result yet.
 
     datasets, accuracy, orders, sensitivity, efficiency, citations, citation-orders, labels, summary, worth,
-    ablation, embedder, unseen, explanations, seeds, suggest, review, abstain, update, elements, or all. Results that
-    are there are shown without running anything and need no data sets. Every finished run is saved, so an interrupted
-    command can be repeated to continue.
+    ablation, embedder, unseen, explanations, seeds, suggest, review, abstain, update, elements, readme, or all. Results
+    that are there are shown without running anything and need no data sets. Every finished run is saved, so an
+    interrupted command can be repeated to continue.
     """
     from wgcn.base.errors import InputError
     from wgcn.store.folder import check_target
-    from wgcn_paper.experiments.reproduce import TABLES, table_of, write_overview
+    from wgcn_paper.experiments.pages import TABLES, Page
     from wgcn_paper.experiments.reproduce import reproduce as run
+    from wgcn_paper.experiments.reproduce import table_of
     from wgcn_paper.experiments.runner import workers
     from wgcn_paper.experiments.search import search as run_search
     from wgcn_paper.experiments.table import Options
@@ -71,7 +70,8 @@ def reproduce(
     if name == "all" and (settings is not None or search):
         raise InputError("--settings and --search are for one table: name it instead of 'all'.")
     for each in names:
-        check_target(output / f"{each}.md")
+        if each in TABLES:
+            check_target(Page.of(each, output).path)
     vectors = None if word_vectors is None else register_word_vectors(word_vectors)
     for each in names:
         table = table_of(each, settings)
@@ -91,13 +91,13 @@ def reproduce(
                 say(f"{path.with_suffix('.toml')} to settings/searched/{each}.toml of the package.")
                 return
             try:
-                path = run(table, wanted, output, pool, device=where, progress=shown)
+                run(table, wanted, output, pool, device=where, progress=shown)
             except KeyboardInterrupt:
                 say("Interrupted. The finished runs are saved; repeat the command to continue.")
                 raise
-        print(path.read_text(encoding="utf-8"))
-        say(f"Report: {path}")
-    write_overview(output)
+        page = Page.of(each, output)
+        print(page.shown())
+        say(f"Report: {page.path}")
 
 
 def _split(given: str | None, separator: str) -> list[str] | None:

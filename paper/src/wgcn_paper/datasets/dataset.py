@@ -14,31 +14,10 @@ from wgcn.base.errors import InputError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Dataset"]
-
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """Labelled documents with a fixed split into training and test documents.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    texts : tuple of str or None
-        One text per document; None for a data set of features.
-    features : csr_array of shape (documents, words) or None
-        Documents by words, for a data set of features.
-    labels : array of shape (documents,)
-        One label per document. Among integers, -1 marks an unlabelled document.
-    train, test : int64 array
-        Indices of the training and of the test documents. They share no document and may leave some out.
-    document_graph : csr_array of shape (documents, documents) or None
-        A_dd of the paper: entry [i, j] is 1 if document i cites document j.
-    names : tuple of str or None
-        An identifier for each document.
-    validation : int64 array or None
-        Indices of documents to choose settings on, where the data set fixes them. They are in neither of the others.
 
     Examples
     --------
@@ -49,13 +28,16 @@ class Dataset:
     """
 
     name: str
-    texts: tuple[str, ...] | None
-    features: csr_array | None
-    labels: npt.NDArray[Any]
+    texts: tuple[str, ...] | None  # one text per document; None for a data set of features
+    features: csr_array | None  # (documents, words), for a data set of features
+    labels: npt.NDArray[Any]  # (documents,); one label per document. Among integers, -1 marks an unlabelled document.
+    # Indices of the training and of the test documents. They share no document and may leave some out.
     train: npt.NDArray[np.int64]
     test: npt.NDArray[np.int64]
+    # (documents, documents): A_dd of the paper: entry [i, j] is 1 if document i cites document j
     document_graph: csr_array | None = None
-    names: tuple[str, ...] | None = None
+    names: tuple[str, ...] | None = None  # an identifier for each document
+    # Indices of documents to choose settings on, where the data set fixes them. They are in neither of the others.
     validation: npt.NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:

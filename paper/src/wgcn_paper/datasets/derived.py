@@ -9,8 +9,6 @@ import numpy as np
 
 from wgcn_paper.datasets.dataset import Dataset
 
-__all__ = ["SOURCES", "derived"]
-
 SOURCES: Mapping[str, str] = MappingProxyType({"20ng-coarse": "20ng", "mr-thinned": "mr"})
 
 # The beginnings of the names of newsgroups. misc.forsale is in no group, and is left out.

@@ -11,8 +11,6 @@ from wgcn_paper.cache import read_cached, write_cached
 from wgcn_paper.datasets import docstrings as source
 from wgcn_paper.datasets.dataset import Dataset
 
-__all__ = ["docs_corpus"]
-
 CITED = r"(?::[\w:]+:)?`?~?[A-Za-z_][\w.]*`?"
 CITATION_LINE = re.compile(rf"^({CITED}(?: *, *{CITED})*) *,? *(?::|$)", re.MULTILINE)
 

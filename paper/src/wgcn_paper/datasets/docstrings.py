@@ -19,8 +19,6 @@ import numpy.typing as npt
 from wgcn.base.errors import InputError, MissingDependencyError, needs
 from wgcn_paper.cache import read_cached, write_cached
 
-__all__ = ["DocsCorpus", "cache_name", "docs_corpus", "docstrings", "sections"]
-
 FORMAT = 4  # Part of the cache key: raise it whenever the same docstrings would give another corpus.
 ROOTS = ("numpy", "scipy", "sklearn")
 # Present only in a process that has enabled scikit-learn's experimental estimators.

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from wgcn.base.errors import InputError
 
-__all__ = ["Report", "download"]
-
 Report = Callable[[str, int, int | None], None]  # name of the file, bytes received, bytes in total or None
 
 RETRIES = 2  # after the first attempt
@@ -17,22 +15,10 @@ TIMEOUT = 30.0  # seconds without a byte
 
 
 def download(base: str, digests: Mapping[str, str | None], folder: Path, report: Report | None = None) -> None:
-    """Download files into a folder, each under its own name.
+    """Download files under the URL `base` into a folder, each under its own name.
 
-    Parameters
-    ----------
-    base : str
-        The URL that the names are relative to.
-    digests : mapping from str to str or None
-        The names, each with the SHA-256 that the file must have, or None if it is not pinned.
-    folder : Path
-    report : callable, optional
-        Called while a file arrives.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be downloaded or does not have its SHA-256. Nothing of this file is left in the folder.
+    `digests` has for each name the SHA-256 that the file must have, or None if it is not pinned. Of a file that cannot
+    be downloaded or is another, nothing is left in the folder.
     """
     import pooch
     from requests import RequestException

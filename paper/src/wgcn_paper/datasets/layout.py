@@ -45,28 +45,6 @@ from wgcn_paper.datasets.registry import (
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "FILES",
-    "STOP_WORDS_FILE",
-    "check_content",
-    "check_csr",
-    "check_words",
-    "citation_digest",
-    "data_folders",
-    "find_folder",
-    "find_stop_words",
-    "load_dataset",
-    "prepared_folder",
-    "read_set",
-    "read_stop_words",
-    "set_path",
-    "stop_words",
-    "text_digest",
-    "words_digest",
-    "write_citation_set",
-    "write_stop_words",
-    "write_text_set",
-]
 
 FILES = {
     "text": ("train.tsv.gz", "test.tsv.gz"),
@@ -81,29 +59,16 @@ _DAMAGED = "It is damaged or of another kind. Download it again."
 
 
 def load_dataset(name: str) -> Dataset:
-    """Return a benchmark set.
+    """Return a benchmark set, one of :func:`wgcn_paper.datasets.dataset_names`.
 
     It is looked for in the folder that the environment variable ``WGCN_DATA`` names, then in ``data`` in
     :func:`wgcn_paper.cache.cache_folder`, where ``wgcn-paper data prepare`` puts it. Its content is not verified: only
     ``wgcn-paper data prepare`` compares it with the published content.
 
-    Parameters
-    ----------
-    name : str
-        One of :func:`wgcn_paper.datasets.dataset_names`.
-
-    Returns
-    -------
-    Dataset
-        A text set has texts, those for training first. A citation set has features, a symmetric document graph,
-        validation documents and integer labels; a document with the label -1 is in no part of the split.
-        ``docs`` is :func:`wgcn_paper.datasets.docs_corpus`; ``20ng-coarse`` is 20ng in five groups, ``mr-thinned``
-        MR with a tenth of negative reviews.
-
-    Raises
-    ------
-    InputError
-        If there is no such set, if it is not on this machine, or if a file of it is damaged.
+    A text set has texts, those for training first. A citation set has features, a symmetric document graph, validation
+    documents and integer labels; a document with the label -1 is in no part of the split. ``docs`` is
+    :func:`wgcn_paper.datasets.docs_corpus`; ``20ng-coarse`` is 20ng in five groups, ``mr-thinned`` MR with a tenth of
+    negative reviews.
     """
     if name == DOCS:
         return docs_corpus()
@@ -116,11 +81,6 @@ def stop_words() -> frozenset[str]:
     """Return the 179 English stop words that the published cleaning of the text sets removes.
 
     They are looked for where :func:`load_dataset` looks, in ``stopwords_english.txt``.
-
-    Raises
-    ------
-    InputError
-        If the list is not on this machine, or is another one.
     """
     return read_stop_words(find_stop_words())
 

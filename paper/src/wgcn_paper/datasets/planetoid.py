@@ -19,13 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.base.errors import InputError
+from wgcn.store.folder import check_csr
 from wgcn_paper.datasets.dataset import Dataset
-from wgcn_paper.datasets.layout import check_csr
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["MEMBERS", "convert", "file_name", "unpickle"]
 
 MEMBERS = ("x", "y", "tx", "ty", "allx", "ally", "graph", "test.index")
 MAX_BYTES = 64 * 2**20  # of one file; the largest has 7.6 million
@@ -47,20 +46,11 @@ def file_name(name: str, member: str) -> str:
 
 
 def convert(name: str, files: Mapping[str, bytes], *, validation: int = 500) -> Dataset:
-    """Return a citation set from its original files.
+    """Return a citation set from the content of its original files, the :data:`MEMBERS`.
 
     The documents are those of ``allx``, then those of ``tx`` at the places that ``test.index`` gives. A place between
     them that it leaves out (citeseer has 15) is a document without words and with the label -1, in no part of the
     split. The training documents are the first, as many as ``y`` has; the documents after them are for validation.
-
-    Parameters
-    ----------
-    name : str
-        Name of the set.
-    files : mapping from str to bytes
-        Content of each of the :data:`MEMBERS`.
-    validation : int
-        How many documents are for validation.
     """
     from scipy.sparse import coo_array, csr_array
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from wgcn.base.errors import InputError
 from wgcn_paper.datasets import planetoid, sources, text_gcn
+from wgcn_paper.datasets.download import Report
 from wgcn_paper.datasets.layout import (
     FILES,
     STOP_WORDS_FILE,
@@ -28,9 +29,7 @@ from wgcn_paper.datasets.layout import (
     write_text_set,
 )
 from wgcn_paper.datasets.registry import DOCS, STOP_WORDS, CitationSet, TextSet, known_set
-from wgcn_paper.datasets.sources import Report, Repository, Source, open_source, read_member
-
-__all__ = ["prepare"]
+from wgcn_paper.datasets.sources import Repository, Source, open_source, read_member
 
 _STOP_WORDS_ARCHIVE = "packages/corpora/stopwords.zip"
 _STOP_WORDS_MEMBER = "stopwords/english"
@@ -50,30 +49,12 @@ _LATER_STOP_WORDS = {
 
 
 def prepare(names: Iterable[str], source: str | Path | None = None, progress: Report | None = None) -> dict[str, bool]:
-    """Put sets where :func:`wgcn_paper.datasets.load_dataset` finds them: in ``data`` in the cache folder.
+    """Put sets, or the list ``stopwords``, into ``data`` in the cache folder; return for each whether it is new.
 
     A set that already has the published content is left alone. Downloads come from GitHub, or from the address in the
-    environment variable ``WGCN_MIRROR`` instead of https://raw.githubusercontent.com.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Benchmark sets, or ``stopwords`` for the list of :func:`wgcn_paper.datasets.stop_words`.
-    source : path, optional
-        Take the files from here instead of the network: a folder in the layout of :mod:`wgcn_paper.datasets.layout`, a
-        checkout of the repository that a set comes from, or a .zip or .tar.gz archive of either.
-    progress : callable, optional
-        Called with the name of a file that is downloaded, the number of bytes received, and the total or None.
-
-    Returns
-    -------
-    dict from str to bool
-        For each name, whether it was prepared now and not before.
-
-    Raises
-    ------
-    InputError
-        If a set is unknown, cannot be obtained, or differs from the published content.
+    environment variable ``WGCN_MIRROR`` instead of https://raw.githubusercontent.com. With `source` the files are taken
+    from there: a folder in the layout of :mod:`wgcn_paper.datasets.layout`, a checkout of the repository that a set
+    comes from, or a .zip or .tar.gz archive of either.
     """
     wanted = list(dict.fromkeys(names))
     if DOCS in wanted:

@@ -16,8 +16,6 @@ from typing import IO, Protocol
 from wgcn.base.errors import InputError
 from wgcn_paper.datasets.download import Report, download
 
-__all__ = ["Archive", "Folder", "Report", "Repository", "Source", "open_source", "read_member"]
-
 GITHUB = "https://raw.githubusercontent.com"
 TEXT_GCN = "yao8839836/text_gcn/5fa0c35dbe09453a8f724c3f3eb8b6f172deb18c"
 PLANETOID = "kimiyoung/planetoid/master"
@@ -140,16 +138,8 @@ class Archive:
 class Repository:
     """A repository on GitHub, of which single files are downloaded.
 
-    Parameters
-    ----------
-    base : str
-        Owner, name and version of the repository.
-    folder : Path
-        Where downloaded files are kept. Its owner removes it.
-    digests : mapping from str to str
-        SHA-256 of the files that are pinned.
-    report : callable, optional
-        Called with the name of a file, the number of bytes received, and the total or None.
+    `base` is its owner, name and version; `digests` has the SHA-256 of the files that are pinned. Downloads are kept in
+    `folder`, which its owner removes.
     """
 
     def __init__(self, base: str, folder: Path, digests: Mapping[str, str], report: Report | None) -> None:

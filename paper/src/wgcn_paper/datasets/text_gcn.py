@@ -11,8 +11,6 @@ import numpy as np
 from wgcn.base.errors import InputError
 from wgcn_paper.datasets.dataset import Dataset
 
-__all__ = ["convert", "corpus_name", "listing_name"]
-
 # Characters that end a line or a field.
 _BREAKS = {ord(character): " " for character in "\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
 
@@ -28,19 +26,10 @@ def corpus_name(source: str) -> str:
 
 
 def convert(name: str, listing: bytes, corpus: bytes, origin: str) -> Dataset:
-    r"""Return a text set from the two files that hold it.
+    r"""Return a text set from the two files that hold it, in UTF-8 or else in Latin-1.
 
     Both have one line per document, in the same order: ``id TAB split TAB label``, and the text. In the result,
-    training documents come first.
-
-    Parameters
-    ----------
-    name : str
-        Name of the set.
-    listing, corpus : bytes
-        The two files, in UTF-8 or else in Latin-1.
-    origin : str
-        Where they are from, for messages.
+    training documents come first. `origin` is where they are from, for messages.
 
     Examples
     --------

@@ -21,8 +21,6 @@ from wgcn_paper.experiments.report import (
 )
 from wgcn_paper.experiments.table import Table
 
-__all__ = ["draw", "report"]
-
 _SHOWN = (50, 70, 80, 90)  # percent of the texts
 _COVERAGE, _WITHIN = 90.0, 2.0  # percent, and points that a coverage may differ by
 _MIN_PAIRS = 15

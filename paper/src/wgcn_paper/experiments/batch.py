@@ -13,7 +13,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from wgcn_paper.experiments.cells import Cell, Run
     from wgcn_paper.experiments.table import Options, Table
 
-__all__ = ["LOOP", "main", "selected_cells"]
+    Item = tuple[str, Cell]  # with the name of its table
+
 
 LOOP = ("explanations", "seeds", "suggest", "review", "abstain", "update")  # the tables of the labelling loop
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -47,27 +48,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace, until: float) -> int:
     from wgcn_paper.experiments.results import ResultFile
     from wgcn_paper.experiments.runner import workers
+    from wgcn_paper.resume import resume
 
     chosen = {name: selected_cells(name, options) for name in options.names}
     files = {name: ResultFile(options.out, name, reuse=False) for name in chosen}
     todo = [(name, cell) for name, cells in chosen.items() for cell in files[name].missing(_possible(cells))]
     todo.sort(key=lambda item: -_cost(item[1]))
-    started, done, failed = time.time(), 0, 0
+    started = time.time()
+    failed: list[Item] = []
+
+    def do(items: list[Item]) -> Iterator[tuple[Item, Run | str | None]]:
+        return pool.each(_attempt, items, options.device, until, group=_group)
+
+    def keep(item: Item, outcome: Run | str) -> None:
+        if isinstance(outcome, str):
+            failed.append(item)
+        else:
+            files[item[0]].add([outcome])
+
+    def show(done: int, total: int, item: Item | None, outcome: Run | str | None) -> None:
+        if item is None or outcome is None:
+            return
+        place = " ".join(map(str, (item[0], *item[1].place)))
+        said = f"[{done}/{total}, {(time.time() - started) / 60:.1f} min] {place}"
+        if isinstance(outcome, str):
+            print(f"{said} FAILED: {outcome}", flush=True)
+        else:
+            print(f"{said}: {outcome.accuracy:.4f} ({outcome.fit_seconds:.0f} s)", flush=True)
+
     # What earlier cells leave in a process counts as memory, so costs are always measured in new ones.
     with workers(options.jobs, fresh=options.fresh or "efficiency" in chosen) as pool:
-        for (name, cell), outcome in pool.each(_attempt, todo, options.device, until, group=_group):
-            done += 1
-            what = (
-                f"[{done}/{len(todo)}, {(time.time() - started) / 60:.1f} min] {name} {' '.join(map(str, cell.place))}"
-            )
-            if outcome is None:
-                continue
-            if isinstance(outcome, str):
-                failed += 1
-                print(f"{what} FAILED: {outcome}", flush=True)
-                continue
-            files[name].add([outcome])
-            print(f"{what}: {outcome.accuracy:.4f} ({outcome.fit_seconds:.0f} s)", flush=True)
+        resume(todo, lambda item: (item[0], item[1].place), (), do, keep, show)
     for name, cells in chosen.items():
         _finish(name, files[name].runs(cells), len(cells), options.out)
     return 1 if failed else 0
@@ -90,11 +101,10 @@ def _search(options: argparse.Namespace, until: float) -> int:
 
 def _merge(options: argparse.Namespace) -> int:
     """Take the runs of other folders over that belong to the tables of today."""
-    from wgcn_paper.experiments.reproduce import all_cells
     from wgcn_paper.experiments.results import ResultFile
 
     for name in options.names:
-        cells, file = all_cells(_table(name)), ResultFile(options.out, name, reuse=False)
+        cells, file = _table(name).all_cells(), ResultFile(options.out, name, reuse=False)
         for folder in options.merge:
             found = ResultFile(folder, name, reuse=False).runs(cells)
             file.add(found)
@@ -103,7 +113,7 @@ def _merge(options: argparse.Namespace) -> int:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    from wgcn_paper.experiments.reproduce import TABLES
+    from wgcn_paper.experiments.pages import TABLES
 
     parser = argparse.ArgumentParser(prog="python -m wgcn_paper.experiments.batch", description=__doc__)
     parser.add_argument("--names", type=_names, default=LOOP, metavar="A,B", help=f"some of {','.join(TABLES)}")
@@ -192,7 +202,7 @@ def _cost(cell: Cell) -> float:
     return float(getattr(method, "cost", 1.0) * _SECONDS.get(cell.dataset, 1.0))
 
 
-def _group(item: tuple[str, Cell]) -> Hashable:
+def _group(item: Item) -> Hashable:
     """Return what cells share in a process: seeds of a method its preparations, draws of explanations a fit."""
     name, cell = item
     if name == "explanations":
@@ -200,7 +210,7 @@ def _group(item: tuple[str, Cell]) -> Hashable:
     return cell.key if name in LOOP else (name, *cell.place[:-1])
 
 
-def _attempt(item: tuple[str, Cell], device: str, until: float) -> Run | str | None:
+def _attempt(item: Item, device: str, until: float) -> Run | str | None:
     """Return the run of a cell, or why there is none; None if it is too late to begin."""
     if time.time() > until:
         return None
@@ -216,7 +226,7 @@ def _attempt(item: tuple[str, Cell], device: str, until: float) -> Run | str | N
 
 def _finish(name: str, runs: list[Run], wanted: int, folder: Path) -> None:
     from wgcn.base.errors import WGCNError
-    from wgcn_paper.experiments.reproduce import write_report
+    from wgcn_paper.experiments.pages import write_report
 
     seconds = sum(float(run.metrics.get("cpu_seconds", run.fit_seconds)) for run in runs)
     print(f"{name}: {len(runs)} of {wanted} cells, {seconds / 60:.1f} minutes in all")

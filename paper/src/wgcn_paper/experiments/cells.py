@@ -26,8 +26,6 @@ from wgcn_paper.memory import peak_memory
 from wgcn_paper.methods.baseline import Baseline, Method, check_packages, make_baseline, method_class
 from wgcn_paper.protocol import Protocol, Query
 
-__all__ = ["Cell", "Run", "make_cell", "renamed", "rights", "run_cell", "validate_cell"]
-
 # The types in a file of what a cell and a run say, by their annotations.
 _IN_FILES: dict[str, tuple[type, ...]] = {
     "str": (str,),
@@ -43,28 +41,15 @@ _IN_FILES: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class Cell:
-    """What to run.
-
-    Parameters
-    ----------
-    dataset, protocol, method : str
-    settings : dict
-        All settings of the method, so that a changed default is a changed cell.
-    seed : int
-        Of training, and under few-label and unseen also of the draw of documents.
-    variant : str
-        Its name within its table, such as "order 2".
-    version : int
-        Of the method's code: see `wgcn_paper.methods.baseline.Method`.
-    """
+    """What to run."""
 
     dataset: str
     protocol: str
     method: str
-    settings: dict[str, Any]
-    seed: int = 0
-    variant: str = ""
-    version: int = 1
+    settings: dict[str, Any]  # all settings of the method, so that a changed default is a changed cell
+    seed: int = 0  # of training, and under few-label and unseen also of the draw of documents
+    variant: str = ""  # its name within its table, such as "order 2"
+    version: int = 1  # of the method's code: see `wgcn_paper.methods.baseline.Method`
 
     @property
     def key(self) -> str:

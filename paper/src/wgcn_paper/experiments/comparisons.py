@@ -20,22 +20,6 @@ from wgcn_paper.experiments.cells import Run, rights
 from wgcn_paper.experiments.report import NOTHING, OFF_LOCK, Groups, is_off_lock, markdown_table, p_text
 from wgcn_paper.protocol import Protocol
 
-__all__ = [
-    "BY_DOCUMENT",
-    "MCNEMAR",
-    "ONE_SAMPLE",
-    "PAIRED",
-    "WELCH",
-    "Comparison",
-    "Kind",
-    "against",
-    "compare",
-    "comparison_rows",
-    "comparison_table",
-    "holm",
-    "paired",
-]
-
 _Z = 1.959963984540054  # the normal distribution has 95 % between -z and z
 _ROUNDING = 1e-9  # points; a standard error below this is one of rounding
 
@@ -56,26 +40,15 @@ ONE_SAMPLE = Kind("\u00b9", "one-sample t-test of the seeds alone against a sing
 
 @dataclass(frozen=True)
 class Comparison:
-    """The difference of two methods.
+    """The difference of two methods."""
 
-    Parameters
-    ----------
-    difference : float
-        Ours minus theirs, in points of accuracy.
-    low, high : float or None
-        Its 95 % interval.
-    p : float or None
-        Two-sided. None, like the interval and the test, where nothing varies that a test could use.
-    test : Kind or None
-    off_lock : bool
-        Whether a run of either side was made with other package versions than those of the lock file.
-    """
-
-    difference: float
-    low: float | None = None
+    difference: float  # ours minus theirs, in points of accuracy
+    low: float | None = None  # its 95 % interval
     high: float | None = None
+    # Two-sided. None, like the interval and the test, where nothing varies that a test could use.
     p: float | None = None
     test: Kind | None = None
+    # Whether a run of either side was made with other package versions than those of the lock file
     off_lock: bool = False
 
     def __str__(self) -> str:
@@ -88,22 +61,12 @@ class Comparison:
 
 
 def compare(ours: Sequence[Run], theirs: Sequence[Run]) -> Comparison | None:
-    """Compare the runs of two methods on the same data set under the same protocol.
+    """Compare the runs of two methods, one per seed, on the same data set under the same protocol.
 
     Where labels are drawn, the test is `paired`, over the draws that both have. With all labels it is by document if
     all runs tell which documents they got right: McNemar's exact test between two runs, otherwise a t-test in which
     documents and seeds vary. Without that, only seeds are left to vary: Welch's t-test, or the one-sample test if one
-    side is a single run.
-
-    Parameters
-    ----------
-    ours, theirs : sequences of Run
-        One run per seed.
-
-    Returns
-    -------
-    Comparison or None
-        None if a side has no runs, or if the two have no draw in common.
+    side is a single run. None if a side has no runs, or if the two have no draw in common.
     """
     if not ours or not theirs:
         return None
@@ -216,24 +179,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def against(
     groups: Groups, protocol: str, names: Iterable[str], references: Sequence[str], datasets: Sequence[str]
 ) -> dict[str, list[Comparison | None]]:
-    """Compare rows with every other row, on each data set.
+    """Compare reference rows with every other row, on each data set: a comparison per set, by the title of a line.
 
-    Parameters
-    ----------
-    groups : mapping
-        Runs by protocol, row and data set, as `group` returns them.
-    protocol : str
-    names : iterable of str
-        The rows that there are.
-    references : sequence of str
-        The rows that the others are compared with. Those that are not among `names` are left out, and two of them are
-        compared once.
-    datasets : sequence of str
-
-    Returns
-    -------
-    dict
-        One comparison per data set, by the title of a line: both rows with a minus sign between them.
+    References that are not among `names` are left out, and two of them are compared once.
     """
     there = list(names)
     found = {}
@@ -254,17 +202,7 @@ def comparison_rows(
 ) -> tuple[str, list[list[str]]]:
     """Correct all comparisons of a table together, and return a sentence on them and the lines of the table.
 
-    Parameters
-    ----------
-    comparisons : mapping from str to sequences
-        By the first cell of a line.
-    scope : str
-        What the correction is over, in words.
-
-    Returns
-    -------
-    legend : str
-    lines : list of lists of str
+    `comparisons` are by the first cell of a line; `scope` says what the correction is over.
     """
     found = [each for cells in comparisons.values() for each in cells if each is not None]
     p_values = [each.p for each in found if each.p is not None]

@@ -13,8 +13,6 @@ from wgcn_paper.experiments.published import EFFICIENCY, TITLES
 from wgcn_paper.experiments.report import NOTHING, OFF_LOCK, group, is_off_lock, markdown_table
 from wgcn_paper.experiments.table import Row, Table
 
-__all__ = ["WHOLE", "report"]
-
 WHOLE = ", whole training"  # ends the names of rows that train to the end, as the table of accuracies does
 _REFERENCE = "WGCN, the paper's"  # what the others are measured against, on the same device
 

@@ -15,16 +15,14 @@ from pathlib import Path
 from wgcn import __version__
 from wgcn.base.threads import available_cores
 
-__all__ = ["environment", "off_lock"]
-
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "torch")
-_ROOT = Path(__file__).parents[4]  # of a checkout
+ROOT = Path(__file__).parents[4]  # of a checkout
 _CODE = ("src", "paper/src")
 # Set before numpy is loaded, they bound the threads of compiled loops and of linear algebra.
 _THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
 
 
-def environment() -> dict[str, str]:
+def environment(root: Path = ROOT) -> dict[str, str]:
     """Return commit, versions, machine and threads, and nothing that identifies the machine.
 
     "commit" is that of the checkout, followed by "+changes" where its code has uncommitted ones; the environment
@@ -34,7 +32,7 @@ def environment() -> dict[str, str]:
     # The GPU and torch's threads are known only once torch has been loaded, so this is not cached.
     found = {"wgcn": __version__, "python": platform.python_version(), "machine": _machine(), **_versions()}
     found["threads"] = str(_threads())
-    commit, differing = _commit(), off_lock(found)
+    commit, differing = _commit(root), off_lock(found, root)
     if commit:
         found["commit"] = commit
     if differing is not None:
@@ -42,9 +40,9 @@ def environment() -> dict[str, str]:
     return found
 
 
-def off_lock(versions: dict[str, str]) -> str | None:
+def off_lock(versions: dict[str, str], root: Path = ROOT) -> str | None:
     """Return the packages whose version is not that of the lock file, with their versions; None without the file."""
-    locked = _locked()
+    locked = _locked(root)
     if not locked:
         return None
     # "2.13.0+cpu" is a build of 2.13.0.
@@ -53,11 +51,11 @@ def off_lock(versions: dict[str, str]) -> str | None:
 
 
 @lru_cache(maxsize=1)
-def _locked() -> dict[str, str]:
+def _locked(root: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in ("requirements.lock", "requirements-torch.lock"):
         with suppress(OSError):
-            lines = (_ROOT / name).read_text(encoding="utf-8").splitlines()
+            lines = (root / name).read_text(encoding="utf-8").splitlines()
             found |= dict(line.rstrip(" \\").split("==", 1) for line in lines if re.match(r"[\w.-]+==", line))
     return found
 
@@ -72,18 +70,18 @@ def _versions() -> dict[str, str]:
 
 
 @lru_cache(maxsize=1)
-def _commit() -> str:
+def _commit(root: Path) -> str:
     given = os.environ.get("WGCN_COMMIT", "")
-    if given or not (_ROOT / ".git").exists():
+    if given or not (root / ".git").exists():
         return given
     with suppress(OSError, subprocess.CalledProcessError):
-        head = _git("rev-parse", "--short=12", "HEAD").strip()
-        return f"{head}+changes" if _git("status", "--porcelain", "--", *_CODE) else head
+        head = _git(root, "rev-parse", "--short=12", "HEAD").strip()
+        return f"{head}+changes" if _git(root, "status", "--porcelain", "--", *_CODE) else head
     return ""
 
 
-def _git(*arguments: str) -> str:
-    run = subprocess.run(["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, check=True)
+def _git(root: Path, *arguments: str) -> str:
+    run = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
     return run.stdout
 
 

@@ -13,8 +13,6 @@ from wgcn_paper.experiments.report import NOTHING, Groups, draw_scores, group, m
 from wgcn_paper.experiments.table import Table
 from wgcn_paper.protocol import Protocol
 
-__all__ = ["draw", "report"]
-
 _REFERENCE = "WGCN, linear"  # the row that the others are compared with
 
 

@@ -12,8 +12,6 @@ from wgcn.plots import drawing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["label_counts", "panels"]
-
 
 @contextmanager
 def panels(paths: Sequence[str | Path], size: tuple[float, float], n: int) -> Iterator[list[Axes]]:

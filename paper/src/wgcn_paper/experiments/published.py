@@ -1,16 +1,5 @@
 """Figures from the paper's tables (Lu, Xie, Wang & Nie: Word Grounded Graph Convolutional Network), in percent."""
 
-__all__ = [
-    "ACCURACY",
-    "CITATIONS",
-    "CITATION_ORDERS",
-    "CITATION_STATISTICS",
-    "EFFICIENCY",
-    "ORDERS",
-    "STATISTICS",
-    "TITLES",
-]
-
 TITLES = {
     "20ng": "20NG",
     "20ng-coarse": "20NG, five groups",
@@ -89,19 +78,4 @@ CITATIONS: dict[str, dict[str, tuple[float, float | None]]] = {
 CITATION_ORDERS: dict[str, tuple[float, ...]] = {
     "citeseer": (70.5, 72.2, 67.2, 64.8),
     "pubmed": (78.0, 79.6, 78.9, 78.4),
-}
-
-# "Summary statistics of five datasets": documents, train, test, words, classes, average length.
-STATISTICS: dict[str, tuple[int, int, int, int, int, float]] = {
-    "20ng": (18846, 11314, 7532, 42757, 20, 221.26),
-    "mr": (10662, 7108, 3554, 18764, 2, 20.39),
-    "ohsumed": (7400, 3357, 4043, 14157, 23, 135.82),
-    "r52": (9100, 6532, 2568, 8892, 52, 69.82),
-    "r8": (7674, 5485, 2189, 7688, 8, 65.72),
-}
-
-# "Statistics of the citation network datasets": nodes, edges, classes, train, validation, test.
-CITATION_STATISTICS: dict[str, tuple[int, int, int, int, int, int]] = {
-    "citeseer": (3327, 4732, 6, 120, 500, 1000),
-    "pubmed": (19717, 44338, 3, 60, 500, 1000),
 }

@@ -15,27 +15,6 @@ from wgcn_paper.protocol import Protocol
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "NOTHING",
-    "OFF_LOCK",
-    "Groups",
-    "Score",
-    "by_dataset",
-    "comparison",
-    "draw_scores",
-    "group",
-    "is_off_lock",
-    "markdown_table",
-    "metric",
-    "of_row",
-    "p_text",
-    "provenance",
-    "ratio",
-    "score",
-    "scores_of",
-    "shown",
-    "target",
-]
 
 Groups = Mapping[tuple[str, str, str], Sequence[Run]]
 Published = Mapping[str, Mapping[str, tuple[float, float | None]]]

@@ -15,8 +15,6 @@ from wgcn.store.contents import read_json
 from wgcn_paper.experiments.cells import Cell, Run, renamed
 from wgcn_paper.methods.baseline import method_class
 
-__all__ = ["ResultFile", "write_if_changed"]
-
 _FORMAT = "wgcn-results-2"
 _MAX_VALUES = 1 << 20  # in a file: ours have 60,000 at most, and Python takes 60 bytes for each
 # What many runs have in common stands once in a file; a run has its place in the list.
@@ -26,20 +24,13 @@ _SHARED = {"environment": "environments", "settings": "settings"}
 class ResultFile:
     """The runs of a table. A run is saved as soon as it is added, in place of one that is out of date.
 
-    Parameters
-    ----------
-    folder : path
-        The folder of the result files of all tables.
-    name : str
-        Name of the table.
-    reuse : bool
-        Whether runs of other tables with the same settings are used. False for the table of costs, since costs depend
-        on how a run was started.
+    With `reuse`, runs of other tables in the folder with the same settings are used. The table of costs does not, since
+    costs depend on how a run was started.
     """
 
     def __init__(self, folder: Path, name: str, *, reuse: bool = True) -> None:
         self.path, self.name = folder / f"{name}.json", name
-        self._runs = {run.cell.place: run for run in _read(self.path)}
+        self.places = {run.cell.place: run for run in _read(self.path)}
         self._reuse = reuse
 
     @cached_property
@@ -50,7 +41,7 @@ class ResultFile:
 
     def find(self, cell: Cell) -> Run | None:
         """Return the run of a cell with exactly its settings, if there is one."""
-        run = self._runs.get(cell.place)
+        run = self.places.get(cell.place)
         if run is not None and run.cell.key == cell.key:
             return run
         other = self._elsewhere.get(cell.key)
@@ -65,7 +56,7 @@ class ResultFile:
         folder, new = self.path.parent, {run.cell.place: run for run in runs}
         # Other commands may have written to the file in the meantime, and wait now until this one has.
         with writing(self.path), made_folder(folder), locked_folder(folder):
-            self._runs = {run.cell.place: run for run in _read(self.path)} | new
+            self.places = {run.cell.place: run for run in _read(self.path)} | new
             self._save()
 
     def runs(self, cells: Iterable[Cell]) -> list[Run]:
@@ -75,7 +66,7 @@ class ResultFile:
     def _save(self) -> None:
         shared: dict[str, dict[str, int]] = {name: {} for name in _SHARED.values()}  # by their JSON: 1 is not 1.0
         runs = []
-        for _, run in sorted(self._runs.items()):
+        for _, run in sorted(self.places.items()):
             content = run.as_json()
             for key, name in _SHARED.items():
                 content[key] = shared[name].setdefault(json.dumps(content[key]), len(shared[name]))

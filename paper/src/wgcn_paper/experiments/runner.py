@@ -13,8 +13,7 @@ from typing import Any
 
 from wgcn_paper.experiments.cells import Cell, Run, renamed, run_cell
 from wgcn_paper.experiments.results import ResultFile
-
-__all__ = ["Workers", "run_cells", "workers"]
+from wgcn_paper.resume import resume
 
 Progress = Callable[[int, int, str], Any]
 
@@ -112,31 +111,26 @@ def run_cells(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> list[Run]:
-    """Run the cells without a run, and return the runs of all cells.
+    """Run the cells without a run, save each as it finishes, and return the runs of all cells.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-    results : ResultFile
-        Has the existing runs; new ones are saved to it as they finish.
-    pool : Workers
-    device : str
-    progress : callable, optional
-        Called with the number of finished cells, the number of all cells, and the name of the last one.
+    `progress` is called with the number of finished cells, the number of all cells, and the name of the last one.
     """
     # A cell may be in a table under several names: it is run once and saved under each of them.
     names: dict[str, list[Cell]] = {}
     for cell in cells:
         names.setdefault(cell.key, []).append(cell)
     found = {cell.key: run for cell in cells if (run := results.find(cell)) is not None}
-    results.add(renamed(run, cell) for key, run in found.items() for cell in names[key])
-    todo = list({cell.key: cell for cell in cells if cell.key not in found}.values())
-    done = len(cells) - len(todo)
-    if progress:
-        progress(done, len(cells), "")
-    for cell, run in pool.each(run_cell, todo, device, group=lambda cell: cell.place[:-1]):
+
+    def do(todo: list[Cell]) -> Iterator[tuple[Cell, Run]]:
+        return pool.each(run_cell, todo, device, group=lambda cell: cell.place[:-1])
+
+    def keep(cell: Cell, run: Run) -> None:
         results.add(renamed(run, name) for name in names[cell.key])
-        done += 1
+
+    def show(done: int, total: int, cell: Cell | None, _: Run | None) -> None:
         if progress:
-            progress(done, len(cells), f"{cell.dataset} {cell.method} {cell.variant}".strip())
+            progress(done, total, "" if cell is None else f"{cell.dataset} {cell.method} {cell.variant}".strip())
+
+    results.add(renamed(run, cell) for key, run in found.items() for cell in names[key])
+    resume(cells, lambda cell: cell.key, found, do, keep, show)
     return results.runs(cells)

@@ -12,7 +12,7 @@ import itertools
 import json
 import math
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
@@ -24,17 +24,17 @@ from wgcn.base.errors import InputError
 from wgcn.base.files import write_file
 from wgcn_paper.experiments.cells import Cell, make_cell, validate_cell
 from wgcn_paper.experiments.environment import environment
+from wgcn_paper.experiments.published import TITLES
+from wgcn_paper.experiments.report import NOTHING, markdown_table
 from wgcn_paper.experiments.runner import Workers
-from wgcn_paper.experiments.table import Options, Row, Table
-
-__all__ = ["search"]
+from wgcn_paper.experiments.table import Options, Row, Table, row_name
+from wgcn_paper.resume import resume
 
 Progress = Callable[[int, int, str], Any]
 
 _FORMAT = "wgcn-search-2"
 # Seeds per trial in each round, and which share and least number of the trials of the round before are in it.
-_ROUNDS = ((1, 1.0, 1), (3, 0.2, 6), (6, 0.0, 3))
-_FINAL_SEEDS = _ROUNDS[-1][0]
+ROUNDS = ((1, 1.0, 1), (3, 0.2, 6), (6, 0.0, 3))
 _OF_GRAPHS = ("window", "weight", "threshold", "norm", "power", "normalized", "citation_order", "directed")
 
 
@@ -48,18 +48,15 @@ def search(
     device: str = "auto",
     progress: Progress | None = None,
     until: float = math.inf,
+    rounds: Sequence[tuple[int, float, int]] = ROUNDS,
 ) -> Path:
     """Search the ranges of the rows that have any, and write all trials and the choice to ``<table>-search.json``.
 
     What was chosen is also written to ``<table>-search.toml``. As ``settings/searched/<table>.toml`` of the package, it
     has the settings of the rows that are marked as searched. The search continues an interrupted one, and begins no
     trial after the time `until`. Test documents are not used.
-
-    Returns
-    -------
-    path of the file
     """
-    log = _Log(folder / f"{table.name}-search.json", table.name)
+    log = _Log(folder / f"{table.name}-search.json", table.name, rounds[-1][0])
     studies = [
         _Study(row, dataset, protocol, variant, values, _candidates(row, dataset, trials))
         for row in table.rows
@@ -74,7 +71,7 @@ def search(
     if not studies:
         raise InputError(f"No row of '{table.name}' that was selected has ranges to search.")
     left = {study: study.candidates for study in studies}
-    for n_seeds, share, least in _ROUNDS:
+    for n_seeds, share, least in rounds:
         left = {
             study: log.best(study, trials, max(least, math.ceil(share * len(trials)))) for study, trials in left.items()
         }
@@ -92,13 +89,15 @@ def _judge(
     cells: Sequence[Cell], log: _Log, pool: Workers, device: str, until: float, progress: Progress | None
 ) -> bool:
     """Judge the cells that have not been; return whether all are."""
-    todo = list({cell.key: cell for cell in cells if cell.key not in log.accuracies}.values())
-    todo.sort(key=_graph)
-    for i, (cell, judged) in enumerate(pool.each(_validate, todo, device, until, group=_graph)):
-        if judged is not None:
-            log.add(cell, *judged)
-        if progress:
-            progress(len(cells) - len(todo) + i + 1, len(cells), f"{cell.dataset} {cell.variant}")
+
+    def do(todo: list[Cell]) -> Iterator[tuple[Cell, tuple[float, dict[str, str]] | None]]:
+        return pool.each(_validate, todo, device, until, group=_graph)
+
+    def show(done: int, total: int, cell: Cell | None, _: object) -> None:
+        if progress and cell is not None:
+            progress(done, total, f"{cell.dataset} {cell.variant}")
+
+    resume(sorted(cells, key=_graph), lambda cell: cell.key, log.accuracies, do, log.add, show)
     return all(cell.key in log.accuracies for cell in cells)
 
 
@@ -157,8 +156,8 @@ class _Study:
 class _Log:
     """All trials, saved after each."""
 
-    def __init__(self, path: Path, table: str) -> None:
-        self.path, self.table = path, table
+    def __init__(self, path: Path, table: str, final_seeds: int) -> None:
+        self.path, self.table, self.final_seeds = path, table, final_seeds
         self.accuracies: dict[str, float] = {}
         self._entries: list[dict[str, Any]] = []
         self._chosen: list[dict[str, Any]] = []
@@ -175,7 +174,8 @@ class _Log:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{path} cannot be read: {error}. Move it away to begin anew.") from error
 
-    def add(self, cell: Cell, accuracy: float, where: dict[str, str]) -> None:
+    def add(self, cell: Cell, judged: tuple[float, dict[str, str]]) -> None:
+        accuracy, where = judged
         self.accuracies[cell.key] = accuracy
         if where not in self._environments:
             self._environments.append(where)
@@ -193,13 +193,13 @@ class _Log:
         """Return the best trials so far, of equal ones the first; those that have not been judged are kept."""
         if n >= len(trials):
             return list(trials)
-        return sorted(trials, key=lambda values: -(self.mean(study.cells(values, _FINAL_SEEDS)) or 0.0))[:n]
+        return sorted(trials, key=lambda values: -(self.mean(study.cells(values, self.final_seeds)) or 0.0))[:n]
 
     def choose(self, study: _Study, finalists: Sequence[dict[str, Any]]) -> None:
         """Keep the finalist with the highest mean."""
 
         def judged(values: dict[str, Any]) -> dict[str, Any]:
-            figures = [self.accuracies[cell.key] for cell in study.cells(values, _FINAL_SEEDS)]
+            figures = [self.accuracies[cell.key] for cell in study.cells(values, self.final_seeds)]
             return {"settings": values, "mean": mean(figures), "sd": stdev(figures), "seeds": len(figures)}
 
         key = study.variant.replace(study.row.name, study.dataset, 1)  # such as "r8; order 2"
@@ -227,3 +227,53 @@ class _Log:
             f' "chosen": [\n{lines[0]}\n],\n "evaluations": [\n{lines[1]}\n]}}\n'
         )
         write_file(self.path, lambda file: file.write(text.encode()))
+
+
+# The report
+
+
+def search_report(table: Table, folder: Path) -> str:
+    """Return a table of the searches of a table's rows, or nothing if there were none."""
+    try:
+        document = json.loads((folder / f"{table.name}-search.json").read_bytes())
+        chosen = {(one["row"], one["set"]): one for one in document["chosen"]}
+        evaluations = document["evaluations"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    rows = [
+        _row(row.name, place, one, evaluations)
+        for row in table.rows
+        for (name, place), one in chosen.items()
+        if name == row.name
+    ]
+    if not rows:
+        return ""
+    return (
+        "\n### The search\n\n"
+        f"Validation accuracy in percent, {len(evaluations):,} trainings in all. All trials have one seed, the better "
+        "ones three, the best three those in square brackets; the worst and the best are by the seeds that they have.\n"
+        f"Every one is in [{table.name}-search.json]({table.name}-search.json).\n\n"
+        + markdown_table(["row", "set", "trials", "worst to best", "the best three", "chosen"], rows)
+    )
+
+
+def _row(name: str, place: str, one: Mapping[str, Any], evaluations: Sequence[Mapping[str, Any]]) -> list[str]:
+    dataset, _, varied = place.partition("; ")
+    variant = f"{name}; {varied}" if varied else name
+    trials: dict[str, list[float]] = {}
+    for entry in evaluations:
+        if entry["row"] == variant and entry["dataset"] == dataset:
+            values = {key: entry["settings"].get(key) for key in one["chosen"]}
+            trials.setdefault(json.dumps(values, sort_keys=True), []).append(100 * entry["accuracy"])
+    means = sorted(map(mean, trials.values()))
+    finalists = one["finalists"][:3]
+    best = " / ".join(f"{100 * found['mean']:.2f}" for found in finalists)
+    seeds = f" [{finalists[0]['seeds']}]" if finalists else ""
+    return [
+        name,
+        f"{TITLES[row_name(place)]}{f', {varied}' if varied else ''}",
+        str(len(trials)),
+        f"{means[0]:.1f} to {means[-1]:.1f}" if means else NOTHING,
+        best + seeds,
+        ", ".join(f"{key} {value}" for key, value in one["chosen"].items()),
+    ]

@@ -24,8 +24,6 @@ from wgcn_paper.experiments.report import (
 )
 from wgcn_paper.experiments.table import Table
 
-__all__ = ["draw", "report", "worth"]
-
 _LEAST = {"r8": 96.0, "20ng-coarse": 90.0, "20ng": 80.0}  # what the project aims at, in percent
 _LINES = {"wgcn": "-", "names": "--", "counting": ":"}  # the ways that the picture has, and their style
 _MOST_LOST = 5.0  # points, with one wrong seed word per class

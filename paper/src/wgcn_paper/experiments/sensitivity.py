@@ -11,8 +11,6 @@ from wgcn_paper.experiments.published import TITLES
 from wgcn_paper.experiments.report import NOTHING, Score, draw_scores, group, markdown_table, score
 from wgcn_paper.experiments.table import Table, variant_name
 
-__all__ = ["draw", "report"]
-
 _TITLES = {"hidden": "hidden size", "window": "window (tokens)"}
 
 

@@ -23,8 +23,6 @@ from wgcn_paper.experiments.report import (
 )
 from wgcn_paper.experiments.table import Table
 
-__all__ = ["draw", "report"]
-
 _FEW, _MANY = "100", "200"  # labels: this many suggested ones are to reach what this many random ones do
 _MIN_SETS = 4
 

@@ -24,78 +24,44 @@ from wgcn_paper.experiments.cells import Cell, make_cell
 from wgcn_paper.methods.baseline import method_class
 from wgcn_paper.protocol import Protocol
 
-__all__ = ["Options", "Row", "Table", "load_table", "row_name", "variant_name"]
-
 
 @dataclass(frozen=True)
 class Options:
-    """A selection from a table. None selects all that its settings file has.
-
-    Parameters
-    ----------
-    datasets, protocols, rows : collections of str, optional
-    seeds : int, optional
-        Run the seeds 0 to seeds - 1.
-    models : collection of str, optional
-        Only rows of these methods.
-    """
+    """A selection from a table. None selects all that its settings file has."""
 
     datasets: Collection[str] | None = None
     protocols: Collection[str] | None = None
     rows: Collection[str] | None = None
-    seeds: int | None = None
-    models: Collection[str] | None = None
+    seeds: int | None = None  # run the seeds 0 to seeds - 1
+    models: Collection[str] | None = None  # only rows of these methods
 
 
 @dataclass(frozen=True)
 class Row:
-    """A method with its settings.
-
-    Parameters
-    ----------
-    name : str
-        Name in the table.
-    method : str
-    settings : mapping
-        Settings for all data sets.
-    sets : mapping from str to mapping
-        Settings for single data sets, which override `settings`; for one value of what the table varies under a name
-        such as "r8; order 2".
-    search : mapping from str to list
-        Values that a search tries.
-    protocols : sequence of str, optional
-        Protocols of the table that it runs under, if not all.
-    seeds : mapping from str to int
-        Number of seeds on single data sets where it is not that of the table: for slow methods. 0 leaves a set out.
-    published : str
-        The row of the paper's table that it is shown beside, if there is one.
-    retired : bool
-        Whether the library no longer has a hyper-parameter that the row sets. The row is shown from its committed runs
-        and never run again.
-    planned : bool
-        Whether the row has no committed runs yet. It is then run only if its name or method is selected; whoever
-        commits its runs removes the mark.
-    version : int, optional
-        The earlier version of the method's code whose runs are shown; they cannot be run again.
-    seeded : bool, optional
-        Whether another seed gives another model, if that is not as the method says.
-    gpu_only : sequence of str
-        Data sets on which the table of costs measures the row on a GPU only, since it takes hours on a CPU. A CPU run
-        of them must be selected by the name of the data set.
-    """
+    """A method with its settings."""
 
     name: str
     method: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)  # settings for all data sets
+    # Settings for single data sets, which override `settings`; for one value of what the table varies under a name such
+    # as "r8; order 2"
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    search: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    protocols: Sequence[str] | None = None
+    search: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # values that a search tries
+    protocols: Sequence[str] | None = None  # protocols of the table that it runs under, if not all
+    # Number of seeds on single data sets where it is not that of the table: for slow methods. 0 leaves a set out.
     seeds: Mapping[str, int] = field(default_factory=dict)
-    published: str = ""
+    published: str = ""  # the row of the paper's table that it is shown beside, if there is one
+    # Whether the library no longer has a hyper-parameter that the row sets. The row is shown from its committed runs
+    # and never run again.
     retired: bool = False
+    # Data sets on which the table of costs measures the row on a GPU only, since it takes hours on a CPU. A CPU run of
+    # them must be selected by the name of the data set.
     gpu_only: Sequence[str] = ()
-    seeded: bool | None = None
+    seeded: bool | None = None  # whether another seed gives another model, if that is not as the method says
+    # The earlier version of the method's code whose runs are shown; they cannot be run again
     version: int | None = None
+    # Whether the row has no committed runs yet. It is then run only if its name or method is selected; whoever commits
+    # its runs removes the mark.
     planned: bool = False
 
     @property
@@ -112,30 +78,20 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The content of a settings file.
-
-    Parameters
-    ----------
-    name, title : str
-    datasets, protocols : sequence of str
-    seeds : int
-        Number of seeds; `set_seeds` has those of single data sets.
-    rows : sequence of Row
-    vary : sequence of (setting, values)
-        Every row is run with each value of each setting, one setting at a time; if empty, unchanged.
-    versions : mapping from str to int
-        Earlier versions of methods whose runs the table shows; they cannot be run again.
-    """
+    """The content of a settings file."""
 
     name: str
     title: str
     datasets: Sequence[str]
     protocols: Sequence[str]
-    seeds: int
+    seeds: int  # number of seeds; `set_seeds` has those of single data sets
     rows: Sequence[Row]
+    # Every row is run with each value of each setting, one setting at a time; if empty, unchanged
     vary: Sequence[tuple[str, Sequence[Any]]] = ()
     set_seeds: Mapping[str, int] = field(default_factory=dict)
+    # Earlier versions of methods whose runs the table shows; they cannot be run again
     versions: Mapping[str, int] = field(default_factory=dict)
+    references: Sequence[str] = ()  # rows that the report compares with all others
 
     def known(self, options: Options) -> Options:
         """Return options without the names that the table does not have."""
@@ -151,14 +107,19 @@ class Table:
             among(options.models, [row.method for row in self.rows]),
         )
 
-    def cells(self, options: Options | None = None) -> list[Cell]:
-        """Return the selected cells, grouped by data set."""
+    def all_cells(self) -> list[Cell]:
+        """Return all cells; those of the table of costs on both devices."""
+        devices = ("cpu", "cuda") if self.name == "efficiency" else ("any",)
+        return [cell for device in devices for cell in self.cells(device=device)]
+
+    def cells(self, options: Options | None = None, device: str = "any") -> list[Cell]:
+        """Return the selected cells, grouped by data set; the table of costs adds the device to their variants."""
         options = options or Options()
         _check("data set", options.datasets, self.datasets)
         _check("protocol", options.protocols, self.protocols)
         _check("row", options.rows, [row.name for row in self.rows])
         _check("model", options.models, list(dict.fromkeys(row.method for row in self.rows)))
-        return [
+        cells = [
             cell
             for dataset in self.datasets
             if options.datasets is None or dataset in options.datasets
@@ -170,6 +131,9 @@ class Table:
             if not row.planned or options.rows is not None or options.models is not None
             for cell in self._row_cells(row, dataset, protocol, options)
         ]
+        if self.name != "efficiency":
+            return cells
+        return [replace(cell, variant=f"{cell.variant}; {device}") for cell in cells]
 
     def _row_cells(self, row: Row, dataset: str, protocol: str, options: Options) -> Iterator[Cell]:
         kind = method_class(row.method)
@@ -225,17 +189,9 @@ def load_table(name: str, path: Path | None = None) -> Table:
         searched = _searched(name)
         rows = [_row(entry, searched) for entry in content.get("row", [])]
         vary = [(entry["setting"], entry["values"]) for entry in content.get("vary", [])]
-        return Table(
-            name,
-            content["title"],
-            content["datasets"],
-            content.get("protocols", []),
-            content.get("seeds", 1),
-            rows,
-            vary,
-            content.get("set_seeds", {}),
-            content.get("versions", {}),
-        )
+        optional = {key: content[key] for key in ("set_seeds", "versions", "references") if key in content}
+        protocols, seeds = content.get("protocols", []), content.get("seeds", 1)
+        return Table(name, content["title"], content["datasets"], protocols, seeds, rows, vary, **optional)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
         where = path or f"settings/{name}.toml"
         reason = f"it lacks {error}" if isinstance(error, KeyError) else f"{error!r:.300}"
@@ -259,21 +215,8 @@ def _row(entry: Mapping[str, Any], searched: Mapping[str, Mapping[str, Mapping[s
     sets = dict(entry.get("set", {}))
     for name, values in searched.get(entry["name"], {}).items() if entry.get("searched") else ():
         sets[name] = {**sets.get(name, {}), **values}
-    own = Row(
-        entry["name"],
-        "" if "like" in entry else entry["method"],
-        entry.get("settings", {}),
-        sets,
-        entry.get("search", {}),
-        entry.get("protocols"),
-        entry.get("seeds", {}),
-        entry.get("published", ""),
-        entry.get("retired", False),
-        entry.get("gpu_only", ()),
-        entry.get("seeded"),
-        entry.get("version"),
-        entry.get("planned", False),
-    )
+    given = {key: value for key, value in entry.items() if key not in ("like", "searched", "set")}
+    own = Row(**{**({"method": ""} if "like" in entry else {}), **given, "sets": sets})
     if "like" not in entry:
         return own
     rows = _accuracy_rows()

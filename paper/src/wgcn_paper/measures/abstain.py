@@ -16,8 +16,6 @@ from wgcn_paper.datasets import Dataset
 from wgcn_paper.measures.measure import Measure, load_data, share, split_of
 from wgcn_paper.protocol import Protocol
 
-__all__ = ["Abstain"]
-
 _COVERAGES = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)  # percent
 
 

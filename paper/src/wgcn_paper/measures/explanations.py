@@ -9,8 +9,6 @@ import numpy as np
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.measures.measure import Measure, full_fit, share, split_of
 
-__all__ = ["Explanations"]
-
 _DELETED = 3  # words
 
 

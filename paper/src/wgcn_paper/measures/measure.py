@@ -21,20 +21,6 @@ from wgcn_paper.datasets.layout import FILES, find_folder, set_path
 from wgcn_paper.datasets.registry import known_set
 from wgcn_paper.methods.baseline import Method, hold_out
 
-__all__ = [
-    "Clock",
-    "Measure",
-    "Split",
-    "full_fit",
-    "held_out_dataset",
-    "load_data",
-    "share",
-    "small_fit",
-    "split_of",
-    "svc_predict",
-    "tf_idf",
-]
-
 Labels = npt.NDArray[Any]
 
 

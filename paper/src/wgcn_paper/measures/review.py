@@ -17,8 +17,6 @@ from wgcn import WGCNTextClassifier
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.measures.measure import Clock, Measure, share, small_fit, split_of
 
-__all__ = ["Review", "flipped"]
-
 # What cleanlab calls its two rankings by out-of-fold probabilities.
 _RANKINGS = {"cleanlab_confidence": "self_confidence", "cleanlab_margin": "normalized_margin"}
 

@@ -22,8 +22,6 @@ from wgcn_paper.measures.measure import Measure, Split, share, split_of, svc_pre
 from wgcn_paper.methods.baseline import make_baseline
 from wgcn_paper.protocol import Protocol
 
-__all__ = ["Seeds", "class_names", "count_seeds", "seed_words", "with_wrong_seeds"]
-
 SeedWords = Mapping[str, Sequence[str]]
 
 

@@ -13,8 +13,6 @@ from wgcn import WGCNTextClassifier
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.measures.measure import Measure, Split, share, split_of, svc_predict, tf_idf
 
-__all__ = ["SmallText", "Suggest"]
-
 # Share of the training documents that a draw may choose from, so that draws differ without chance elsewhere.
 _POOL = 0.9
 

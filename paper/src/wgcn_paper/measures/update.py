@@ -10,8 +10,6 @@ from wgcn import WGCNTextClassifier
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.measures.measure import Clock, Measure, share, split_of
 
-__all__ = ["Update"]
-
 
 class Update(Measure):
     """Fit most of the training documents, add the others with `update`, and fit all from scratch, in one run.

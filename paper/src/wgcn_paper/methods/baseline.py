@@ -19,19 +19,6 @@ from wgcn_paper.packages import MissingPackageError, packages_for
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = [
-    "Baseline",
-    "Fit",
-    "Method",
-    "array_digest",
-    "check_packages",
-    "hold_out",
-    "in_fixed_order",
-    "make_baseline",
-    "method_class",
-    "method_names",
-    "register_method",
-]
 
 # Module and class of each method, imported on demand because some need torch.
 _METHODS: dict[str, tuple[str, str]] = {
@@ -94,7 +81,6 @@ class Method(ABC):
     settings : mapping
         Values for some or all of the keys of `defaults`; any other key is an error. A run from before a setting was
         added counts as one with its default, or with its value in `earlier`.
-    seed : int
     device : str
         "cpu", "cuda" or "auto"; ignored by methods that cannot use a GPU.
     """

@@ -32,8 +32,6 @@ from wgcn_paper.methods.network import NetworkBaseline
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["CitationBaseline", "sparse_dropout"]
-
 
 class CitationBaseline(NetworkBaseline):
     """A network that takes the features of all documents and the edges between them, and gives all logits at once."""

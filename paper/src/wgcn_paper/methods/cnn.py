@@ -24,8 +24,6 @@ from torch import Tensor, nn
 from wgcn_paper.methods.network import TRAINING
 from wgcn_paper.methods.sequences import SEQUENCES, Batch, SequenceBaseline
 
-__all__ = ["CNNMethod"]
-
 _WIDTHS = (3, 4, 5)
 
 

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["N_FOLDS", "choose_c", "deal_out", "enough_folds"]
-
 N_FOLDS = 5
 
 
@@ -42,21 +40,9 @@ def choose_c(
 ) -> tuple[float, float | None]:
     """Return the C with the highest accuracy, the smallest of equally good ones, and that accuracy.
 
-    Parameters
-    ----------
-    classifier : callable
-        Makes an estimator of scikit-learn with a given C. With a warm start, each fit begins with the result of the
-        next smaller C.
-    choices : sequence of float
-        In ascending order.
-    rows : matrix
-        One row per document.
-    labels : array
-        One label per document.
-    parts : sequence of int64 arrays
-        Documents that are held out in turn; all others train.
-    otherwise : float
-        C if there are no parts.
+    `classifier` makes an estimator of scikit-learn with a given C; with a warm start, each fit begins with the result
+    of the next smaller of the ascending `choices`. Each of `parts` is held out in turn, and all other documents train.
+    Without parts C is `otherwise`.
     """
     if not parts:
         return otherwise, None

@@ -29,7 +29,6 @@ from wgcn_paper.methods.preparation import Kept, make_corpus
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Task
 
-__all__ = ["GRAPH", "DocumentWordGraph", "document_word_graph"]
 
 # Settings of every method that works on this graph.
 GRAPH: Mapping[str, Any] = {"tokenizer": "text_gcn", "stop_words": True, "min_count": 5, "window": 20}
@@ -46,15 +45,7 @@ class DocumentWordGraph(NamedTuple):
 
 
 def document_word_graph(task: Task, settings: Mapping[str, Any]) -> DocumentWordGraph:
-    """Return the graph of all documents of a task.
-
-    Parameters
-    ----------
-    task : Task
-        With texts.
-    settings : mapping
-        With the keys of `GRAPH`.
-    """
+    """Return the graph of all documents of a task with texts; the settings have the keys of `GRAPH`."""
     if task.texts is None:
         raise InputError("A graph of documents and words needs texts; this data set has features only.")
     texts, source = task.texts, [task.digest, {name: settings[name] for name in GRAPH}]

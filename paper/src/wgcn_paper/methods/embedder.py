@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["EmbeddingMethod"]
 
 REPRESENTATIONS = ("wgcn", "svd", "tf-idf")
 HEADS = ("probe", "nearest")
@@ -43,7 +42,6 @@ HEADS = ("probe", "nearest")
 # With few labels, smaller constants are worse for all representations, but cross-validation chooses them.
 _CHOICES = (10.0, 100.0, 1000.0)
 _WITHOUT_CHOICE = 100.0
-_BLOCK = 1000  # documents per block in the search for the nearest
 
 Rows = Any  # array or csr_array of shape (documents, columns)
 
@@ -73,6 +71,7 @@ class EmbeddingMethod(Baseline):
     name = "embedding"
     seeded = False
     defaults: ClassVar = {"representation": "wgcn", "n_components": 200, "head": "probe", "C": 0.0}
+    block = 1000  # documents at a time in the search for the nearest
 
     def fit(self, task: Task) -> Fit:
         """Fit the representation on all texts, and the classifier on the labelled ones."""
@@ -122,8 +121,8 @@ class EmbeddingMethod(Baseline):
     def _nearest(self, rows: Rows) -> npt.NDArray[Any]:
         """Return the label of the nearest document by cosine; of equally near ones, the first."""
         nearest = []
-        for begin in range(0, rows.shape[0], _BLOCK):
-            cosines = rows[begin : begin + _BLOCK] @ self._known.T
+        for begin in range(0, rows.shape[0], self.block):
+            cosines = rows[begin : begin + self.block] @ self._known.T
             nearest.append((cosines.toarray() if isinstance(cosines, csr_array) else cosines).argmax(axis=1))
         return np.asarray(self._labels[np.concatenate(nearest)])
 

@@ -40,7 +40,6 @@ import numpy.typing as npt
 import torch
 import torch.nn.functional as F  # noqa: N812
 from scipy.sparse import csr_array, diags_array
-from sklearn.preprocessing import normalize
 from torch import Tensor, nn
 
 from wgcn.base.errors import InputError
@@ -48,12 +47,11 @@ from wgcn.graph.citations import normalize_documents
 from wgcn.network.module import SparseMatrix, sparse_matrix
 from wgcn_paper.methods.baseline import Fit
 from wgcn_paper.methods.document_word_graph import GRAPH, document_word_graph
+from wgcn_paper.methods.linearised_wgcn import feature_rows
 from wgcn_paper.methods.network import TRAINING, NetworkBaseline
 
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
-
-__all__ = ["FastGCN", "FastGCNMethod", "Rows", "gather_rows", "sample_columns"]
 
 
 class Rows(NamedTuple):
@@ -95,20 +93,9 @@ def gather_rows(matrix: Tensor, rows: Tensor) -> Rows:
 def sample_columns(rows: Rows, importance: Tensor, n_samples: int) -> tuple[Rows, Tensor]:
     """Draw columns, so that rows @ dense is estimated from few rows of the dense matrix.
 
-    Parameters
-    ----------
-    rows : Rows
-    importance : tensor of shape (columns,)
-        q, up to a factor.
-    n_samples : int
-        t, how many are drawn, with replacement. If no more columns than that have entries, all are taken once.
-
-    Returns
-    -------
-    sampled : Rows
-        Its columns are places among those that were drawn, its values those of `rows` times drawn / (t q).
-    drawn : tensor
-        The columns that were drawn, each once, in ascending order.
+    `importance` is q of each column, up to a factor. `n_samples` (t) are drawn, with replacement; if no more columns
+    than that have entries, all are taken once. Returned are the rows, with places among the drawn columns and their
+    values times drawn / (t q), and the columns that were drawn, each once, in ascending order.
     """
     linked = torch.unique(rows.columns)
     small = linked.dtype == torch.int32
@@ -129,15 +116,7 @@ def sample_columns(rows: Rows, importance: Tensor, n_samples: int) -> tuple[Rows
 
 
 class FastGCN(nn.Module):
-    """Two graph convolutions; the first takes rows of A_hat X.
-
-    Parameters
-    ----------
-    n_features, n_classes : int
-    hidden : int
-    dropout : float
-        Share of the entries of A_hat X and of H that are dropped in training.
-    """
+    """Two graph convolutions; the first takes rows of A_hat X. Dropout is on the entries of A_hat X and of H."""
 
     def __init__(self, n_features: int, n_classes: int, hidden: int, dropout: float) -> None:
         super().__init__()
@@ -191,7 +170,7 @@ class FastGCNMethod(NetworkBaseline):
             adjacency = normalize_documents(task.document_graph)
             links = csr_array(task.document_graph, dtype=np.float32)
             self._degrees = 1 + csr_array(links.maximum(links.T)).sum(axis=1)
-            self._features = _distributions(task.features)
+            self._features = feature_rows(task.features, "l1")
             self._adjacency = sparse_matrix(adjacency, self.torch_device, symmetric=True)
             self._inputs = sparse_matrix(csr_array(adjacency @ self._features), self.torch_device)
         else:
@@ -232,7 +211,7 @@ class FastGCNMethod(NetworkBaseline):
 
     def _new_logits(self, query: Query) -> Tensor:
         """Return the logits of documents that were not seen, each as if it joined the graph alone."""
-        features = _distributions(query.features)
+        features = feature_rows(query.features, "l1")
         links = csr_array((features.shape[0], len(self._rank)), dtype=np.float32)
         if query.document_graph is not None:
             # The columns of a query are in the order in which the documents were given.
@@ -256,8 +235,3 @@ class FastGCNMethod(NetworkBaseline):
 
     def _words(self) -> tuple[str, ...]:
         return self._names
-
-
-def _distributions(features: csr_array) -> csr_array:
-    """Return features whose rows sum to 1; a row without words stays as it is."""
-    return csr_array(normalize(csr_array(features, dtype=np.float32), "l1"))

@@ -32,7 +32,6 @@ from wgcn_paper.methods.baseline import Baseline, Fit, array_digest, hold_out, i
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["FastTextMethod", "write_documents"]
 
 # Prefix of a label in the file that fastText reads. No tokeniser gives a word with it, with white space or with "<",
 # which marks the end of a document; so no text can be taken for a label or for two documents.

@@ -29,12 +29,8 @@ import numpy.typing as npt
 from wgcn.base.errors import WGCNError
 from wgcn_paper.methods.fasttext import FastTextMethod, write_documents
 
-__all__ = ["FastTextAutotuneMethod"]
-
 # What the search chooses, by fastText's names.
 _TUNED = ("lr", "epoch", "wordNgrams", "minn", "maxn", "bucket")
-_PATIENCE = 20.0  # seconds until the clock of a search must have been heard of; it strikes twice a second
-_ATTEMPTS = 10
 
 
 class FastTextAutotuneMethod(FastTextMethod):
@@ -48,6 +44,8 @@ class FastTextAutotuneMethod(FastTextMethod):
         "hidden": 10,
         "validation_fraction": 0.1,
     }
+    clock_patience = 20.0  # seconds until the clock of a search must have been heard of; it strikes twice a second
+    attempts = 10
 
     def _values(
         self, lines: list[str], codes: npt.NDArray[np.int64], held_out: npt.NDArray[np.bool_]
@@ -61,14 +59,14 @@ class FastTextAutotuneMethod(FastTextMethod):
             write_documents(folder / "held-out.txt", lines, codes, held_out)
             # Whatever else is given would not be searched.
             given = {**self._fixed(), "autotuneDuration": self.settings["seconds"]}
-            for _ in range(_ATTEMPTS):
-                if _finished(folder, given):
+            for _ in range(self.attempts):
+                if _finished(folder, given, self.clock_patience):
                     found: dict[str, Any] = json.loads((folder / "found.json").read_bytes())
                     return found
-        raise WGCNError(f"fastText's search was started {_ATTEMPTS} times and gave no result.")
+        raise WGCNError(f"fastText's search was started {self.attempts} times and gave no result.")
 
 
-def _finished(folder: Path, given: Mapping[str, Any]) -> bool:
+def _finished(folder: Path, given: Mapping[str, Any], patience: float) -> bool:
     """Run a search in a process of its own, and return whether it has ended well.
 
     If the clock of fastText's search starts before the search itself, it stops at once, and the search never ends. That
@@ -85,7 +83,7 @@ def _finished(folder: Path, given: Mapping[str, Any]) -> bool:
             if not heard and log.exists():
                 silent_since = silent_since or time.monotonic()
                 heard = b"Progress" in log.read_bytes()
-                if not heard and time.monotonic() - silent_since > _PATIENCE:
+                if not heard and time.monotonic() - silent_since > patience:
                     return False
         return process.exitcode == 0
     finally:

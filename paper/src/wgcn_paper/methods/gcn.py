@@ -22,8 +22,6 @@ from torch.nn import functional as F  # noqa: N812
 from wgcn_paper.methods.citation_graph import CitationBaseline, sparse_dropout
 from wgcn_paper.methods.network import TRAINING
 
-__all__ = ["GCNMethod"]
-
 
 class GCNMethod(CitationBaseline):
     """Two graph convolutions, those of PyTorch Geometric."""

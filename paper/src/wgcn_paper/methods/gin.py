@@ -31,8 +31,6 @@ from torch.nn import functional as F  # noqa: N812
 from wgcn_paper.methods.citation_graph import CitationBaseline, sparse_dropout
 from wgcn_paper.methods.network import TRAINING
 
-__all__ = ["GINMethod"]
-
 
 class GINMethod(CitationBaseline):
     """Layers of sums over neighbours, those of PyTorch Geometric, and a linear layer."""

@@ -41,7 +41,6 @@ from wgcn_paper.vectors.word_vectors import word_vectors
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["GraphCNNMethod", "heavy_pairs", "nearest_words"]
 
 _PREPARATION = (
     "tokenizer",
@@ -53,7 +52,6 @@ _PREPARATION = (
     "neighbours",
     "pooling",
 )
-_BLOCK = 2**24  # similarities in memory at once
 
 
 class _Prepared(NamedTuple):
@@ -180,19 +178,16 @@ class _Network(nn.Module):
 
 
 def nearest_words(
-    vectors: npt.NDArray[np.float32], known: npt.NDArray[np.bool_], k: int, device: torch.device | str = "cpu"
+    vectors: npt.NDArray[np.float32],
+    known: npt.NDArray[np.bool_],
+    k: int,
+    device: torch.device | str = "cpu",
+    block: int = 2**24,
 ) -> csr_array:
-    """Return the graph of the k nearest words, symmetric.
+    """Return the symmetric graph of the k nearest words (words, words), of vectors (words, size).
 
-    Parameters
-    ----------
-    vectors : float32 array of shape (words, size)
-    known : bool array of shape (words,)
-        Which words have a vector; the others get no edges.
-    k : int
-        Neighbours of a word, itself not counted.
-    device : torch.device or str
-        Where similarities are computed, a block of words at a time.
+    Words that are not `known` (words,) get no edges. Similarities are computed on the device, a block of words at a
+    time.
     """
     places = np.flatnonzero(known & (np.linalg.norm(vectors, axis=1) > 0))
     k = min(k, len(places) - 1)
@@ -201,7 +196,7 @@ def nearest_words(
         return csr_array(shape, dtype=np.float32)
     units = F.normalize(torch.from_numpy(np.ascontiguousarray(vectors[places])).to(device), dim=1)
     near, distances = [], []
-    step = max(_BLOCK // len(places), 1)
+    step = max(block // len(places), 1)
     for begin in range(0, len(places), step):
         similar = units[begin : begin + step] @ units.T
         own = torch.arange(len(similar), device=similar.device)

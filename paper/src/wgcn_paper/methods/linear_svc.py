@@ -27,8 +27,6 @@ from wgcn_paper.methods.cross_validation import choose_c, deal_out, enough_folds
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["LinearBaseline", "LinearSVCMethod"]
-
 
 class _Choice(NamedTuple):
     """An n-gram range with its vectoriser and the C that is best for it."""

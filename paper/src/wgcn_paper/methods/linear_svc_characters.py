@@ -26,7 +26,6 @@ from wgcn_paper.methods.preparation import Kept
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Task
 
-__all__ = ["JoinedVectorizer", "LinearSVCCharactersMethod"]
 
 # The draws of the labelled documents share their texts, and cutting 20NG into characters takes a minute.
 _kept: Kept[tuple[TfidfVectorizer, csr_matrix]] = Kept(1)

@@ -30,8 +30,6 @@ from wgcn_paper.methods.network import TRAINING
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["LinearisedTextGCNMethod"]
-
 
 class LinearisedTextGCNMethod(LinearisedBaseline):
     """Eq. 9 on all documents that may be seen."""

@@ -35,7 +35,6 @@ from wgcn_paper.methods.preparation import Kept, make_corpus
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["LinearWeights", "LinearisedBaseline", "LinearisedWGCNMethod", "feature_rows"]
 
 # Graphs depend on neither labels nor seed, so consecutive cells share them.
 _graphs: Kept[csr_array] = Kept(most=2)

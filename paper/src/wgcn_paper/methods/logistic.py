@@ -16,8 +16,6 @@ from sklearn.linear_model import LogisticRegression
 
 from wgcn_paper.methods.linear_svc import LinearBaseline
 
-__all__ = ["LogisticMethod"]
-
 
 class LogisticMethod(LinearBaseline):
     """Sublinear tf-idf and LogisticRegression; C is chosen by cross-validation unless it is given.
@@ -58,20 +56,12 @@ class _MergedLogistic(LogisticRegression):  # type: ignore[misc]
 
 
 def merge_columns(rows: csr_matrix) -> csr_matrix:
-    """Return a matrix T that merges the columns that only one row has; T^T T = I.
+    """Return a matrix T (n_columns, at most n_columns) that merges the columns that only one row has; T^T T = I.
 
     Let S be the columns that row i alone has, and v its values there. Whatever the loss, with a penalty |w|^2 the best
     weights are w_S = u v / |v|, so that one column, with the value |v| in row i and the weight u, stands for all of S.
     Training on `rows` @ T gives the weights T^T w. Of the single words and pairs of words of Ohsumed, a fifth is left.
-
-    Parameters
-    ----------
-    rows : sparse matrix of shape (n_rows, n_columns)
-        Without stored zeros.
-
-    Returns
-    -------
-    sparse matrix of shape (n_columns, at most n_columns)
+    The rows have no stored zeros.
     """
     n_rows, n_columns = rows.shape
     counts = np.bincount(rows.indices, minlength=n_columns)

@@ -25,8 +25,6 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 from wgcn_paper.methods.network import TRAINING
 from wgcn_paper.methods.sequences import SEQUENCES, Batch, SequenceBaseline
 
-__all__ = ["LSTMMethod"]
-
 
 class LSTMMethod(SequenceBaseline):
     """The last hidden state of an LSTM, or of one in each direction."""

@@ -24,7 +24,6 @@ from wgcn_paper.methods.baseline import Baseline, Fit, array_digest, hold_out, i
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["TRAINING", "NetworkBaseline", "seeded"]
 
 # Settings of every network here. A batch size of 0 takes all documents at once. "stopping" chooses the epoch to keep:
 # that of the lowest validation "loss" or the highest validation "accuracy", once `patience` epochs were no better; or,

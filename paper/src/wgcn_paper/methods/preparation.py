@@ -11,18 +11,13 @@ from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import VocabularyRules
 from wgcn_paper.datasets import stop_words
 
-__all__ = ["Kept", "make_corpus"]
-
 T = TypeVar("T")
 
 
 class Kept(OrderedDict[str, T]):
     """The last preparations, for consecutive fits, which often differ only in the seed.
 
-    Parameters
-    ----------
-    most : int
-        How many to keep; the least recently used one is dropped.
+    The least recently used one is dropped when there are more than `most`.
     """
 
     def __init__(self, most: int) -> None:
@@ -32,11 +27,8 @@ class Kept(OrderedDict[str, T]):
     def find(self, source: Any, make: Callable[[], T]) -> T:
         """Return what was made from a source, or make it.
 
-        Parameters
-        ----------
-        source : anything that JSON can hold
-            Everything that it depends on, such as the digest of a task and some settings.
-        make : callable
+        The source is everything that it depends on, such as the digest of a task and some settings, as JSON can hold
+        it.
         """
         key = json.dumps(source)
         if key not in self:
@@ -50,13 +42,7 @@ class Kept(OrderedDict[str, T]):
 def make_corpus(texts: Sequence[str], settings: Mapping[str, Any], max_size: int | None = None) -> Corpus:
     """Return texts as ids of words, by the settings "tokenizer", "stop_words" and "min_count".
 
-    Parameters
-    ----------
-    texts : sequence of str
-    settings : mapping
-        "stop_words": whether to leave out those of the data sets.
-    max_size : int, optional
-        Keep only this many of the most frequent words.
+    With `max_size` only so many of the most frequent words are kept.
     """
     rules = VocabularyRules(
         min_count=settings["min_count"],

@@ -30,8 +30,6 @@ from wgcn_paper.methods.linear_svc import LinearSVCMethod
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Task
 
-__all__ = ["SelfTrainingSVCMethod", "surest"]
-
 
 class SelfTrainingSVCMethod(LinearSVCMethod):
     """LinearSVC that labels unlabelled documents for itself, in rounds.
@@ -74,12 +72,8 @@ def surest(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the documents of which the scores are surest, and the class of each.
 
-    Parameters
-    ----------
-    scores : array of shape (documents, classes), or (documents,) for two classes
-        Decision values.
-    quota : array of shape (classes,)
-        How many documents to take at most of those that are predicted to be of a class; rounded up.
+    Scores are decision values (documents, classes), or (documents,) for two classes. `quota` (classes,) is how many to
+    take at most of those that are predicted to be of a class, rounded up.
     """
     if scores.ndim == 1:
         scores = np.column_stack([-scores, scores])

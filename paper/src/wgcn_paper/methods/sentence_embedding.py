@@ -28,7 +28,6 @@ from wgcn_paper.vectors.encoder import encode_cached
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["SentenceEmbeddingMethod"]
 
 _WITHOUT_CHOICE = 10.0
 

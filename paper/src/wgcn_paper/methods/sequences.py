@@ -22,7 +22,6 @@ from wgcn_paper.vectors.word_vectors import word_vectors
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["SEQUENCES", "Batch", "Documents", "SequenceBaseline", "Sequences"]
 
 # Settings of every sequence method. "word_vectors" is "" for random ones of "dimension" values, or
 # a source of `wgcn_paper.vectors.word_vectors.word_vectors`, which then fixes the dimension. The first "max_length"
@@ -42,24 +41,13 @@ _prepared: Kept[Sequences] = Kept(most=2)
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some documents on the device, their words one after another, so that no work goes into padding.
+    """Some documents on the device, their words one after another, so that no work goes into padding."""
 
-    Parameters
-    ----------
-    ids : tensor of shape (tokens,)
-        Words; the word with id i in the vocabulary has id i + 1 here, and 0 is no word.
-    document, place : tensors of shape (tokens,)
-        The document of each token, and its place in it.
-    lengths : tensor of shape (documents,)
-        Words of each document.
-    sizes : int64 array of shape (documents,)
-        Tokens of each document: its words, padded with 0 to the required minimum.
-    """
-
-    ids: Tensor
-    document: Tensor
+    ids: Tensor  # (tokens,): words; the word with id i in the vocabulary has id i + 1 here, and 0 is no word
+    document: Tensor  # (tokens,): the document of each token, and its place in it
     place: Tensor
-    lengths: Tensor
+    lengths: Tensor  # (documents,): words of each document
+    # (documents,): tokens of each document: its words, padded with 0 to the required minimum
     sizes: npt.NDArray[np.int64]
 
     def padded(self, values: Tensor, fill: float) -> Tensor:
@@ -98,12 +86,7 @@ class Documents:
 class Sequences:
     """Texts as ids of words, and the words' vectors.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        All texts that may be seen, for the vocabulary.
-    settings : mapping
-        With the keys of `SEQUENCES`.
+    The vocabulary is of all texts that may be seen; the settings have the keys of `SEQUENCES`.
     """
 
     def __init__(self, texts: Sequence[str], settings: Mapping[str, Any]) -> None:

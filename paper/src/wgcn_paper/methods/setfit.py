@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["Pairs", "SetFitMethod", "draw_pairs"]
 
 _MAX_NORM = 1.0  # of the gradients
 
@@ -141,15 +140,7 @@ class SetFitMethod(Baseline):
 
 
 def draw_pairs(codes: npt.NDArray[np.int64], iterations: int, rng: np.random.Generator) -> Pairs:
-    """Draw a pair of one class and a pair of two classes for each text, `iterations` times.
-
-    Parameters
-    ----------
-    codes : int array of shape (texts,)
-        The class of each text.
-    iterations : int
-    rng : numpy Generator
-    """
+    """Draw a pair of one class and a pair of two classes for each text, `iterations` times; `codes` are the classes."""
     places = np.arange(len(codes))
     left, right, alike = [], [], []
     for i, code in enumerate(codes):

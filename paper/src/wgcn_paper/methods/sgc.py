@@ -22,8 +22,6 @@ from torch import Tensor, nn
 from wgcn_paper.methods.citation_graph import CitationBaseline
 from wgcn_paper.methods.network import TRAINING
 
-__all__ = ["SGCMethod"]
-
 
 class SGCMethod(CitationBaseline):
     """A linear model of smoothed features, the layer of PyTorch Geometric."""

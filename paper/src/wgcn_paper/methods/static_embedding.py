@@ -30,9 +30,7 @@ from wgcn_paper.vectors.encoder import without_surrogates
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["StaticEmbeddingMethod"]
 
-_BATCH = 1024
 _WEIGHTS, _PIECES = "weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json"
 
 
@@ -40,6 +38,7 @@ class StaticEmbeddingMethod(SentenceEmbeddingMethod):
     """WordLlama's vectors and LogisticRegression; C is chosen by cross-validation unless it is given."""
 
     name = "static-embedding"
+    batch = 1024  # texts that are read at once
     packages = ("wordllama", "tokenizers")
     # Means of many vectors are close to each other, so that some sets need larger weights than with a sentence encoder.
     choices: ClassVar = (0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -47,8 +46,8 @@ class StaticEmbeddingMethod(SentenceEmbeddingMethod):
     def _vectors(self, texts: tuple[str, ...] | list[str]) -> npt.NDArray[np.float64]:
         tokenizer, table = _model()
         parts = []
-        for begin in range(0, len(texts), _BATCH):
-            clean = [without_surrogates(text) for text in texts[begin : begin + _BATCH]]
+        for begin in range(0, len(texts), self.batch):
+            clean = [without_surrogates(text) for text in texts[begin : begin + self.batch]]
             rows = [found.ids for found in tokenizer.encode_batch(clean, add_special_tokens=False)]
             ids = np.fromiter((piece for row in rows for piece in row), np.int32)
             starts = np.cumsum([0, *map(len, rows)])

@@ -29,18 +29,11 @@ from wgcn_paper.methods.network import TRAINING, NetworkBaseline
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["TextGCN", "TextGCNMethod"]
-
 
 class TextGCN(nn.Module):
     """Two graph convolutions on nodes without features.
 
-    Parameters
-    ----------
-    n_nodes, n_classes : int
-    hidden : int
-    input_dropout, dropout : float
-        Share of the rows of W_0, and of the entries of the hidden layer, that are dropped in training.
+    Dropout is of rows of W_0, and of entries of the hidden layer.
     """
 
     def __init__(self, n_nodes: int, n_classes: int, hidden: int, input_dropout: float, dropout: float) -> None:

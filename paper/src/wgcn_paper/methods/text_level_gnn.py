@@ -51,17 +51,16 @@ from wgcn_paper.methods.sequences import SEQUENCES, Batch, Documents, SequenceBa
 if TYPE_CHECKING:
     from wgcn_paper.protocol import Task
 
-__all__ = ["TextLevelGNNMethod", "near_tokens", "text_graphs"]
 
 # Counting pairs takes seconds on the larger sets and does not depend on the seed.
 _pairs: Kept[npt.NDArray[np.int64]] = Kept(most=2)
-_DOCUMENTS_AT_ONCE = 1000
 
 
 class TextLevelGNNMethod(SequenceBaseline):
     """The largest message from the words nearby, summed over the different words of a text."""
 
     name = "text-level-gnn"
+    documents_at_once = 1000  # whose pairs are counted
     version: ClassVar[int] = 2
     defaults: ClassVar = {
         **SEQUENCES,
@@ -95,8 +94,8 @@ class TextLevelGNNMethod(SequenceBaseline):
         documents = Documents(self.sequences.corpus, self.settings["max_length"], torch.device("cpu"))
         n_rows = len(self.sequences.vocabulary) + 1
         pairs, counts = np.empty(0, np.int64), np.empty(0, np.int64)
-        for begin in range(0, len(rows), _DOCUMENTS_AT_ONCE):
-            batch = documents.batch(rows[begin : begin + _DOCUMENTS_AT_ONCE])
+        for begin in range(0, len(rows), self.documents_at_once):
+            batch = documents.batch(rows[begin : begin + self.documents_at_once])
             sources, targets = near_tokens(batch, self.settings["window"])
             numbers = batch.ids[sources] * n_rows + batch.ids[targets]
             new, new_counts = np.unique(numbers.numpy(), return_counts=True)
@@ -144,13 +143,7 @@ class _Network(nn.Module):
 
 
 def near_tokens(batch: Batch, window: int) -> tuple[Tensor, Tensor]:
-    """Return all ordered pairs of tokens at most `window` places apart in a text, each with itself too.
-
-    Returns
-    -------
-    sources, targets : tensors of shape (pairs,)
-        Places among the tokens of the batch.
-    """
+    """Return the places of all ordered pairs of tokens at most `window` apart in a text, each with itself too."""
     places = batch.place[:, None] + torch.arange(-window, window + 1, device=batch.place.device)
     inside = (places >= 0) & (places < batch.lengths[batch.document][:, None])
     targets, steps = inside.nonzero(as_tuple=True)
@@ -158,22 +151,10 @@ def near_tokens(batch: Batch, window: int) -> tuple[Tensor, Tensor]:
 
 
 def text_graphs(batch: Batch, window: int, n_rows: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the graphs of texts, one after another.
+    """Return the graphs of texts, one after another, in which words at most `window` places apart are joined.
 
-    Parameters
-    ----------
-    batch : Batch
-    window : int
-        Words at most this many places apart are joined.
-    n_rows : int
-        A number above every id of a word.
-
-    Returns
-    -------
-    document, words : tensors of shape (nodes,)
-        The document and the word of each node; no two nodes are alike in both.
-    source, target : tensors of shape (edges,)
-        The nodes that each edge joins, without repetition, in the order of the targets.
+    Returned are document and word of each node, no two of which are alike in both, and source and target of each edge,
+    without repetition, in the order of the targets. `n_rows` is above every id of a word.
     """
     nodes, node = torch.unique(batch.document * n_rows + batch.ids, return_inverse=True)
     sources, targets = near_tokens(batch, window)

@@ -20,7 +20,6 @@ from wgcn.graph import WordGraph
 from wgcn.linear.tuning import LEADS
 from wgcn_paper.datasets import load_dataset, stop_words
 from wgcn_paper.methods.baseline import Baseline, Fit, array_digest
-from wgcn_paper.methods.extension import extend_by_vectors
 from wgcn_paper.methods.preparation import Kept
 from wgcn_paper.vectors import word_vector_matrix
 
@@ -28,29 +27,10 @@ if TYPE_CHECKING:
     from wgcn.model.text_model import TextModel
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["LinearMethod", "NetworkMethod", "network_fit"]
 
-_NETWORK = (
-    "hidden",
-    "order",
-    "word_activation",
-    "residual",
-    "word_dropout",
-    "document_dropout",
-    "centred",
-    "learning_rate",
-    "weight_decay",
-    "max_epochs",
-    "patience",
-    "stopping",
-    "label_smoothing",
-    "refit",
-    "n_models",
-    "validation_fraction",
-)
 _LINEAR = ("alpha", "subwords", "naive_bayes", "teacher", "self_training", "C", "tune")
 _TEXT = ("tokenizer", "ngrams", "min_count", "stop_words", "sublinear", "norm")
-_EXTENSIONS = ("", "graph", "vectors", "fit", "drop")
+_EXTENSIONS = ("", "graph", "fit", "drop")
 _GRAPH = ("window", "weight", "threshold", "min_pairs", "top_k", "smoothing")
 # Settings that the library no longer has, with the only value that can still be run.
 _RETIRED = {"smoothing": 1.0, "learn_alpha": "", "loss": "squared_hinge", "average": False}
@@ -195,7 +175,8 @@ class NetworkMethod(_TextMethod):
     def _classifier(self) -> WGCNNetworkClassifier:
         # Several networks take consecutive seeds, and no two fits may share one of them.
         seed = self.seed * self.settings["n_models"]
-        return WGCNNetworkClassifier(**self._pick(_NETWORK), random_state=seed, device=self.device)
+        network = [name for name in self.defaults if name not in (*_TEXT, *_GRAPH)]
+        return WGCNNetworkClassifier(**self._pick(network), random_state=seed, device=self.device)
 
     def _train(self, classifier: Any, prepared: Prepared, task: Task) -> None:
         classifier.fit(prepared.document_terms[: len(task.labels)], task.labels, word_graph=prepared.word_graph)
@@ -216,8 +197,8 @@ class LinearMethod(_TextMethod):
     `background` names data sets whose training texts also shape vocabulary and graph; they must not share texts with
     the data set of the cell.
 
-    `extend` is what happens to words that fitting does not see: rows from their spelling (""), from the texts of the
-    pool ("graph") or from a sentence encoder ("vectors"); "fit", to fit with the texts of the pool; or "drop", nothing.
+    `extend` is what happens to words that fitting does not see: rows from their spelling (""), or from the texts of the
+    pool ("graph"); "fit", to fit with the texts of the pool; or "drop", nothing.
 
     `learn_alpha`, `order`, `loss`, `average` and `smoothing` are settings of earlier runs, which are kept; the library
     no longer has them. Version 1 had an L-BFGS solver, and with `tune` Optuna proposed the candidates; version 2 had no
@@ -276,12 +257,6 @@ class LinearMethod(_TextMethod):
             labels = np.concatenate([task.labels, np.full(len(task.pool), None, object)])
             task = replace(task, texts=task.texts + task.pool, labels=labels, pool=())
         return super().fit(task)
-
-    def predict(self, query: Query) -> npt.NDArray[Any]:
-        """Return one label per text; the row of an unseen word does not depend on the other texts."""
-        assert query.texts is not None
-        vectors = self.settings["extend"] == "vectors"
-        return (extend_by_vectors(self.model, query.texts) if vectors else self.model).predict(query.texts)
 
     def _extended(self, model: TextModel, task: Task) -> TextModel:
         if self.settings["extend"] == "drop":

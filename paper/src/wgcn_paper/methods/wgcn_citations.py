@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import block_array, csr_array, diags_array, eye_array, tril
-from sklearn.preprocessing import normalize
 
 from wgcn.base.errors import InputError, interrupts_raised
 from wgcn.estimators.network import WGCNNetworkClassifier
@@ -21,6 +20,7 @@ from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
 from wgcn.text.vocabulary import Vocabulary
 from wgcn_paper.methods.baseline import Baseline, Fit, array_digest
+from wgcn_paper.methods.linearised_wgcn import feature_rows
 from wgcn_paper.methods.preparation import Kept
 from wgcn_paper.methods.wgcn import network_fit
 
@@ -29,21 +29,9 @@ if TYPE_CHECKING:
 
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["CitationMethod", "attach_alone"]
 
-_NETWORK = (
-    "hidden",
-    "word_activation",
-    "residual",
-    "word_dropout",
-    "document_dropout",
-    "centred",
-    "learning_rate",
-    "weight_decay",
-    "max_epochs",
-    "n_models",
-)
 _GRAPH = ("power", "norm", "citation_order", "directed", "normalized")
+_PREDICTION = ("hops", "alone")
 
 # Word graphs depend on neither labels nor seed, so consecutive cells share them.
 _graphs: Kept[WordGraph] = Kept(most=4)
@@ -103,7 +91,7 @@ class CitationMethod(Baseline):
         labels = np.array([-1 if label is None else int(label) for label in task.labels])
         labels[task.validation] = -1
         classifier = WGCNNetworkClassifier(
-            **self._pick(_NETWORK),
+            **self._pick(name for name in self.defaults if name not in (*_GRAPH, *_PREDICTION)),
             validation_fraction=0,
             random_state=self.seed * self.settings["n_models"],
             device=self.device,
@@ -133,8 +121,7 @@ class CitationMethod(Baseline):
     def _weighted(self, features: csr_array) -> csr_array:
         terms = csr_array(features, dtype=np.float32)
         terms.data = terms.data ** np.float32(self.settings["power"])
-        norm = self.settings["norm"]
-        return terms if norm == "none" else csr_array(normalize(terms, norm))
+        return feature_rows(terms, self.settings["norm"])
 
     def _graph(self, task: Task) -> WordGraph:
         def make() -> WordGraph:
@@ -159,20 +146,9 @@ def attach_alone(
 
     A new document v has the row v of A_v^hops [x_v; documents], where A_v is normalised for the known documents and v.
     Only the degrees of the documents that v cites differ from those of the known graph, so all new documents are
-    computed at once, with products of sparse matrices.
-
-    Parameters
-    ----------
-    document_terms : csr_array of shape (new, words)
-        X_dv of the new documents.
-    citations : csr_array of shape (new, known)
-        Entry [i, j] is positive if new document i and known document j are linked.
-    documents : csr_array of shape (known, words)
-        X_dv of the known documents.
-    links : csr_array of shape (known, known)
-        Links between known documents; one counts both ways.
-    hops : int
-        Length of citation paths.
+    computed at once, with products of sparse matrices. X_dv of the documents is (new, words) and (known, words); in
+    `citations` (new, known) an entry is positive if two documents are linked, in `links` (known, known) one counts both
+    ways.
     """
     cited = csr_array(citations, dtype=np.float64)
     known = csr_array(links, dtype=np.float64)

@@ -32,18 +32,9 @@ if TYPE_CHECKING:
 
     from wgcn_paper.protocol import Query, Task
 
-__all__ = ["WideMLP", "WideMLPMethod"]
-
 
 class WideMLP(nn.Module):
-    """The network.
-
-    Parameters
-    ----------
-    n_words, n_classes, hidden : int
-    dropout : float
-        Share of the hidden units that are dropped in training.
-    """
+    """The network, with dropout of the hidden units."""
 
     def __init__(self, n_words: int, n_classes: int, hidden: int, dropout: float) -> None:
         super().__init__()

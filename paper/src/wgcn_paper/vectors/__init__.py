@@ -18,20 +18,11 @@ ENCODER = "encoder"  # word vectors whose sums are close to the encoder's vector
 
 
 def distilled_vectors(texts: Sequence[str], tokenizer: str | Tokenizer = "words") -> dict[str, npt.NDArray[np.float32]]:
-    """Return word vectors whose sums are close to a sentence encoder's vectors of the texts (`distil`).
+    """Return word vectors (384,) whose sums are close to a sentence encoder's vectors of the texts (`distil`).
 
-    They are for `WGCNTextClassifier.fit(vectors=)`, where few of the texts are labelled.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        All training texts, labelled or not. The encoder reads each of them once and keeps the result in its cache.
-    tokenizer : str or callable
-        That of the classifier.
-
-    Returns
-    -------
-    dict from word to float32 array of shape (384,)
+    They are for `WGCNTextClassifier.fit(vectors=)`, where few of the texts are labelled: give all training texts,
+    labelled or not, and the tokeniser of the classifier. The encoder reads each text once and keeps the result in its
+    cache.
     """
     prepared = Preparation(tokenizer=tokenizer).prepare(texts, with_graph=False)
     vectors = word_vector_matrix(ENCODER, prepared, texts)

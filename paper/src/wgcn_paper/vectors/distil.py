@@ -17,8 +17,6 @@ from scipy.sparse import csr_array
 from wgcn.base.products import multiply
 from wgcn.base.threads import available_cores
 
-__all__ = ["distil"]
-
 Floats = npt.NDArray[Any]
 
 _PENALTY = 1.0  # p, for rows of X of length 1
@@ -27,15 +25,10 @@ _TOLERANCE = 1e-3  # of the residual, relative to D
 
 
 def distil(terms: csr_array, vectors: Floats) -> Floats:
-    """Return E, of shape (words, values): word vectors whose sums approximate the vectors of the documents.
+    """Return E (words, values): word vectors whose sums approximate the vectors (documents, values) of the documents.
 
-    The dual problem (X X^T + p I) Y = D, E = X^T Y, is solved by conjugate gradients, all columns at once.
-
-    Parameters
-    ----------
-    terms : csr_array of shape (documents, words)
-        Rows of length 1.
-    vectors : array of shape (documents, values)
+    The dual problem (X X^T + p I) Y = D, E = X^T Y, is solved by conjugate gradients, all columns at once. The rows of
+    the terms X (documents, words) have length 1.
     """
     terms = csr_array(terms, dtype=np.float32)
     transposed = csr_array(terms.T)

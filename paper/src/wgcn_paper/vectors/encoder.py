@@ -28,21 +28,12 @@ from wgcn.base.errors import InputError, WGCNWarning
 from wgcn.base.files import write_file
 from wgcn_paper.cache import cache_folder
 from wgcn_paper.packages import packages_for
+from wgcn_paper.resume import resume
 from wgcn_paper.vectors.word_vectors import file_digest
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-__all__ = [
-    "SIZE",
-    "check_encoder",
-    "encode",
-    "encode_cached",
-    "encode_with",
-    "encoder_folder",
-    "load_encoder",
-    "without_surrogates",
-]
 
 SIZE = 384
 # Of sentence-transformers/all-MiniLM-L6-v2, revision 1110a243fdf4706b3f48f1d95db1a4f5529b4d41.
@@ -52,26 +43,11 @@ DIGESTS = {
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
 }
 VARIABLE = "WGCN_ENCODER"
-_BATCH = 128
-_PART = 2048  # texts that are encoded at once; an interruption loses at most these
 _KEY_BYTES = 32
 
 
 def load_encoder(device: str = "auto") -> SentenceTransformer:
-    """Return the encoder on a device, in float32 whatever its weights are stored in.
-
-    Parameters
-    ----------
-    device : str
-        "cpu", "cuda" or "auto".
-
-    Raises
-    ------
-    MissingPackageError
-        If the package with the weights, or sentence-transformers, is not installed.
-    InputError
-        If the device does not exist, or the folder that ``WGCN_ENCODER`` names has no such encoder.
-    """
+    """Return the encoder on a device ("cpu", "cuda" or "auto"), in float32 whatever its weights are stored in."""
     folder = encoder_folder()
     with packages_for("The sentence encoder"):
         from sentence_transformers import SentenceTransformer  # noqa: F401
@@ -81,39 +57,28 @@ def load_encoder(device: str = "auto") -> SentenceTransformer:
     return _loaded(folder).to(where)
 
 
-def encode(texts: Sequence[str], device: str = "auto") -> npt.NDArray[np.float32]:
-    """Return the vectors of texts, each of length 1, in the order of the texts.
-
-    Parameters
-    ----------
-    texts : sequence of str
-    device : str
-        "cpu", "cuda" or "auto".
-
-    Returns
-    -------
-    float32 array of shape (n_texts, 384)
-    """
+def encode(texts: Sequence[str], device: str = "auto", *, batch: int = 128) -> npt.NDArray[np.float32]:
+    """Return the vectors of texts (n_texts, 384), each of length 1, in the order of the texts."""
     if not len(texts):
         return np.empty((0, SIZE), np.float32)
     model = load_encoder(device)
     try:
-        return encode_with(model, texts)
+        return encode_with(model, texts, batch)
     finally:
         model.to("cpu")  # the model stays loaded, but not in the memory of the GPU
 
 
-def encode_with(model: SentenceTransformer, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+def encode_with(model: SentenceTransformer, texts: Sequence[str], batch: int = 128) -> npt.NDArray[np.float32]:
     """Return the vectors of texts by this model, on the device where it is; see `encode`."""
     vectors = np.empty((len(texts), SIZE), np.float32)
     clean = [without_surrogates(text) for text in texts]
     # Texts of similar length share a batch, to save padding; the order depends on the texts alone.
     order = sorted(range(len(clean)), key=lambda i: (-len(clean[i]), clean[i]))
-    for begin in range(0, len(order), _BATCH):
-        places = order[begin : begin + _BATCH]
+    for begin in range(0, len(order), batch):
+        places = order[begin : begin + batch]
         vectors[places] = model.encode(
             [clean[i] for i in places],
-            batch_size=_BATCH,
+            batch_size=batch,
             show_progress_bar=False,
             convert_to_numpy=True,
             normalize_embeddings=True,
@@ -121,46 +86,43 @@ def encode_with(model: SentenceTransformer, texts: Sequence[str]) -> npt.NDArray
     return vectors
 
 
-def encode_cached(texts: Sequence[str], kind: str, device: str = "auto") -> npt.NDArray[np.float32]:
+def encode_cached(
+    texts: Sequence[str], kind: str, device: str = "auto", *, part: int = 2048
+) -> npt.NDArray[np.float32]:
     """Return the vectors of `encode`, rounded to half precision, from the user's cache where it has them.
 
-    Parameters
-    ----------
-    texts : sequence of str
-    kind : str
-        Names the file in the cache, such as "words" or "documents".
-    device : str
-        "cpu", "cuda" or "auto", for texts that are not in the cache.
-
-    Returns
-    -------
-    float32 array of shape (n_texts, 384)
-        The same for the same text, with or without the cache.
+    `kind` names the file in the cache, such as "words" or "documents". Texts that are not in it are encoded `part` at a
+    time; an interruption loses at most these. A text has the same vector with and without the cache.
     """
     folder = encoder_folder()
     path = _cache_path(kind, _fingerprint(folder))
-    keys = [_key(text) for text in texts]
     kept = _read(path)
-    missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in kept}
-    order = sorted(missing, key=lambda key: (-len(missing[key]), key))
     new: dict[bytes, npt.NDArray[np.float16]] = {}  # not yet in the file
-    try:
-        for begin in range(0, len(order), _PART):
-            part = order[begin : begin + _PART]
+
+    def do(missing: list[str]) -> Iterator[tuple[str, npt.NDArray[np.float16]]]:
+        for begin in range(0, len(missing), part):
             # Rounded first, so that the first call returns the same bytes as later ones.
-            fresh = encode([missing[key] for key in part], device).astype(np.float16)
-            new.update(zip(part, fresh, strict=True))
-            # The file is written as a whole, so only when it doubles: all writes together are at most three times its
-            # final size. A killed process loses at most half of its work.
-            if len(new) >= len(kept):
-                _add(path, new)
-                kept |= new
-                new = {}
-    finally:
+            fresh = encode(missing[begin : begin + part], device).astype(np.float16)
+            yield from zip(missing[begin : begin + part], fresh, strict=True)
+
+    def keep(text: str, vector: npt.NDArray[np.float16]) -> None:
+        new[_key(text)] = vector
+        # The file is written as a whole, so only when it doubles: all writes together are at most three times its
+        # final size. A killed process loses at most half of its work.
+        if len(new) >= max(len(kept), part):
+            flush()
+
+    def flush() -> None:
         if new:
             _add(path, new)
-    kept |= new
-    return np.array([kept[key] for key in keys], np.float32).reshape(len(keys), SIZE)
+            kept.update(new)
+            new.clear()
+
+    try:
+        resume(sorted(texts, key=lambda text: (-len(text), _key(text))), _key, frozenset(kept), do, keep)
+    finally:
+        flush()
+    return np.array([kept[_key(text)] for text in texts], np.float32).reshape(len(texts), SIZE)
 
 
 def without_surrogates(text: str) -> str:

@@ -17,24 +17,11 @@ from wgcn.base.errors import InputError, WGCNError
 from wgcn.base.files import write_file
 from wgcn_paper.vectors.encoder import encoder_folder
 
-__all__ = ["main", "write_half"]
-
 _WEIGHTS = "model.safetensors"
 
 
 def write_half(target: Path) -> None:
-    """Write the encoder's weights, rounded to half precision, and its configuration to a folder.
-
-    Parameters
-    ----------
-    target : path
-        A new folder, or one with an earlier copy.
-
-    Raises
-    ------
-    InputError
-        If it cannot be written, or is the folder of the encoder itself.
-    """
+    """Write the encoder's weights, rounded to half precision, and its configuration to a folder, new or with a copy."""
     source = encoder_folder()
     if target.resolve() == source.resolve():
         raise InputError(f"{target} is the encoder itself. Name another folder for the copy.")

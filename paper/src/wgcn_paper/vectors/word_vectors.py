@@ -29,15 +29,6 @@ import numpy.typing as npt
 
 from wgcn.base.errors import InputError, WGCNWarning
 
-__all__ = [
-    "DISTILLED",
-    "check_word_vectors",
-    "file_digest",
-    "read_word_vectors",
-    "register_word_vectors",
-    "word_vectors",
-]
-
 Vector = npt.NDArray[np.float32]
 Vectors = tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]
 Line = tuple[int, bytes]  # with its number
@@ -52,19 +43,9 @@ _FORMAT = "Expected lines of a word and its values, separated by spaces, as GloV
 
 
 def word_vectors(words: Sequence[str], source: str) -> Vectors:
-    """Return the vectors of words.
+    """Return the vectors (n_words, size) of words, and which are known (n_words,); others have zeros.
 
-    Parameters
-    ----------
-    words : sequence of str
-    source : str
-        "distilled"; or NAME:DIGEST, as `register_word_vectors` returns it; or the path of a file.
-
-    Returns
-    -------
-    vectors : float32 array of shape (n_words, size)
-        Zeros for a word that the source does not know.
-    known : bool array of shape (n_words,)
+    The source is "distilled"; or NAME:DIGEST, as `register_word_vectors` returns it; or the path of a file.
     """
     if source == DISTILLED:
         return _distilled(words)
@@ -82,16 +63,7 @@ def word_vectors(words: Sequence[str], source: str) -> Vectors:
 def read_word_vectors(path: str | Path, words: Collection[str] | None = None) -> dict[str, Vector]:
     """Read a file of word vectors in the format of GloVe or word2vec (text), for `WGCNTextClassifier.fit(vectors=)`.
 
-    Parameters
-    ----------
-    path : path
-    words : collection of str, optional
-        The words to read; by default all words of the file, which takes its size in memory.
-
-    Returns
-    -------
-    dict from word to float32 array
-        Without the words that the file does not have.
+    Only `words` are read, or all words of the file, which takes its size in memory. Words that it lacks are left out.
     """
     if isinstance(words, str):
         raise InputError(f"words must be a collection of words, got the single string {words!r:.50}.")
