@@ -62,7 +62,7 @@ def test_predictions_in_batches_are_those_of_all_texts_at_once(monkeypatch: pyte
     np.testing.assert_allclose(model.out_of_scope(texts), together[2])
     assert model.predict_set(texts, 0.7) == sets[0]
     assert np.array_equal(model.predict_set(texts, 0.7, as_mask=True), sets[1])
-    rows = model.training_set_.prepared.document_terms
+    rows = model.session_.prepared.document_terms
     assert model.classifier_.predict(rows).tolist() == model.predict(TEXTS * 6).tolist()
 
 

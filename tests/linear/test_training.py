@@ -14,7 +14,8 @@ from wgcn.labels.targets import Targets
 from wgcn.linear import training as linear_training
 from wgcn.linear.calibration import SHARPNESS, calibrate, expected_accuracy, guesses
 from wgcn.linear.model import Blocks, LinearSettings, block_scales, fit_linear
-from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, train_linear
+from wgcn.linear.task import Limits, LinearTask, LinearTrained, LinearTraining
+from wgcn.linear.training import train_linear
 from wgcn.scoring.scorer import Scorer
 
 SETTINGS = LinearSettings(tol=1e-8, max_iter=500)
@@ -128,7 +129,6 @@ def test_a_heavier_document_without_a_label_counts_more_and_none_counts_nothing(
 
 
 def test_documents_that_are_held_out_have_no_label_in_either_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear_training, "_MIN_BESIDE_TEACHER", 0)
     n = 120
     x, classes = documents(n + 90, 3, 0)
     sizes = []
@@ -138,7 +138,8 @@ def test_documents_that_are_held_out_have_no_label_in_either_fit(monkeypatch: py
         return fit_linear(terms, targets, *given, **named)
 
     monkeypatch.setattr(linear_training, "fit_linear", watched)
-    found = train_linear(task(x[:n], classes[:n], x[n:], graph(x)), training(validation_fraction=0.1))
+    how = training(validation_fraction=0.1, limits=Limits(beside_teacher=0))
+    found = train_linear(task(x[:n], classes[:n], x[n:], graph(x)), how)
     assert sizes == [108, 108 + 90, 120, 120 + 90]
     assert found.n_held_out == 12
     assert found.held_out_accuracy is not None

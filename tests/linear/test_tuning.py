@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,13 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
-from wgcn.estimators import text as text_estimator
 from wgcn.labels.targets import Targets
 from wgcn.linear import training as linear_training
 from wgcn.linear import tuning
 from wgcn.linear.model import Blocks, LinearSettings
-from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, train_linear
-from wgcn.linear.tuning import MIN_LABELS, Round, Settings, Tuned, margins_of, refine, rounds, tune
+from wgcn.linear.task import Limits, LinearTask, LinearTrained, LinearTraining
+from wgcn.linear.training import train_linear
+from wgcn.linear.tuning import Round, Settings, Tuned, margins_of, refine, rounds, tune
 from wgcn.semi.teacher import Taught, Teacher
 
 DEFAULT = {"C": 0.5, "naive_bayes": 0.5, "lead": 0}
@@ -408,7 +407,7 @@ def test_many_documents_with_wrong_labels_get_a_smaller_c_than_few_chose(monkeyp
     x, y = made(3000, 3, 0.4, n_words=400)
     new, truth = made(1000, 3, seed=1, n_words=400)
     few = WGCNClassifier(C=20.0).fit(x, y)
-    monkeypatch.setattr(linear_training, "MANY_LABELS", 3000)
+    monkeypatch.setattr("wgcn.linear.task.LIMITS", Limits(many=3000))
     many = WGCNClassifier(C=20.0).fit(x, y)
     assert many.tuned_ is not None
     assert few.tuned_ is not None
@@ -416,7 +415,7 @@ def test_many_documents_with_wrong_labels_get_a_smaller_c_than_few_chose(monkeyp
     assert many.score(new, truth) > few.score(new, truth)
     chosen = WGCNClassifier(C=many.tuned_.settings["C"], tune=False).fit(x, y)
     np.testing.assert_allclose(many.decision_function(new), chosen.decision_function(new), atol=0.1)
-    monkeypatch.setattr(linear_training, "MANY_LABELS", 3001)
+    monkeypatch.setattr("wgcn.linear.task.LIMITS", Limits(many=3001))
     assert bits(WGCNClassifier(C=20.0).fit(x, y)) == bits(few)
 
 
@@ -427,12 +426,12 @@ def training_of(n: int, *, n_unlabelled: int = 0, tune: bool = True, **more: Any
     return train_linear(task, LinearTraining(LinearSettings(), tune=tune, **more))
 
 
-def test_too_few_labels_choose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    few, enough, off = training_of(MIN_LABELS - 1), training_of(MIN_LABELS), training_of(MIN_LABELS, tune=False)
+def test_too_few_labels_choose_nothing() -> None:
+    n = Limits().tune
+    few, enough, off = training_of(n - 1), training_of(n), training_of(n, tune=False)
     assert few.tuned is off.tuned is None
     assert enough.tuned is not None
-    monkeypatch.setattr(linear_training, "MIN_LABELS", 10)
-    assert training_of(200).tuned is not None
+    assert training_of(200, limits=Limits(tune=10)).tuned is not None
 
 
 def test_documents_of_the_first_part_are_those_that_calibrate(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -491,8 +490,7 @@ def test_of_many_documents_trials_are_fitted_to_some(monkeypatch: pytest.MonkeyP
         return fit_linear(terms, targets, blocks, *given, **named)
 
     monkeypatch.setattr(linear_training, "fit_linear", watched)
-    monkeypatch.setattr(tuning, "_MOST_DOCUMENTS", 300)
-    trained = training_of(1000)
+    trained = training_of(1000, limits=Limits(trial=300))
     assert trained.tuned is not None
     assert asked == [(300, True)] * (1 + trained.tuned.n_fits) + [(800, False), (1000, False)]
 
@@ -506,8 +504,7 @@ def test_a_plain_model_is_tried_for_short_texts(short: bool, monkeypatch: pytest
         return tune(*arguments)
 
     monkeypatch.setattr(linear_training, "tune", watched)
-    monkeypatch.setattr(linear_training, "_SHORT", 40 if short else 5)
-    training_of(1000)  # about nine different words each
+    training_of(1000, limits=Limits(short=40 if short else 5))  # about nine different words each
     assert given == [OTHERS if short else OTHERS[:2]]
 
 
@@ -547,9 +544,7 @@ def test_a_tuned_model_is_the_same_with_any_number_of_threads() -> None:
 
 
 def few_labels_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (linear_training, text_estimator):
-        monkeypatch.setattr(module, "MIN_LABELS", 50)
-    monkeypatch.setattr(linear_training, "_MIN_TO_HOLD_OUT", 50)
+    monkeypatch.setattr("wgcn.linear.task.LIMITS", Limits(tune=50, hold_out=50))
 
 
 TEXTS = [  # no near-copies, which would be held out together
@@ -608,7 +603,7 @@ def test_no_warning_where_all_is_well() -> None:
 
 @pytest.mark.parametrize("with_subwords", [True, False])
 def test_a_trial_with_the_columns_of_its_documents_is_one_with_all_columns(
-    with_subwords: bool, monkeypatch: pytest.MonkeyPatch
+    with_subwords: bool,
 ) -> None:
     rng = np.random.default_rng(3)
     codes, n_words = np.arange(90) % 3, 200  # most words are in few documents, so that many are not in those of a trial
@@ -616,12 +611,16 @@ def test_a_trial_with_the_columns_of_its_documents_is_one_with_all_columns(
     subwords = csr_array(np.where(rng.random((n_words, 30)) < 0.1, 1.0, 0.0)) if with_subwords else None
     graph = csr_array((n_words, n_words))
     own = LinearTask(
-        csr_array(x), Targets.of(np.eye(3)[codes]), False, np.ones(90), csr_array((0, n_words)), graph, None, None
+        csr_array(x),
+        Targets.of(np.eye(3)[codes]),
+        False,
+        np.ones(90),
+        csr_array((0, n_words)),
+        graph,
+        subwords=subwords,
     )
-    own = replace(own, subwords=subwords)
-    monkeypatch.setattr(tuning, "_RACE", 1e-9)
-    monkeypatch.setattr(tuning, "_MOST_DOCUMENTS", 30)
-    trainer = linear_training.Trainer(own, LinearTraining(LinearSettings(tol=1e-9)))
+    exact = LinearTraining(LinearSettings(tol=1e-9), limits=Limits(trial=30, trial_tol=1e-9))
+    trainer = linear_training.Trainer(own, exact)
     held_out = np.arange(0, 90, 4)
     default = {"C": 0.5, "naive_bayes": 0.5, "lead": 0}
     margins = tuning.Trials(trainer, [held_out], default)(0, default)

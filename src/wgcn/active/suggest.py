@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 
 from wgcn.base.errors import InputError
 from wgcn.explain.render import harmless
+from wgcn.scoring.scorer import Scorer
 
 Floats = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]  # indices of texts
@@ -63,15 +64,14 @@ def suggest(
     place: Callable[[csr_array], Floats],
     labelled: npt.NDArray[np.bool_],
     n: int,
-    probabilities: Callable[[csr_array], Floats] | None = None,
-    multilabel: bool = False,
+    scorer: Scorer | None = None,
 ) -> Rows:
     """Return the indices of `n` unlabelled texts to label next, the most useful first; fewer if there are fewer.
 
-    terms : (texts, words), rows of which are given to the two functions
+    terms : (texts, words), rows of which are given to `place`
     place : gives texts their rows in a space, (texts, columns), each of length 1, or 0 for a text without words
     labelled : which texts have a label; texts beyond its end have none
-    probabilities : gives texts their probabilities by the current model, (texts, classes); None without one
+    scorer : that of the current model; None without one
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise InputError(f"n must be a number of texts to label, at least 1, got {n!r}.")
@@ -81,8 +81,9 @@ def suggest(
         raise InputError("Every text has a label: there is none to suggest. Give more texts, without labels.")
     population = terms[_some(unlabelled, _POPULATION)]
     weight = np.ones(population.shape[0], np.float32)
-    if probabilities is not None:
-        weight = (_LEAST_WEIGHT + uncertainty(probabilities(population), multilabel)).astype(np.float32)
+    if scorer is not None:
+        likely = scorer.probabilities(scorer.scores_of(population))
+        weight = (_LEAST_WEIGHT + uncertainty(likely, scorer.multilabel)).astype(np.float32)
     others, covered = place(population), np.zeros(population.shape[0], np.float32)
     known = _some(known, _LABELLED)
     for begin in range(0, len(known), _BLOCK):

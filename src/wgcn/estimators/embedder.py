@@ -13,7 +13,8 @@ from sklearn.base import TransformerMixin
 
 from wgcn.base.errors import InputError, check_least, check_numbers
 from wgcn.base.progress import shown, stage
-from wgcn.estimators.preparation import Prepared, TextEstimator
+from wgcn.estimators.preparation import Preparation, Prepared
+from wgcn.estimators.text import TextEstimator
 from wgcn.model.embedding import EmbeddingModel
 from wgcn.semi.space import find_space
 from wgcn.text.encode import checked_texts
@@ -83,7 +84,7 @@ class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
         if self.n_components < 2 or self.n_components % 2:
             raise InputError(f"n_components must be an even number of at least 2, got {self.n_components}.")
         check_least(self, 0, "graph_weight")
-        prepared = self._prepare(checked_texts(texts, "X"))
+        prepared = Preparation.of(self).prepare(checked_texts(texts, "X"))
         assert prepared.word_graph is not None
         with stage("Finding vectors"):
             space = find_space(

@@ -102,7 +102,7 @@ class WGCNNetworkClassifier(MatrixClassifier):
 
         Unlabelled documents only shape a graph that is made from X.
         """
-        task = self._task(X, y, sample_weight, word_graph, document_graph)
+        task = self.task(X, y, sample_weight, word_graph=word_graph, document_graph=document_graph)
         with needs("The network"):
             from wgcn.network.training import Training
         targets = task.targets.toarray() if task.multilabel else task.codes

@@ -20,7 +20,8 @@ from wgcn.labels.splits import Rows, copy_groups, evenly
 from wgcn.labels.targets import Targets
 from wgcn.linear.calibration import certainty, decisions, score_batches
 from wgcn.linear.model import LinearFit
-from wgcn.linear.training import Earlier, LinearTask, LinearTraining, Trainer
+from wgcn.linear.task import Earlier, LinearTask, LinearTraining
+from wgcn.linear.training import Trainer
 from wgcn.scale.documents import ShardedDocuments, StoredRows
 from wgcn.scale.fitting import Workplace, fit_sharded
 from wgcn.scoring.scorer import Scorer
