@@ -71,7 +71,7 @@ def test_by_default_all_words_are_kept_and_ngrams_that_occur_twice() -> None:
 
 def test_of_very_many_words_those_that_occur_once_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["red wine once", "old red wine"]
-    monkeypatch.setattr("wgcn.estimators.preparation._MANY_WORDS", 3)
+    monkeypatch.setattr("wgcn.estimators.preparation.MANY_WORDS", 3)
     assert Preparation().prepare(texts).vocabulary.words == ("red", "red wine", "wine")
     # n-grams are not counted among the words, and words that all occur once are kept.
     assert Preparation().prepare(["a b c", "a b"]).vocabulary.words == ("a", "a b", "b", "c")

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier
 from wgcn.base.errors import InputError, StoreError
 from wgcn.estimators import preparation
-from wgcn.linear import additions
+from wgcn.linear import task
 from wgcn.linear.task import Limits
 from wgcn.text.tokenize import words
 
@@ -159,7 +159,7 @@ def test_what_was_saved_copied_or_pickled_goes_on_as_what_was_not(
 
 @pytest.mark.filterwarnings("ignore::wgcn.base.errors.WGCNWarning")
 def test_a_graph_that_waits_for_new_texts_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(additions, "LEAST_DOCUMENTS", 0)
+    monkeypatch.setattr(task, "LEAST_DOCUMENTS", 0)
     monkeypatch.setattr(preparation, "LEAST_TOKENS", 0)
     model = few().update(["a novel thing of art1 art2"], ["art"])
     prepared = model.session_.prepared

@@ -15,7 +15,7 @@ from wgcn import WGCNTextClassifier
 from wgcn.base.errors import InputError
 from wgcn.estimators import preparation
 from wgcn.estimators.preparation import Preparation
-from wgcn.linear import additions, training
+from wgcn.linear import task, training
 from wgcn.linear.task import Limits
 from wgcn.semi import teacher
 from wgcn.text import corpus as tokens
@@ -95,7 +95,7 @@ def test_preparing_in_two_parts_is_preparing_at_once(texts: list[str], data: st.
 
 
 def test_few_new_texts_wait_for_their_edges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(additions, "LEAST_DOCUMENTS", 0)
+    monkeypatch.setattr(task, "LEAST_DOCUMENTS", 0)
     monkeypatch.setattr(preparation, "LEAST_TOKENS", 0)
     texts, labels = corpus(400)
     texts[280:282] = [f"{text} novel words" for text in texts[280:282]]

@@ -20,7 +20,7 @@ from wgcn.linear import tuning
 from wgcn.linear.model import Blocks, LinearSettings
 from wgcn.linear.task import Limits, LinearTask, LinearTrained, LinearTraining
 from wgcn.linear.training import train_linear
-from wgcn.linear.tuning import Round, Settings, Tuned, margins_of, refine, rounds, tune
+from wgcn.linear.tuning import Candidate, Round, Tuned, margins_of, refine, rounds, tune
 from wgcn.semi.teacher import Taught, Teacher
 
 DEFAULT = {"C": 0.5, "naive_bayes": 0.5, "lead": 0}
@@ -40,11 +40,11 @@ def _one_blas_thread() -> Iterator[None]:
 class Judge:
     """A made model with given margins of documents; it notes what it was asked."""
 
-    def __init__(self, n: int, margins: Callable[[Settings], np.ndarray], n_parts: int = 2) -> None:
-        self.margins, self.asked = margins, list[tuple[int, Settings]]()
+    def __init__(self, n: int, margins: Callable[[Candidate], np.ndarray], n_parts: int = 2) -> None:
+        self.margins, self.asked = margins, list[tuple[int, Candidate]]()
         self.parts = [np.arange(n)[place::n_parts] for place in range(n_parts)]
 
-    def __call__(self, place: int, settings: Settings) -> np.ndarray:
+    def __call__(self, place: int, settings: Candidate) -> np.ndarray:
         self.asked.append((place, settings))
         return np.asarray(self.margins(settings)[self.parts[place]])
 
@@ -54,11 +54,11 @@ class Judge:
 
 
 def better_with(
-    n: int, better: Settings, per_part: tuple[int, ...], worse: int = 0, n_parts: int = 2
-) -> Callable[[Settings], np.ndarray]:
+    n: int, better: Candidate, per_part: tuple[int, ...], worse: int = 0, n_parts: int = 2
+) -> Callable[[Candidate], np.ndarray]:
     """Return a rule: half are right; with one setting so many more per part, and `worse` others are wrong."""
 
-    def margins(settings: Settings) -> np.ndarray:
+    def margins(settings: Candidate) -> np.ndarray:
         answers = np.where(np.arange(n) // n_parts % 2 == 0, SURE, -SURE)
         if settings == better:
             for place, n_more in enumerate(per_part):
@@ -70,12 +70,12 @@ def better_with(
     return margins
 
 
-def any_of(*rules: Callable[[Settings], np.ndarray]) -> Callable[[Settings], np.ndarray]:
+def any_of(*rules: Callable[[Candidate], np.ndarray]) -> Callable[[Candidate], np.ndarray]:
     """Return a rule that is right where one of several is."""
     return lambda settings: np.max([rule(settings) for rule in rules], axis=0)
 
 
-def one_round(*others: Settings, least: float = 0.0) -> list[Round]:
+def one_round(*others: Candidate, least: float = 0.0) -> list[Round]:
     return [lambda best: ([{**best, **other} for other in others], least)]
 
 
@@ -98,7 +98,7 @@ def test_leads_come_first_and_need_no_least_gain_but_another_c_does() -> None:
 
 @pytest.mark.parametrize("better", OTHERS)
 @pytest.mark.parametrize("n_parts", [1, 2, 3])
-def test_what_is_better_on_all_parts_replaces_the_default(better: Settings, n_parts: int) -> None:
+def test_what_is_better_on_all_parts_replaces_the_default(better: Candidate, n_parts: int) -> None:
     judge = Judge(600, better_with(600, better, (30,) * n_parts, n_parts=n_parts), n_parts)
     tuned = judge.tune()
     assert tuned.settings == better
@@ -189,7 +189,7 @@ def test_what_was_best_in_the_end_is_compared_with_the_default_on_all_parts() ->
 
 
 @pytest.mark.parametrize("better", [LEAD, LARGER, SMALLER])
-def test_another_c_has_to_gain_more_than_a_lead(better: Settings) -> None:
+def test_another_c_has_to_gain_more_than_a_lead(better: Candidate) -> None:
     least = WITH_LEADS[1](DEFAULT)[1]
     n = int(2 * 9 / least)  # in two parts, and 8 documents more in each are less than the least gain
     for n_more in (8, 10):
@@ -247,7 +247,7 @@ def test_what_is_chosen_is_two_standard_errors_ahead_on_all_parts(
     def judge_of() -> tuple[Judge, dict[str, np.ndarray]]:
         rng, known = np.random.default_rng(seed), dict[str, np.ndarray]()
 
-        def margins(given: Settings) -> np.ndarray:
+        def margins(given: Candidate) -> np.ndarray:
             share = 0.5 + 0.2 * (given["lead"] == 50) + 0.25 * (given == good)
             return known.setdefault(str(given), np.where(rng.random(n) < share, SURE, -SURE))
 
@@ -326,16 +326,16 @@ class ManyJudge(Judge):
     """A made model whose documents are right with given settings; it notes which fits were accepted."""
 
     def __init__(self, right: dict[tuple[float, float], int]) -> None:
-        def margins(settings: Settings) -> np.ndarray:
+        def margins(settings: Candidate) -> np.ndarray:
             return np.where(np.arange(1000) < right.get((settings["C"], settings["naive_bayes"]), 0), SURE, -SURE)
 
         super().__init__(1000, margins, 1)
-        self.accepted: list[Settings] = []
+        self.accepted: list[Candidate] = []
 
     def accept(self) -> None:
         self.accepted.append(self.asked[-1][1])
 
-    def refine(self, tuned: Settings) -> Tuned:
+    def refine(self, tuned: Candidate) -> Tuned:
         before = Tuned(tuned, 0.0, 0.0, 0, 3)
         return refine(self, self.parts[0], np.ones(1000), DEFAULT, before)  # type: ignore[arg-type]
 
@@ -352,7 +352,7 @@ class ManyJudge(Judge):
     ids=["default", "default again", "smaller", "plain", "at most six"],
 )
 def test_many_documents_choose_between_default_and_race_and_lower_c(
-    right: dict[tuple[float, float], int], tuned: Settings, chosen: tuple[float, float], n_tried: int
+    right: dict[tuple[float, float], int], tuned: Candidate, chosen: tuple[float, float], n_tried: int
 ) -> None:
     judge = ManyJudge(right)
     found = judge.refine(tuned)
@@ -497,7 +497,7 @@ def test_of_many_documents_trials_are_fitted_to_some(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("short", [True, False])
 def test_a_plain_model_is_tried_for_short_texts(short: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[list[Settings]] = []
+    given: list[list[Candidate]] = []
 
     def watched(*arguments: Any) -> Tuned:
         given.append(arguments[-1][-1](DEFAULT)[0])

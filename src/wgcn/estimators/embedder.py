@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -66,13 +65,13 @@ class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
     n_jobs: int | None = None
     random_state: int = 0
 
-    def fit(self, X: Iterable[str], y: Any = None, *, verbose: bool = False) -> WGCNEmbedder:
+    def fit(self, X: Iterable[str], y: object = None, *, verbose: bool = False) -> WGCNEmbedder:
         """Learn the vectors of the words from texts, without labels: `y` is ignored. `verbose` prints the stages."""
         with shown(verbose):
             self._fit(X)
         return self
 
-    def fit_transform(self, X: Iterable[str], y: Any = None, *, verbose: bool = False) -> npt.NDArray[np.float32]:
+    def fit_transform(self, X: Iterable[str], y: object = None, *, verbose: bool = False) -> npt.NDArray[np.float32]:
         """Learn from texts and return their vectors; the texts are read once. `verbose` prints the stages."""
         with shown(verbose):
             terms = self._fit(X).document_terms

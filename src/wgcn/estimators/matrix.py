@@ -37,6 +37,9 @@ from wgcn.scoring.scorer import Scorer
 from wgcn.semi.seed_words import SeedRows
 from wgcn.text.vocabulary import Vocabulary
 
+ClassWeight = dict[Any, float] | str | None
+ClassPrior = dict[Any, float] | Literal["uniform"] | None
+
 
 class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
     """What the estimators for document-term matrices have in common; their `fit` sets the attributes below."""
@@ -48,10 +51,10 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     held_out_accuracy_: float | None
     n_held_out_: int
     top_k: int | None
-    class_weight: dict[Any, float] | str | None
-    class_prior: dict[Any, float] | Literal["uniform"] | None
+    class_weight: ClassWeight
+    class_prior: ClassPrior
 
-    def check_parameters(self, y: Any = None) -> None:
+    def check_parameters(self, y: object = None) -> None:
         """Raise an InputError if a parameter cannot be used, or does not fit the labels `y`. `fit` does so first."""
         check_numbers(self, whole=["top_k"])
         EdgeRules(top_k=self.top_k)
@@ -68,7 +71,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def task(
         self,
         X: Any,
-        y: Any,
+        y: object,
         sample_weight: npt.ArrayLike | None = None,
         *,
         word_graph: WordGraph | None = None,
@@ -147,7 +150,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         self.word_graph_ = word_graph
 
     @property
-    def word_embeddings_(self) -> npt.NDArray[Any]:
+    def word_embeddings_(self) -> Floats:
         """H_vm of eq. 5, one row per word."""
         return self.scorer_.word_embeddings
 
@@ -165,10 +168,10 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         check_is_fitted(self)
         return self.scorer_
 
-    def _scores(self, X: Any) -> npt.NDArray[Any]:
+    def _scores(self, X: Any) -> Floats:
         return self._fitted.scores_of(self._rows(X))
 
-    def decision_function(self, X: Any) -> npt.NDArray[Any]:
+    def decision_function(self, X: Any) -> Floats:
         """Return scores of shape (n_documents, n_classes), or (n_documents,) for two classes."""
         return self._fitted.margins(self._scores(X))
 
@@ -185,7 +188,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         scorer, rows = self._fitted, self._rows(X)
         return scorer.named(scorer.decisions(rows.data, rows.indices, rows.indptr), self.classes_)
 
-    def transform(self, X: Any) -> npt.NDArray[Any]:
+    def transform(self, X: Any) -> Floats:
         """Return document embeddings H_dm (eq. 5) of shape (n_documents, n_embedding)."""
         scorer, rows = self._fitted, self._rows(X)
         return scorer.embed(rows.data, rows.indices, rows.indptr)
@@ -194,7 +197,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def _n_features_out(self) -> int:
         return int(self.word_embeddings_.shape[1])
 
-    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+    def score(self, X: Any, y: object, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the accuracy on the labelled documents; with several labels, the share that is wholly right.
 
         Unlabelled documents do not count. For cross-validation, `wgcn.LabelledKFold` as `cv` leaves them in
@@ -262,8 +265,8 @@ class WGCNClassifier(MatrixClassifier):
     teacher: float = 1.5
     self_training: float = 0.3
     top_k: int | None = 100
-    class_weight: dict[Any, float] | str | None = None
-    class_prior: dict[Any, float] | Literal["uniform"] | None = None
+    class_weight: ClassWeight = None
+    class_prior: ClassPrior = None
     tune: bool = True
     n_jobs: int | None = None
     random_state: Any = 0
@@ -271,13 +274,13 @@ class WGCNClassifier(MatrixClassifier):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: object,
         sample_weight: npt.ArrayLike | None = None,
         *,
         word_graph: WordGraph | None = None,
         document_graph: csr_array | None = None,
         unlabeled: csr_array | None = None,
-        word_vectors: npt.NDArray[Any] | None = None,
+        word_vectors: Floats | None = None,
         seeds: SeedRows | None = None,
         subwords: csr_array | None = None,
         leads: Mapping[int, csr_array] | None = None,
@@ -367,8 +370,8 @@ class WGCNClassifier(MatrixClassifier):
             raise InputError(f"random_state cannot be used: {error}") from error
 
 
-def _checked_vectors(given: Any, n_words: int) -> npt.NDArray[Any]:
-    vectors: npt.NDArray[Any] = np.asarray(given)
+def _checked_vectors(given: npt.ArrayLike, n_words: int) -> Floats:
+    vectors: Floats = np.asarray(given)
     if vectors.ndim != 2 or len(vectors) != n_words or vectors.dtype.kind != "f":
         raise InputError(
             f"word_vectors must have a row of numbers for each of the {n_words:,} columns of X, got {vectors.dtype} of "

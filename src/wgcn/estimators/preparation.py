@@ -27,7 +27,7 @@ from wgcn.explain.explanation import make_split
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.association import WEIGHTS, Weight
 from wgcn.graph.kernels import renumber
-from wgcn.linear.additions import are_few
+from wgcn.linear.task import are_few
 from wgcn.model.text_model import TextModel
 from wgcn.scoring.spelling import make_spelling
 from wgcn.scoring.terms import load_compiled
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 Places = npt.NDArray[np.int64]
 
-_MANY_WORDS = 100_000
+MANY_WORDS = 100_000
 _MANY_NGRAMS = 1_000_000  # of one length: in more text, an n-gram has to occur more often to count
 _MANY_PAIRS = 20_000_000  # of words that share windows: in more text, a pair has to be seen more often to count
 _LONG_SHARE = 0.25  # of texts: where fewer are long, it makes no difference what counts in these
@@ -174,7 +174,7 @@ class Preparation:
 
     def often_enough(self, words: Vocabulary) -> npt.NDArray[np.bool_] | None:
         """Return which words occur often enough, where there are so many that some are left out."""
-        many = self.min_count is None and np.sum(~words.are_ngrams) > _MANY_WORDS
+        many = self.min_count is None and np.sum(~words.are_ngrams) > MANY_WORDS
         return np.asarray(words.counts >= min(2, words.counts.max())) if many else None
 
     @staticmethod
@@ -188,7 +188,7 @@ class Preparation:
         return np.ones(len(words), bool) if self.ngram_edges or not words.any() else words
 
 
-class Found(NamedTuple):
+class Matches(NamedTuple):
     """Which of some texts were prepared: text `given[i]` is row `documents[i]`."""
 
     given: Places  # (matches,): of a text that was prepared several times, several
@@ -345,7 +345,7 @@ def plain_settings(parameters: dict[str, Any]) -> dict[str, Any]:
     return {name: value if isinstance(value, plain) else str(value) for name, value in shown.items()}
 
 
-def find_texts(digests: npt.NDArray[np.int64], texts: Iterable[str]) -> Found:
+def find_texts(digests: npt.NDArray[np.int64], texts: Iterable[str]) -> Matches:
     """Find texts among those whose digests (`text_digest`), of shape (documents,), are known."""
     wanted = np.fromiter(map(text_digest, texts), np.int64)
     order = np.argsort(digests, kind="stable")
@@ -353,7 +353,7 @@ def find_texts(digests: npt.NDArray[np.int64], texts: Iterable[str]) -> Found:
     times = last - first
     given = np.repeat(np.arange(len(wanted)), times)
     within = np.arange(len(given)) - np.repeat(np.cumsum(times) - times, times)
-    return Found(given, order[first[given] + within], np.flatnonzero(times == 0))
+    return Matches(given, order[first[given] + within], np.flatnonzero(times == 0))
 
 
 def renumbered(adjacency: csr_array, vocabulary: Vocabulary, now: Vocabulary) -> tuple[csr_array, Places] | None:

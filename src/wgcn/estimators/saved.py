@@ -32,8 +32,7 @@ from wgcn.model.text_model import TextModel
 from wgcn.semi.seed_words import GivenSeeds, SeedWord
 from wgcn.semi.space import WordSpace
 from wgcn.semi.teacher import Found, Teacher
-from wgcn.store import folder as store
-from wgcn.store.folder import Folder, Schema, check_keys, csr_tensors
+from wgcn.store.folder import Folder, Schema, SessionFiles, check_keys, csr_tensors
 from wgcn.text.corpus import Tokens
 
 VERSION = 1  # of the session alone: a model can be read whatever the version of its session
@@ -56,8 +55,8 @@ _NUMBER, _SIGNED = (int, float), (-(2.0**63), 2.0**63)
 # Writing
 
 
-def session_files(session: Session, parameters: Mapping[str, Any], check: Callable[[Folder], object]) -> store.Session:
-    """Return what a session is saved as, with the parameters of the estimator; for `check` see `store.Session`."""
+def session_files(session: Session, parameters: Mapping[str, Any], check: Callable[[Folder], object]) -> SessionFiles:
+    """Return what a session is saved as, with the parameters of the estimator; for `check` see `SessionFiles`."""
     prepared, classes, trained = session.prepared, session.labels.classes.tolist(), session.classifier.trained_
     graph, place = session.classifier.word_graph_, {name: i for i, name in enumerate(classes)}
     found = None if trained.teacher is None else trained.teacher.found
@@ -82,7 +81,7 @@ def session_files(session: Session, parameters: Mapping[str, Any], check: Callab
         "space": found and [list(block) for block in zip(found.space.weights, found.space.sizes, strict=True)],
     }
     texts = {**_text_tensors(prepared), **_label_tensors(session)}
-    return store.Session(config, {**texts, **graph.tensors(), **_fit_tensors(trained, found)}, check)
+    return SessionFiles(config, {**texts, **graph.tensors(), **_fit_tensors(trained, found)}, check)
 
 
 def _plain(value: Any) -> Any:

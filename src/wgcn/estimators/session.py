@@ -28,9 +28,8 @@ from wgcn.graph import WordGraph
 from wgcn.labels.reading import Labels, check_lengths, read_labels, read_some_labels, relabelled
 from wgcn.labels.splits import Rows
 from wgcn.labels.targets import Targets, places_in
-from wgcn.linear.additions import Added
 from wgcn.linear.operator import row_slice
-from wgcn.linear.task import Earlier, LinearTask, LinearTraining
+from wgcn.linear.task import Added, Earlier, LinearTask, LinearTraining
 from wgcn.linear.training import MakeTrainer
 from wgcn.model.text_model import TextModel
 from wgcn.scoring.scorer import Scorer
@@ -143,7 +142,7 @@ class Session:
             added = added._replace(scored=(np.cumsum(labels.labelled)[new] - 1, scores))
         return Earlier(trained, added)
 
-    def update(self, texts: Iterable[str], labels: Any, classifier: WGCNClassifier) -> Session:
+    def update(self, texts: Iterable[str], labels: object, classifier: WGCNClassifier) -> Session:
         """Return a session with more texts and labels, trained from where this one ended; `classifier` says how.
 
         Texts and labels are as in `WGCNTextClassifier.update`.

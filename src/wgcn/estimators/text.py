@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 from warnings import warn
 
 import numpy as np
@@ -19,10 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from wgcn.active.curve import CurvePoint
 from wgcn.active.notices import Observed, notices, told_apart
 from wgcn.active.review import Doubt
-from wgcn.base.arrays import Floats
+from wgcn.base.arrays import Floats, Ints
 from wgcn.base.errors import InputError, WGCNWarning
 from wgcn.base.progress import shown
-from wgcn.estimators.matrix import WGCNClassifier
+from wgcn.estimators.matrix import ClassPrior, ClassWeight, WGCNClassifier
 from wgcn.estimators.preparation import Preparation
 from wgcn.estimators.saved import read_parameters, read_session, session_files
 from wgcn.estimators.session import Session
@@ -57,7 +57,7 @@ class TextEstimator(BaseEstimator, Generic[Model]):
         check_is_fitted(self, "model_")
         return self.model_
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:
         """Return the names of the columns that `transform` gives."""
         check_is_fitted(self, "model_")
         return np.array([f"wgcn{i}" for i in range(self.word_embeddings_.shape[1])], dtype=object)
@@ -147,15 +147,15 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     alpha: float = 0.5
     subwords: float = 1.5
     C: float = 0.5
-    class_weight: dict[Any, float] | str | None = None
-    class_prior: dict[Any, float] | Literal["uniform"] | None = None
+    class_weight: ClassWeight = None
+    class_prior: ClassPrior = None
     tune: bool = True
     n_jobs: int | None = None
 
     def fit(
         self,
         X: Texts,
-        y: Any = None,
+        y: object = None,
         sample_weight: npt.ArrayLike | None = None,
         *,
         seeds: Seeds | None = None,
@@ -218,7 +218,8 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     def _take(self, session: Session, model: TextModel) -> Self:
         """Take over what was trained."""
         self.session_ = session
-        self.__dict__.pop("seed_words_", None)  # of an earlier fit
+        if hasattr(self, "seed_words_"):  # of an earlier fit
+            del self.seed_words_
         if session.seed_words is not None:
             self.seed_words_: dict[Any, list[SeedWord]] = session.seed_words
         return self._keep(session.classifier, session.classifier.word_graph_, model)
@@ -245,7 +246,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             raise InputError("Parameters that say how texts are prepared were changed after the last fit: fit again.")
         return self.session_
 
-    def update(self, texts: Texts, labels: Any, *, verbose: bool = False) -> Self:
+    def update(self, texts: Texts, labels: object, *, verbose: bool = False) -> Self:
         """Add texts and labels to those of the last fit, and fit again from where it ended.
 
         The model is about that of a `fit` to all texts, but sooner. From two million tokens on, the word graph is
@@ -296,7 +297,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
             raise InputError("After a fit, suggest chooses from the texts of the fit: give it more as unlabeled.")
         return Session.of(self, checked_texts(texts, "texts")).suggest(n)
 
-    def learning_curve(self, X: Texts, y: Any, sizes: Sequence[int] | None = None) -> list[CurvePoint]:
+    def learning_curve(self, X: Texts, y: object, sizes: Sequence[int] | None = None) -> list[CurvePoint]:
         """Return the accuracy for growing numbers of labels, by cross-validation: see `wgcn.active.curve`.
 
         `X` and `y` are as for `fit`. By default, each of at most six numbers is twice the one before. The held-out
@@ -355,7 +356,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         estimator = cls(**read_parameters(folder.session))
         return estimator._take(*read_session(folder, folder.session, estimator))
 
-    def check_parameters(self, y: Any = None) -> None:
+    def check_parameters(self, y: object = None) -> None:
         """Raise an InputError if a parameter cannot be used, or does not fit the labels `y`. `fit` does so first."""
         Preparation.of(self)
         WGCNClassifier.of(self).check_parameters(y)
@@ -394,26 +395,26 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         scorer = self._fitted.scorer
         return scorer.probabilities(scorer.scores(*self._cited(X, document_graph, documents, hops)))
 
-    def decision_function(self, X: Texts) -> npt.NDArray[Any]:
+    def decision_function(self, X: Texts) -> Floats:
         """Return scores of shape (n_texts, n_classes), or (n_texts,) for two classes."""
         return self._fitted.scorer.margins(self._fitted.scores(checked_texts(X, "X")))
 
-    def transform(self, X: Texts) -> npt.NDArray[Any]:
+    def transform(self, X: Texts) -> Floats:
         """Return document embeddings H_dm (eq. 5) of shape (n_texts, n_classes)."""
         return self._fitted.transform(checked_texts(X, "X"))
 
-    def score(self, X: Texts, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+    def score(self, X: Texts, y: object, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the accuracy on the labelled texts; with several labels, the share that is wholly right.
 
         Unlabelled texts do not count: see `WGCNClassifier.score`.
         """
         return labelled_accuracy(y, self.predict(X), self.classes_, sample_weight)
 
-    def explain(self, texts: Texts, label: Any = None, *, alone: bool = False) -> list[Explanation]:
+    def explain(self, texts: Texts, label: object = None, *, alone: bool = False) -> list[Explanation]:
         """Return for each text the contribution of every term to the score of every class: see `TextModel.explain`."""
         return self._fitted.explain(texts, label, alone=alone)
 
-    def top_words(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
+    def top_words(self, label: object, n: int = 20) -> list[tuple[str, float]]:
         """Return the n words and n-grams that speak most for a class: see `TextModel.top_words`."""
         return self._fitted.top_words(label, n)
 
@@ -434,7 +435,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
 
     def _cited(
         self, X: Texts, document_graph: csr_array | None, documents: Texts | None, hops: int
-    ) -> tuple[Any, Any, Any, Any]:
+    ) -> tuple[Floats, Ints, Ints, Floats | None]:
         """Return texts with their citations as `Terms.scored` has texts alone."""
         if document_graph is None:
             raise InputError("documents are given, but no document_graph that says which of them X cites.")
@@ -448,7 +449,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         return rows.data, rows.indices, rows.indptr, terms.new_rows
 
 
-def _with_labels(X: Texts, y: Any, seeds: Any, classes: Sequence[Any]) -> tuple[Texts, Labels, GivenSeeds | None]:
+def _with_labels(X: Texts, y: object, seeds: Any, classes: Sequence[Any]) -> tuple[Texts, Labels, GivenSeeds | None]:
     """Return texts, their labels, of which seeds need none, and the seeds."""
     given = None if seeds is None else read_seeds(seeds)
     if given is not None and y is None:

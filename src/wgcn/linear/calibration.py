@@ -25,7 +25,7 @@ _PRIOR_LOG_DEVIATION = 0.7
 _DOUBT, _HALF_WAY, _UNSEEN = 8, 20, 2
 _LEAST_LOG = -6.0  # logarithm of the most by which a factor is lowered
 _MOST_DOCUMENTS = 50_000  # that are held out
-_MOST_SCORES = 1 << 26  # of held-out documents by classes, which are kept
+MOST_SCORES = 1 << 26  # of held-out documents by classes, which are kept
 
 
 class HeldOut(NamedTuple):
@@ -53,7 +53,7 @@ class Calibration(NamedTuple):
 
 def most_held_out(n_classes: int) -> int:
     """Return how many documents may be held out at most: more tell no more, and scores of many classes take memory."""
-    return min(_MOST_SCORES // n_classes, _MOST_DOCUMENTS)
+    return min(MOST_SCORES // n_classes, _MOST_DOCUMENTS)
 
 
 def score_batches(scorer: Scorer, rows: csr_array) -> Iterator[tuple[slice, Floats]]:

@@ -34,7 +34,6 @@ from wgcn.base.progress import stage
 from wgcn.graph.association import strongest_edges
 from wgcn.labels.splits import Rows, copy_groups, cross_validation_parts, evenly, folds, held_out_mask
 from wgcn.labels.targets import Targets
-from wgcn.linear.additions import Added, are_few
 from wgcn.linear.calibration import (
     SHARPNESS,
     Calibration,
@@ -48,8 +47,8 @@ from wgcn.linear.calibration import (
 )
 from wgcn.linear.model import Blocks, LinearFit, block_scales, fit_linear
 from wgcn.linear.operator import row_slice
-from wgcn.linear.task import Earlier, LinearTask, LinearTrained, LinearTraining
-from wgcn.linear.tuning import ManyTrials, Settings, Trials, Tuned, dual_of, refine, rounds, tune
+from wgcn.linear.task import Added, Earlier, LinearTask, LinearTrained, LinearTraining, are_few
+from wgcn.linear.tuning import Candidate, ManyTrials, Trials, Tuned, dual_of, refine, rounds, tune
 from wgcn.scoring.scorer import Scorer
 from wgcn.semi.teacher import Taught, Teacher
 
@@ -218,7 +217,7 @@ class Trainer:
         self._judged = parts[0], judge.first
         return tuned
 
-    def use(self, values: Settings) -> None:
+    def use(self, values: Candidate) -> None:
         """Take settings from now on; the lead is not one of the model."""
         own = {name: value for name, value in values.items() if name != "lead"}
         self.settings = replace(self.settings, **own)  # type: ignore[arg-type]

@@ -37,11 +37,11 @@ from wgcn.linear.model import LinearFit
 if TYPE_CHECKING:
     from wgcn.linear.training import Trainer
 
-Settings = dict[str, float]
+Candidate = dict[str, float]
 # Fits a model with some settings without the documents of a part, and returns `margins_of` these.
-Judge = Callable[[int, Settings], Floats]
+Judge = Callable[[int, Candidate], Floats]
 # Given the best settings so far, returns others, and how much they have to gain at least.
-Round = Callable[[Settings], tuple[list[Settings], float]]
+Round = Callable[[Candidate], tuple[list[Candidate], float]]
 
 # Terms at the beginning of a text that may count more: a title and the sentence after it, or the first paragraphs.
 LEADS = 50, 200
@@ -58,7 +58,7 @@ _STEEPNESS = 2.0  # from wrong to right
 class Tuned(NamedTuple):
     """What was chosen, and why. Accuracies are weighted shares of the documents that were held out in turn."""
 
-    settings: Settings
+    settings: Candidate
     accuracy: float
     default_accuracy: float
     n_held_out: int  # documents on which the chosen settings, or the best of the others, were compared
@@ -70,18 +70,18 @@ def rounds(leads: Iterable[int], short: bool) -> list[Round]:
     return [partial(_other_leads, leads=leads), partial(_other_penalties, short=short)]
 
 
-def _other_leads(best: Settings, leads: Iterable[int]) -> tuple[list[Settings], float]:
+def _other_leads(best: Candidate, leads: Iterable[int]) -> tuple[list[Candidate], float]:
     return [{**best, "lead": lead} for lead in leads], 0.0
 
 
-def _other_penalties(best: Settings, short: bool) -> tuple[list[Settings], float]:
+def _other_penalties(best: Candidate, short: bool) -> tuple[list[Candidate], float]:
     others = [{**best, "C": best["C"] * factor} for factor in _C_FACTORS]
     if short and best["naive_bayes"] > 0:
         others.append({**best, "naive_bayes": 0.0, "C": best["C"] * _PLAIN_FACTOR})
     return others, _LEAST_GAIN
 
 
-def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings, rounds: Sequence[Round]) -> Tuned:
+def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Candidate, rounds: Sequence[Round]) -> Tuned:
     """Choose between the default and what rounds propose.
 
     `parts` are documents to hold out in turn, and `weight`, of shape (documents,), is what each document counts.
@@ -116,7 +116,7 @@ def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings,
     return Tuned(best, chosen, default_accuracy, len(weights), n_fits)
 
 
-def refine(judge: ManyTrials, part: Rows, weight: Floats, default: Settings, tuned: Tuned) -> Tuned:
+def refine(judge: ManyTrials, part: Rows, weight: Floats, default: Candidate, tuned: Tuned) -> Tuned:
     """Choose again between the default and what was chosen, and lower C as long as that is better.
 
     `part` are the documents that are held out, and `judge` fits to many others.
@@ -136,7 +136,7 @@ def refine(judge: ManyTrials, part: Rows, weight: Floats, default: Settings, tun
     return Tuned(best, accuracy, default_accuracy, len(part), tuned.n_fits + len(tried))
 
 
-def _lower(settings: Settings) -> Settings:
+def _lower(settings: Candidate) -> Candidate:
     return {**settings, "C": settings["C"] * _LOWER}
 
 
@@ -175,10 +175,10 @@ class Trials:
     where there are many, with the columns that these have.
     """
 
-    def __init__(self, trainer: Trainer, parts: Sequence[Rows], default: Settings) -> None:
+    def __init__(self, trainer: Trainer, parts: Sequence[Rows], default: Candidate) -> None:
         self._trainer, self._default, self._parts = trainer, default, parts
         self.most, self.tol = trainer.training.limits.trial, trainer.training.limits.trial_tol
-        self._prepared: dict[int, _Part] = {}
+        self._prepared: dict[int, _TrialPart] = {}
         # The dual of the default's last fit, and of that without the first part, with the documents that it had.
         self._last: tuple[Rows, Floats] | None = None
         self._first: tuple[Rows, Floats] | None = None
@@ -189,11 +189,11 @@ class Trials:
         assert self._first is not None
         return self._first
 
-    def __call__(self, place: int, settings: Settings) -> Floats:
+    def __call__(self, place: int, settings: Candidate) -> Floats:
         """Return the margins of the documents of a part."""
         trainer, task = self._trainer, self._trainer.task
         if place not in self._prepared:
-            self._prepared[place] = _Part(trainer, self._parts[place], self.most)
+            self._prepared[place] = _TrialPart(trainer, self._parts[place], self.most)
         part = self._prepared[place]
         trainer.use(settings)
         known, weight = task.targets[part.known], task.weight[part.known]
@@ -205,7 +205,7 @@ class Trials:
         scores = score_batches(scorer, part.documents(terms, part.held_out))
         return margins_of(scores, task.targets[part.held_out], task.multilabel)
 
-    def _keep(self, place: int, settings: Settings, fitted: tuple[Rows, Floats]) -> None:
+    def _keep(self, place: int, settings: Candidate, fitted: tuple[Rows, Floats]) -> None:
         """Keep the default's dual, from which other fits start."""
         if settings is self._default:
             self._last = fitted
@@ -215,7 +215,7 @@ class Trials:
 class ManyTrials(Trials):
     """Trials with many documents, closer to the minimum: a loose fit passes for one with a smaller C."""
 
-    def __init__(self, trainer: Trainer, parts: Sequence[Rows], default: Settings) -> None:
+    def __init__(self, trainer: Trainer, parts: Sequence[Rows], default: Candidate) -> None:
         super().__init__(trainer, parts, default)
         terms = trainer.task.terms
         fitting = max(_MANY_TERMS * terms.shape[0] // max(terms.nnz, 1), self.most)
@@ -225,11 +225,11 @@ class ManyTrials(Trials):
         """Take the last fit for the best so far: other fits start from it."""
         self._last = self._first = self._latest
 
-    def _keep(self, place: int, settings: Settings, fitted: tuple[Rows, Floats]) -> None:
+    def _keep(self, place: int, settings: Candidate, fitted: tuple[Rows, Floats]) -> None:
         self._latest = fitted
 
 
-class _Part:
+class _TrialPart:
     """A part that is held out, and the documents that trials are fitted to, with the columns that matter.
 
     These are the columns that the latter have, and after them other words that have subwords, which fits learn about.

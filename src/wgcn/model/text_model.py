@@ -89,7 +89,7 @@ class TextModel(TextTerms):
         trust = checked_trust(self.trust, self.scorer.multilabel)
         return np.concatenate([trust.labels(*each, self.classes, abstain) for each in self._judged(texts, n_jobs)])
 
-    def explain(self, texts: Iterable[str], label: Any = None, *, alone: bool = False) -> list[Explanation]:
+    def explain(self, texts: Iterable[str], label: object = None, *, alone: bool = False) -> list[Explanation]:
         """Return for each text the contribution of every term to the score of every class: see `Explanation`.
 
         Contributions and bias sum to the scores, in a linear model to the last bit. With `alone`, an explanation has
@@ -119,7 +119,7 @@ class TextModel(TextTerms):
             places = scores.argmax(axis=1) if label is None else np.full(len(texts), find_class(self.classes, label))
         return explainer.explain(texts, *terms[:3], *answers, places=places)
 
-    def top_words(self, label: Any, n: int = 20) -> list[tuple[str, float]]:
+    def top_words(self, label: object, n: int = 20) -> list[tuple[str, float]]:
         """Return the n words and n-grams that speak most for a class, with the values they are ranked by.
 
         See `wgcn.explain.explanation.rank_words`. Words of fewer than three training texts are left out.
@@ -183,15 +183,14 @@ class TextModel(TextTerms):
         """
         with needs("Adding words to a model"):
             from wgcn.model.extend import extend
-        extended: TextModel = extend(self, texts, min_count)
-        return extended
+        return extend(self, texts, min_count)
 
     @property
     def extensions(self) -> list[dict[str, Any]]:
         """One entry per call of `extend`: the method, the number of words added, and the number of texts."""
         return list(self.report.get("extended", ()))
 
-    def save(self, path: str | Path, *, session: store.Session | None = None) -> str:
+    def save(self, path: str | Path, *, session: store.SessionFiles | None = None) -> str:
         """Write the model to a folder, completely or not at all; return its digest.
 
         A model that is there is replaced, other files stay; a folder that holds something else is an error.

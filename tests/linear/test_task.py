@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wgcn.labels.targets import Targets, merged_targets, places_in
-from wgcn.linear.additions import Added, are_few, warm_start
+from wgcn.linear.task import Added, are_few, warm_start
 
 
 @given(st.lists(st.integers(0, 9), unique=True), st.lists(st.integers(0, 9)))
