@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -88,38 +88,11 @@ def train_linear(
     places, n = task.given_places, len(task.targets)
     if earlier is not None and task.places is not None:
         earlier = Earlier(earlier.trained, earlier.added.ordered(places, n))
-    trainer, tuned, limits = (make_trainer or Trainer)(task, training, earlier), None, training.limits
+    trainer = (make_trainer or Trainer)(task, training, earlier)
     task, n_different = trainer.task, len(np.unique(trainer.groups))  # a copy tells nothing that it does not
-    calibrates, few = training.validation_fraction > 0, n_different < limits.beside_teacher
-    start, known = ([], None) if earlier is None else trainer.starts(*earlier)
-    if earlier is not None and (tuned := earlier.trained.tuned) is not None:
-        trainer.use(tuned.settings)
-    if calibrates and few and trainer.teacher is not None and training.teacher > 0:
-        scorer, fits = trainer.train(trainer.rows, start)
-        with stage("Calibrating by the teacher"):
-            measured = "teacher"
-            calibration = trainer.calibrate_by_teacher(scorer)
-    elif calibrates and known is not None:
-        scorer, fits = trainer.train(trainer.rows, start)
-        measured = "" if earlier is None else earlier.trained.measured
-        calibration = calibrate(scorer, known.scores, task.targets[known.rows])._replace(held_out=known)
-    elif calibrates and n_different < limits.hold_out:
-        scorer, fits = trainer.train(trainer.rows, start)
-        with stage("Calibrating by cross-validation"):
-            measured = "folds"
-            calibration = trainer.calibrate_by_folds(scorer)
-    else:
-        if earlier is None and training.tunes(n_different):
-            with stage("Choosing settings") as choosing:
-                tuned = trainer.tune()
-                choosing.detail = "" if tuned is None else f"{tuned.n_fits} fits"
-        with stage("Calibrating") as calibrating:
-            measured = "held out"
-            calibration, loose = trainer.calibrate_by_holding_out()
-            calibrating.detail = f"{calibration.n_documents:,} documents held out"
-        scorer, fits = trainer.train(trainer.rows, start or loose)
+    scorer, fits, calibration, tuned, measured = _calibrated(trainer, n_different, earlier)
     scorer = replace(scorer, sharpness=calibration.sharpness)
-    if few and not task.multilabel:
+    if n_different < training.limits.beside_teacher and not task.multilabel:
         scorer = replace(scorer, sharpness=trainer.believable(scorer, calibration))
     if task.class_prior is not None:
         scorer = scorer.with_prior(task.class_prior)
@@ -145,6 +118,46 @@ def train_linear(
         n_copies=n - n_different,
         measured=measured,
     )
+
+
+class Calibrated(NamedTuple):
+    """A training, and how it was calibrated."""
+
+    scorer: Scorer
+    fits: list[LinearFit]
+    calibration: Calibration
+    tuned: Tuned | None
+    measured: str
+
+
+def _calibrated(trainer: Trainer, n_different: int, earlier: Earlier | None) -> Calibrated:
+    """Choose settings where there are enough labels, train, and find the calibration."""
+    training, task, limits = trainer.training, trainer.task, trainer.training.limits
+    calibrates, few = training.validation_fraction > 0, n_different < limits.beside_teacher
+    start, known = ([], None) if earlier is None else trainer.starts(*earlier)
+    if (tuned := None if earlier is None else earlier.trained.tuned) is not None:
+        trainer.use(tuned.settings)
+    if calibrates and few and trainer.teacher is not None and training.teacher > 0:
+        scorer, fits = trainer.train(trainer.rows, start)
+        with stage("Calibrating by the teacher"):
+            return Calibrated(scorer, fits, trainer.calibrate_by_teacher(scorer), tuned, "teacher")
+    if calibrates and earlier is not None and known is not None:
+        scorer, fits = trainer.train(trainer.rows, start)
+        calibration = calibrate(scorer, known.scores, task.targets[known.rows])._replace(held_out=known)
+        return Calibrated(scorer, fits, calibration, tuned, earlier.trained.measured)
+    if calibrates and n_different < limits.hold_out:
+        scorer, fits = trainer.train(trainer.rows, start)
+        with stage("Calibrating by cross-validation"):
+            return Calibrated(scorer, fits, trainer.calibrate_by_folds(scorer), tuned, "folds")
+    if earlier is None and training.tunes(n_different):
+        with stage("Choosing settings") as choosing:
+            tuned = trainer.tune()
+            choosing.detail = "" if tuned is None else f"{tuned.n_fits} fits"
+    with stage("Calibrating") as calibrating:
+        calibration, loose = trainer.calibrate_by_holding_out()
+        calibrating.detail = f"{calibration.n_documents:,} documents held out"
+    scorer, fits = trainer.train(trainer.rows, start or loose)
+    return Calibrated(scorer, fits, calibration, tuned, "held out")
 
 
 class Trainer:
