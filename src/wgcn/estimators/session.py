@@ -1,13 +1,12 @@
 """Session: prepared texts, the labels that they have so far, and the model that was trained on these.
 
-Fits, updates, the labelling page and fits out of core work on it. A session does not change: `train` and `update`
-return another, so that answers can come from one while the next is under way.
+Fits, updates, the labelling page and fits out of core work on it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -39,6 +38,7 @@ from wgcn.trust.abstention import Trust, held_out_trust
 from wgcn.trust.scope import n_tokens
 
 _REVIEW_ARRAYS = 12  # of texts by classes
+_QUICK = 0.1  # tolerance of a quick training
 
 
 def _no_labels() -> Labels:
@@ -47,7 +47,20 @@ def _no_labels() -> Labels:
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """Texts with what is known about them. Texts beyond the end of `labels` and `weight` are unlabelled."""
+    """Prepared texts, their labels so far, and the model that was trained on these.
+
+    Texts beyond the end of `labels` and `weight` are unlabelled. A session stays as it is: `train` and `update` return
+    another one, so answers can come from one while the next is under way.
+
+    Examples
+    --------
+    >>> from wgcn import WGCNTextClassifier
+    >>> texts = ["red wine", "white wine", "fast car", "slow car", "a fast red car"]
+    >>> session = Session.of(WGCNTextClassifier(), texts)
+    >>> session = session.train(["drink", "drink", "drive", "drive", None])
+    >>> session.suggest(1).tolist(), session.model().predict(["a glass of wine"]).tolist()
+    ([4], ['drink'])
+    """
 
     prepared: Prepared
     classifier: WGCNClassifier  # how models are trained; in a session that `train` returned, the trained one
@@ -57,6 +70,7 @@ class Session:
     seed_words: dict[Any, list[SeedWord]] | None = None  # by class, those that seeds drew in too
     fixed: str = ""  # what came with the texts, if others cannot come without
     seconds: float = 0.0  # that the training took
+    teachers: dict[bool, Teacher] = field(default_factory=dict)  # that were asked for, by whether they have seeds
 
     @classmethod
     def of(cls, estimator: object, texts: Iterable[str]) -> Session:
@@ -65,24 +79,24 @@ class Session:
 
     def train(
         self,
-        labels: Labels,
+        y: object,
         weight: npt.NDArray[np.float64] | None = None,
         *,
         seeds: GivenSeeds | None = None,
         vectors: Mapping[str, npt.ArrayLike] | None = None,
         document_graph: csr_array | None = None,
         before: Session | None = None,
-        training: LinearTraining | None = None,
-        teacher: Callable[[SeedRows | None], Teacher] | None = None,
+        keeps_teacher: bool = False,
+        quick: bool = False,
     ) -> Session:
-        """Train a model on these labels of the first texts; `weight` is 1 by default.
+        """Train a model on labels of the first texts, in any form that `fit` takes; `weight` is 1 by default.
 
         seeds, vectors, document_graph : as in `WGCNTextClassifier.fit`
         before : where the training begins: a session that was trained on the first of these texts
-        training : how to train, if otherwise than the classifier does
-        teacher : gives the teacher of the texts for seeds or none, if there is one; then all texts are among the labels
+        keeps_teacher : whether later trainings from this session use its teacher; `y` has an entry for each text then
+        quick : whether to train less exactly, and without calibration
         """
-        started, classifier = time.perf_counter(), clone(self.classifier)
+        started, classifier, labels = time.perf_counter(), clone(self.classifier), read_labels(y)
         prepared, graph = self.prepared, self.prepared.word_graph
         if document_graph is not None:
             graph = prepared.citation_graph(document_graph)
@@ -93,9 +107,13 @@ class Session:
         given = replace(self, classifier=classifier, labels=labels, weight=weight, seeds=seeds)
         given_vectors = None if vectors is None else prepared.word_vectors(vectors)
         task = given.task(graph, rows, given_vectors, chooses_lead=before is None)
-        if teacher is not None:
+        if keeps_teacher:
             order = np.argsort(~labels.labelled, kind="stable")
-            task = replace(task, teacher=teacher(rows).reordered(order))
+            task = replace(task, teacher=self.teacher(rows).reordered(order))
+        training = LinearTraining.of(classifier)
+        if quick:
+            loose = replace(training.settings, tol=_QUICK)
+            training = replace(training, settings=loose, validation_fraction=0.0)
         classifier.train(task, None if before is None else given.earlier(before), training, self.make_trainer)
         if classifier.tuned_ is not None:
             prepared = prepared.with_lead(int(classifier.tuned_.settings["lead"]))
@@ -164,13 +182,13 @@ class Session:
         if len(found.new):
             prepared = prepared.preparation.prepare([given[i] for i in found.new], earlier=prepared)
         weight = np.append(self.weight, np.ones(n_texts - len(self.weight)))
-        larger = replace(self, prepared=prepared, classifier=classifier)
+        larger = replace(self, prepared=prepared, classifier=classifier, teachers={})
         return larger.train(now, weight, seeds=self.seeds, before=self)
 
-    def model(self, parameters: Mapping[str, Any]) -> TextModel:
+    def model(self, parameters: Mapping[str, Any] | None = None) -> TextModel:
         """Return the model that was trained; its card has the parameters of the estimator."""
         classifier, trained = self.classifier, self.classifier.trained_
-        settings = {name: value for name, value in parameters.items() if name not in ("tune", "n_jobs")}
+        settings = {name: value for name, value in (parameters or {}).items() if name not in ("tune", "n_jobs")}
         settings |= {} if classifier.tuned_ is None else classifier.tuned_.settings
         settings |= {} if classifier.tuned_ is None else {"lead": self.prepared.weighting.lead}
         model = self.prepared.text_model(classifier, settings, self.seconds)
@@ -187,25 +205,34 @@ class Session:
         lengths = partial(n_tokens, prepared.tokens, ngram_range=model.ngram_range, stop_words=model.stop_words)
         return held_out_trust(model, prepared.document_terms, prepared.term_counts, lengths, self.labels, rows, scores)
 
-    def find_teacher(self, seeds: SeedRows | None = None) -> Teacher:
-        """Return a new teacher of the texts."""
-        graph = self.prepared.word_graph or self.classifier.word_graph_  # which citations made
-        return Teacher(self.prepared.document_terms, graph.adjacency, n_jobs=self.classifier.n_jobs, seeds=seeds)
+    def teacher(self, seeds: SeedRows | None = None) -> Teacher:
+        """Return the teacher of the texts; it is made once, and once more with seeds."""
+        has_seeds = seeds is not None
+        if seeds is not None and has_seeds in self.teachers:
+            return self.teachers[has_seeds].with_seeds(seeds)
+        if has_seeds not in self.teachers:
+            graph = self.prepared.word_graph or self.classifier.word_graph_  # which citations made
+            terms, n_jobs = self.prepared.document_terms, self.classifier.n_jobs
+            self.teachers[has_seeds] = Teacher(terms, graph.adjacency, n_jobs=n_jobs, seeds=seeds)
+        return self.teachers[has_seeds]
 
     def check_seeds(self, seeds: GivenSeeds) -> SeedCheck:
         """Return what is known of seeds without labels and without fitting: see `WGCNTextClassifier.check_seeds`."""
         classes = read_labels([], seeds.classes).classes
-        teacher, names = self.find_teacher(self.prepared.seed_rows(seeds, classes)), classes.tolist()
+        teacher, names = self.teacher(self.prepared.seed_rows(seeds, classes)), classes.tolist()
         assert teacher.seeded is not None
         shares = dict(zip(names, teacher.estimated_shares().tolist(), strict=True))
         return SeedCheck(dict(zip(names, teacher.seeded.words, strict=True)), teacher.seeded.trust, shares)
 
-    def suggest(self, n: int = 10) -> Rows:
-        """Return the indices of `n` unlabelled texts to label next: see `wgcn.active.suggest`."""
-        trained = getattr(self.classifier, "trained_", None)
-        scorer: Scorer | None = None if trained is None else self.classifier.scorer_
-        teacher = (trained and trained.teacher) or self.find_teacher()
-        return suggest(self.prepared.document_terms, teacher.place, self.labels.labelled, n, scorer)
+    def suggest(self, n: int = 10, *, done: npt.NDArray[np.bool_] | None = None, scorer: Scorer | None = None) -> Rows:
+        """Return the indices of `n` texts to label next, the most useful first: see `wgcn.active.suggest`.
+
+        `done` are the texts to leave out, by default those with a label; `scorer` is that of another model.
+        """
+        done, teacher = self.labels.labelled if done is None else done, None
+        if hasattr(self.classifier, "trained_"):
+            scorer, teacher = scorer or self.classifier.scorer_, self.classifier.trained_.teacher
+        return suggest(self.prepared.document_terms, (teacher or self.teacher()).place, done, n, scorer)
 
     def review(self, n: int | None = None) -> list[Doubt]:
         """Return the `n` labels that look most wrong, or all: see `wgcn.active.review`."""
@@ -220,8 +247,9 @@ class Session:
         seen = Seen(terms, labels.targets.toarray(), scores, held_out)
         return doubts(seen, labels.classes, rows, labels.multilabel, n)
 
-    def learning_curve(self, labels: Labels, sizes: Sequence[int] | None = None) -> list[CurvePoint]:
+    def learning_curve(self, y: object, sizes: Sequence[int] | None = None) -> list[CurvePoint]:
         """Return the accuracy for growing numbers of labels, by cross-validation: see `wgcn.active.curve`."""
+        labels = read_labels(y)
 
         def fit(terms: csr_array, own: Labels) -> Scorer:
             fitted: WGCNClassifier = clone(self.classifier).fit(terms, own, word_graph=self.prepared.word_graph)

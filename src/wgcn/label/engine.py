@@ -18,20 +18,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.active.suggest import suggest
 from wgcn.base.errors import InputError
 from wgcn.estimators.session import Session
 from wgcn.estimators.text import WGCNTextClassifier
 from wgcn.explain.render import pieces_of
 from wgcn.label.decisions import State
 from wgcn.labels.reading import read_labels
-from wgcn.linear.task import LinearTraining
 from wgcn.model.text_model import TextModel
 from wgcn.scoring.scorer import Scorer
-from wgcn.semi.seed_words import GivenSeeds, SeedRows, near_words, read_seeds
-from wgcn.semi.teacher import Teacher
+from wgcn.semi.seed_words import GivenSeeds, near_words, read_seeds
 
-_QUICK = 0.1  # tolerance of a quick fit
 _SUGGESTED = 30
 _WORDS = 12  # per class
 _DOUBTS = 50
@@ -56,7 +52,6 @@ class Engine:
         self.texts, self.tokenizer = texts, tokenizer
         self.session = Session.of(self._estimator(), texts)
         self.prepared = self.session.prepared
-        self._teachers: dict[bool, Teacher] = {}  # by whether there are seeds
         self.fitted: Fitted | None = None
         self._sharpness: float | None = None  # of the last thorough fit
         # While there is no label, each suggestion stands for many texts.
@@ -121,27 +116,14 @@ class Engine:
         labelled[list(names)] = True
         labels = read_labels(list(names.values()), list(numbers))._replace(labelled=labelled)
         before = None if self.fitted is None or seeds is not None else self.fitted.session
-        training = LinearTraining.of(self.session.classifier)
-        if quick:
-            loose = replace(training.settings, tol=_QUICK)
-            training = replace(training, settings=loose, validation_fraction=0.0)
-        session = self.session.train(labels, seeds=seeds, before=before, training=training, teacher=self._teacher)
+        session = self.session.train(labels, seeds=seeds, before=before, keeps_teacher=True, quick=quick)
         model = session.model(self._estimator().get_params(deep=False))
         if quick and self._sharpness is not None:
             model = replace(model, scorer=replace(model.scorer, sharpness=self._sharpness))
         return Fitted(session, model, numbers)
 
-    def _teacher(self, seeds: SeedRows | None = None) -> Teacher:
-        """Return the teacher of the texts in their order; it is made once, and once more with seeds."""
-        if (known := self._teachers.get(seeds is not None)) is None:
-            known = self._teachers[seeds is not None] = self.session.find_teacher(seeds)
-        return known if seeds is None else known.with_seeds(seeds)
-
     def _suggest(self, done: npt.NDArray[np.bool_], scorer: Scorer | None = None) -> list[int]:
-        if done.all():
-            return []
-        chosen = suggest(self.prepared.document_terms, self._teacher().place, done, _SUGGESTED, scorer)
-        return [int(text) for text in chosen]
+        return [] if done.all() else self.session.suggest(_SUGGESTED, done=done, scorer=scorer).tolist()
 
     def explain(self, text: int, label: int | None = None) -> dict[str, Any]:
         """Return a text in pieces, with what each adds to the score of a class, by default the guessed one."""
