@@ -137,7 +137,7 @@ class Session:
             self.labels,
             self.weight,
             word_graph=graph,
-            unlabeled=row_slice(terms, n, terms.shape[0]),
+            unlabeled=row_slice(terms, n, terms.shape[0]) if n < terms.shape[0] else None,
             word_vectors=vectors,
             seeds=seeds,
             subwords=prepared.subword_matrix(self.classifier.subwords),
