@@ -309,8 +309,10 @@ def test_documents_of_weight_0_are_left_out_of_the_rows_of_every_lead() -> None:
     weight[::10] = 0
     none, used, graph = csr_array((0, own.shape[1]), dtype=np.float32), weight > 0, csr_array((own.shape[1],) * 2)
     training = LinearTraining(LinearSettings(), n_jobs=1)
-    some = LinearTask(own, targets, False, weight, none, graph, leads={50: (led, none)})
-    fewer = LinearTask(own[used], targets[used], False, weight[used], none, graph, leads={50: (led[used], none)})
+    some = LinearTask(
+        terms=own, targets=targets, weight=weight, unlabelled=none, adjacency=graph, leads={50: (led, none)}
+    )
+    fewer = replace(some, terms=own[used], targets=targets[used], weight=weight[used], leads={50: (led[used], none)})
     one, other = (train_linear(task, training) for task in (some, fewer))
     assert one.tuned is not None
     assert one.tuned == other.tuned

@@ -49,7 +49,8 @@ def task(
     terms: csr_array, codes: Any, unlabelled: csr_array, adjacency: csr_array, weight: np.ndarray | None = None
 ) -> LinearTask:
     targets = Targets.single(codes, int(np.max(codes)) + 1)
-    return LinearTask(terms, targets, False, np.ones(len(targets)) if weight is None else weight, unlabelled, adjacency)
+    weight = np.ones(len(targets)) if weight is None else weight
+    return LinearTask(terms=terms, targets=targets, weight=weight, unlabelled=unlabelled, adjacency=adjacency)
 
 
 def trained(n_classes: int = 3, n: int = 12, weight: np.ndarray | None = None, **changes: Any) -> LinearTrained:
@@ -266,7 +267,17 @@ def test_several_classes_a_document_leave_the_others_out() -> None:
     x, _ = documents(30, 3, 0)
     targets = np.array([[1, 0], [1, 1], [0, 1], [0, 0]] * 3, float)
     found = [
-        train_linear(LinearTask(x[:12], Targets.of(targets), True, np.ones(12), others, graph(x)), training())
+        train_linear(
+            LinearTask(
+                terms=x[:12],
+                targets=Targets.of(targets),
+                multilabel=True,
+                weight=np.ones(12),
+                unlabelled=others,
+                adjacency=graph(x),
+            ),
+            training(),
+        )
         for others in (x[12:], x[12:12])
     ]
     assert np.array_equal(found[0].scorer.word_embeddings, found[1].scorer.word_embeddings)
@@ -338,7 +349,13 @@ def test_several_classes_a_document_have_subwords_too() -> None:
     x, _ = documents(30, 3, 0)
     targets = np.array([[1, 0], [1, 1], [0, 1], [0, 0]] * 3, float)
     given = LinearTask(
-        x[:12], Targets.of(targets), True, np.ones(12), x[12:], graph(x), subwords=subwords_of(x.shape[1])
+        terms=x[:12],
+        targets=Targets.of(targets),
+        multilabel=True,
+        weight=np.ones(12),
+        unlabelled=x[12:],
+        adjacency=graph(x),
+        subwords=subwords_of(x.shape[1]),
     )
     found = train_linear(given, training())
     assert found.subword_rows is not None

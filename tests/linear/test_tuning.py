@@ -422,7 +422,8 @@ def test_many_documents_with_wrong_labels_get_a_smaller_c_than_few_chose(monkeyp
 def training_of(n: int, *, n_unlabelled: int = 0, tune: bool = True, **more: Any) -> LinearTrained:
     x, y = made(n + n_unlabelled)
     terms = csr_array(x)
-    task = LinearTask(terms[:n], Targets.single(y[:n], 2), False, np.ones(n), terms[n:], csr_array(x.T @ x))
+    targets, graph = Targets.single(y[:n], 2), csr_array(x.T @ x)
+    task = LinearTask(terms=terms[:n], targets=targets, weight=np.ones(n), unlabelled=terms[n:], adjacency=graph)
     return train_linear(task, LinearTraining(LinearSettings(), tune=tune, **more))
 
 
@@ -611,12 +612,11 @@ def test_a_trial_with_the_columns_of_its_documents_is_one_with_all_columns(
     subwords = csr_array(np.where(rng.random((n_words, 30)) < 0.1, 1.0, 0.0)) if with_subwords else None
     graph = csr_array((n_words, n_words))
     own = LinearTask(
-        csr_array(x),
-        Targets.of(np.eye(3)[codes]),
-        False,
-        np.ones(90),
-        csr_array((0, n_words)),
-        graph,
+        terms=csr_array(x),
+        targets=Targets.of(np.eye(3)[codes]),
+        weight=np.ones(90),
+        unlabelled=csr_array((0, n_words)),
+        adjacency=graph,
         subwords=subwords,
     )
     exact = LinearTraining(LinearSettings(tol=1e-9), limits=Limits(trial=30, trial_tol=1e-9))

@@ -18,13 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.base.errors import InputError
-from wgcn.estimators.session import Session
-from wgcn.estimators.text import WGCNTextClassifier
+from wgcn import InputError, Session, TextModel, WGCNTextClassifier
 from wgcn.explain.render import pieces_of
 from wgcn.label.decisions import State
 from wgcn.labels.reading import read_labels
-from wgcn.model.text_model import TextModel
 from wgcn.scoring.scorer import Scorer
 from wgcn.semi.seed_words import GivenSeeds, near_words, read_seeds
 

@@ -69,13 +69,13 @@ class LinearTraining:
         return self.tune and n_labelled >= self.limits.tune
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LinearTask:
     """The documents to train on. Unlabelled ones are not used where a document may have several classes."""
 
     terms: csr_array  # (labelled documents, words)
     targets: Targets  # (labelled documents, classes)
-    multilabel: bool  # whether a document may have several classes
+    multilabel: bool = False  # whether a document may have several classes
     weight: npt.NDArray[np.float64]  # (labelled documents,)
     unlabelled: csr_array  # (unlabelled documents, words)
     adjacency: csr_array  # A_vv, (words, words)
