@@ -201,18 +201,13 @@ def _session(
 def _prepared(
     preparation: Preparation, pieces: Sequence[Piece], leads: Sequence[int], site: Site, progress: Progress
 ) -> ShardedPrepared:
-    """Do what needs no labels."""
+    """Do for texts on disk what `Preparation.prepare` does for texts in memory."""
     work, workers, limits, _ = site
     n_documents = sum(piece.n_documents for piece in pieces)
     with stage("Choosing words") as choosing:
         rules = preparation.vocabulary_rules()
         words, coding = choose_vocabulary(
-            pieces,
-            work,
-            workers,
-            ngram_range=preparation.ngram_range,
-            rules=rules,
-            merged=limits.merged,
+            pieces, work, workers, ngram_range=preparation.ngram_range, rules=rules, merged=limits.merged
         )
         if (often := preparation.often_enough(words)) is not None:
             words, coding = words.part(np.flatnonzero(often)), coding.part(often)
@@ -231,10 +226,10 @@ def _prepared(
     graph = build_graph(pieces, work, workers, words.part(places), coding.part(nodes), **how).among(words, places)
     nothing = np.empty(0, np.int64)
     return ShardedPrepared(
-        preparation,
-        words,
-        weighting,
-        graph,
+        preparation=preparation,
+        vocabulary=words,
+        weighting=weighting,
+        word_graph=graph,
         n_background=0,
         seconds=0.0,
         tokens=Tokens(nothing.astype(np.int32), np.zeros(1, np.int64), []),  # none is in memory
