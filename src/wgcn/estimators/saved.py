@@ -80,8 +80,7 @@ def session_files(session: Session, parameters: Mapping[str, Any], check: Callab
         "n_held_out": trained.n_held_out,
         "space": found and [list(block) for block in zip(found.space.weights, found.space.sizes, strict=True)],
     }
-    texts = {**_text_tensors(prepared), **_label_tensors(session)}
-    return SessionFiles(config, {**texts, **graph.tensors(), **_fit_tensors(trained, found)}, check)
+    return SessionFiles(config, {**_text_tensors(session), **graph.tensors(), **_fit_tensors(trained, found)}, check)
 
 
 def _plain(value: Any) -> Any:
@@ -95,7 +94,9 @@ def _plain(value: Any) -> Any:
     return sorted(value) if isinstance(value, Collection) and not isinstance(value, str) else value
 
 
-def _text_tensors(prepared: Prepared) -> dict[str, npt.NDArray[Any]]:
+def _text_tensors(session: Session) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of the texts and of their labels."""
+    prepared, held = session.prepared, session.labels.targets.held
     words = "".join(f"{word}\n" for word in prepared.tokens.words).encode()
     lead = prepared.leading.get(prepared.weighting.lead)
     return {
@@ -105,13 +106,10 @@ def _text_tensors(prepared: Prepared) -> dict[str, npt.NDArray[Any]]:
         "digests": prepared.digests,
         **csr_tensors("counts", prepared.term_counts),
         **({} if lead is None else {"leading": lead}),
+        "labelled": session.labels.labelled,
+        "weight": session.weight,
+        **({"targets": held} if isinstance(held, np.ndarray) else csr_tensors("targets", held)),
     }
-
-
-def _label_tensors(seen: Session) -> dict[str, npt.NDArray[Any]]:
-    held = seen.labels.targets.held
-    targets = {"targets": held} if isinstance(held, np.ndarray) else csr_tensors("targets", held)
-    return {"labelled": seen.labels.labelled, "weight": seen.weight, **targets}
 
 
 def _fit_tensors(trained: LinearTrained, found: Found | None) -> dict[str, npt.NDArray[Any]]:
