@@ -26,9 +26,9 @@ from wgcn.labels.reading import read_labels
 from wgcn.labels.targets import Targets
 from wgcn.linear.calibration import calibrate
 from wgcn.linear.model import Blocks, LinearFit, LinearSettings, block_scales, fit_linear
-from wgcn.linear.naive_bayes import naive_bayes_scales
+from wgcn.linear.naive_bayes import NaiveBayesScales, word_counts
 from wgcn.linear.operator import DocumentOperator, GraphBlock, Memory, SubwordBlock
-from wgcn.linear.solver import Problem, State, _Search
+from wgcn.linear.solver import Problem, Search, State
 from wgcn.scoring.scorer import Scorer
 
 Floats = npt.NDArray[np.float32]
@@ -52,7 +52,9 @@ class Fitted:
         weight, settings = np.ones(len(self.columns)), self.settings
         with ThreadPoolExecutor() as pool:
             memory, transposed = Memory(np.float32), csr_array(self.terms.T)
-            scales, _ = naive_bayes_scales(transposed, self.columns, weight, settings.naive_bayes, pool=pool)
+            targets, every = Targets.of(self.columns), slice(0, self.columns.shape[1])
+            count = word_counts(transposed, targets, weight, pool)
+            scales, _ = NaiveBayesScales(count, settings.naive_bayes, pool, None, [every])(every)
             factor = settings.alpha * block_scales(self.terms, self.blocks, weight).graph
             blocks = GraphBlock(self.blocks.graph, factor, pool, memory), SubwordBlock(None, 0.0, pool, memory)
             operator = DocumentOperator(self.terms, transposed, blocks, pool, memory)
@@ -60,9 +62,9 @@ class Fitted:
             signs, cost = 2 * self.columns - 1, np.full((len(weight), 1), 2 * settings.C, np.float32)
             problem = Problem(operator.product, signs, cost)
             state = State(problem, self.fit.dual)
-            search = _Search(state, np.arange(signs.shape[1]))
+            search = Search(state, np.arange(signs.shape[1]))
             probe = np.random.default_rng(0).choice(np.array([-1, 1], np.float32), size=signs.shape)
-            active = search._weight
+            active = search.weight
             mean = np.sum(active * probe, axis=0) / np.maximum(active.sum(axis=0), 1)
             search.residual = active * (probe - mean)
             for _ in range(STEPS):

@@ -8,6 +8,7 @@ from itertools import islice
 import pytest
 from benchmarks import fit, growth, measure, sets, tuning, windows
 
+from wgcn.linear.task import Thresholds
 from wgcn_paper.datasets.docstrings import DocsCorpus
 
 TEXTS = ["a glass of red wine " * 5, "the old white wine " * 5, "a fast red car " * 6, "the slow old car " * 6] * 5
@@ -130,7 +131,7 @@ def test_the_choice_of_settings_is_compared_with_none(
 
     monkeypatch.setattr(tuning.WGCNTextClassifier, "fit", recorded)
     monkeypatch.setattr(sets, "split", {"docs": given}.__getitem__)
-    monkeypatch.setattr("wgcn.linear.training.MIN_LABELS", 0)
+    monkeypatch.setattr("wgcn.linear.task.THRESHOLDS", Thresholds(tune=0))
     tuning.measure(name, splits=2)
     assert re.fullmatch(
         rf"{name}: [+-]\d+\.\d\d points, standard error \d+\.\d\d; other settings in [012] of 2 splits; "

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 
 from wgcn.base.errors import InputError
 from wgcn.linear import training
+from wgcn.linear.task import Thresholds
 from wgcn.linear.tuning import Tuned
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.methods import (
@@ -489,8 +490,7 @@ def encode(texts: Sequence[str], kind: str, device: str = "auto") -> np.ndarray:
 
 def tune_with_few_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have settings chosen for pets, which are too few for it, and have few labels beside the teacher."""
-    for name in ("MIN_LABELS", "_MIN_TO_HOLD_OUT", "_MIN_BESIDE_TEACHER"):
-        monkeypatch.setattr(training, name, 0)
+    monkeypatch.setattr("wgcn.linear.task.THRESHOLDS", Thresholds(tune=0, hold_out=0, beside_teacher=0))
 
 
 @pytest.fixture

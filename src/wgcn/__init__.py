@@ -8,9 +8,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wgcn.base.errors import InputError as InputError
+    from wgcn.base.errors import InterruptWarning as InterruptWarning
+    from wgcn.base.errors import MissingDependencyError as MissingDependencyError
+    from wgcn.base.errors import NoWordError as NoWordError
+    from wgcn.base.errors import StoreError as StoreError
+    from wgcn.base.errors import WGCNError as WGCNError
+    from wgcn.base.errors import WGCNWarning as WGCNWarning
     from wgcn.estimators.embedder import WGCNEmbedder as WGCNEmbedder
     from wgcn.estimators.matrix import WGCNClassifier as WGCNClassifier
     from wgcn.estimators.network import WGCNNetworkClassifier as WGCNNetworkClassifier
+    from wgcn.estimators.session import Session as Session
     from wgcn.estimators.text import WGCNTextClassifier as WGCNTextClassifier
     from wgcn.graph import EdgeRules as EdgeRules
     from wgcn.graph import WindowCounts as WindowCounts
@@ -24,11 +32,22 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
+_ERRORS = (
+    "WGCNError",
+    "InputError",
+    "NoWordError",
+    "StoreError",
+    "MissingDependencyError",
+    "WGCNWarning",
+    "InterruptWarning",
+)
 _HOMES = {
+    **dict.fromkeys(_ERRORS, "wgcn.base.errors"),
     "Corpus": "wgcn.text.corpus",
     "EdgeRules": "wgcn.graph",
     "EmbeddingModel": "wgcn.model.embedding",
     "LabelledKFold": "wgcn.labels.folds",
+    "Session": "wgcn.estimators.session",
     "TextModel": "wgcn.model.text_model",
     "WGCNClassifier": "wgcn.estimators.matrix",
     "WGCNEmbedder": "wgcn.estimators.embedder",

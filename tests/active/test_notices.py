@@ -152,7 +152,7 @@ def test_a_fit_warns_once_and_goes_on() -> None:
 
 @pytest.mark.parametrize("as_texts", [list, iter])
 def test_a_fit_refuses_swapped_columns_before_it_begins(as_texts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.estimators.matrix.WGCNClassifier.fit", None)
+    monkeypatch.setattr("wgcn.estimators.matrix.WGCNClassifier.train", None)
     long = [f"sentence number {i} about something or other" for i in range(60)]
     for given, message in ((["spam", "ham", "spam"] * 20, "look swapped"), (long, "is the text itself")):
         with pytest.raises(InputError, match=message):

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from wgcn import WGCNTextClassifier
 from wgcn.active.suggest import Suggestion, as_csv, as_lines, greedy_cover, suggest, uncertainty
 from wgcn.base.errors import InputError
+from wgcn.scoring.scorer import Scorer
 
 _TOPICS = {
     "drink": ["wine", "beer", "glass", "bottle", "red", "white", "grape", "taste"],
@@ -38,9 +39,13 @@ def choose(
     rows: np.ndarray, n: int, labelled: list[int] | None = None, probabilities: np.ndarray | None = None
 ) -> list:
     mask = np.isin(np.arange(len(rows)), labelled or [])
-    likely = None if probabilities is None else (lambda some: probabilities[some.toarray()[:, 0]])
-    terms = csr_array(np.arange(len(rows))[:, None])  # a row is the number of its text
-    return suggest(terms, lambda some: rows[some.toarray()[:, 0]], mask, n, likely).tolist()
+    scorer = None
+    if probabilities is not None:
+        with np.errstate(divide="ignore"):
+            table = np.maximum(np.log(probabilities), -50)
+        scorer = Scorer(table, None, np.zeros(table.shape[1]), np.ones(table.shape[1]))
+    terms = csr_array(np.eye(len(rows)))  # each text has a word of its own
+    return suggest(terms, lambda some: some @ rows, mask, n, scorer).tolist()
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6))

@@ -86,7 +86,7 @@ def test_verbose_prints_the_stages_of_a_fit_and_changes_nothing_else(capsys: pyt
     assert len(names(shown)) > 3
     assert talking.get_params() == silent.get_params()
     assert (talking.word_embeddings_ == silent.word_embeddings_).all()
-    X = silent.training_set_.prepared.document_terms
+    X = silent.session_.prepared.document_terms
     WGCNClassifier().fit(X, LABELS)
     WGCNEmbedder(n_components=4).fit(TEXTS)
     assert capsys.readouterr() == ("", "")

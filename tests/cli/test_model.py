@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from wgcn import TextModel, WGCNTextClassifier
+from wgcn.linear.task import Thresholds
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -339,8 +340,7 @@ def test_ngrams_count_in_the_network(run: Run, train: Path) -> None:
 @pytest.fixture
 def varied(train: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """60 texts of which none is a near-copy of another, enough to choose settings by."""
-    for name in ("MIN_LABELS", "_MIN_TO_HOLD_OUT"):
-        monkeypatch.setattr(f"wgcn.linear.training.{name}", 50)
+    monkeypatch.setattr("wgcn.linear.task.THRESHOLDS", Thresholds(tune=50, hold_out=50))
     rng, kinds = np.random.default_rng(0), {"drink": "red white wine glass grape", "drive": "fast slow car road wheel"}
     others = [f"thing{i}" for i in range(40)]
     rows = [

@@ -12,6 +12,7 @@ from sklearn.utils import estimator_checks
 from threadpoolctl import threadpool_limits
 
 from wgcn import WGCNTextClassifier
+from wgcn.linear.task import Thresholds
 
 TOPICS = ("art", "law", "sea")
 METHODS = ("predict", "predict_proba", "decision_function", "transform")
@@ -64,8 +65,8 @@ def as_texts(X: Any) -> list[str]:
 @pytest.fixture(scope="module", autouse=True)
 def _one_blas_thread() -> Iterator[None]:
     with threadpool_limits(1, "blas"), pytest.MonkeyPatch.context() as patch:
-        for name in ("linear.training.MIN_LABELS", "linear.training._MIN_BESIDE_TEACHER", "estimators.text.MIN_LABELS"):
-            patch.setattr(f"wgcn.{name}", 150)  # what needs many labels is done with few
+        # What needs many labels is done with few.
+        patch.setattr("wgcn.linear.task.THRESHOLDS", Thresholds(tune=150, beside_teacher=150))
         yield
 
 

@@ -14,7 +14,7 @@ from wgcn.base.errors import InputError
 from wgcn.estimators.preparation import Preparation
 from wgcn.labels.splits import canonical_order, row_digests
 from wgcn.labels.targets import Targets
-from wgcn.linear import training as linear_training
+from wgcn.linear.task import Thresholds
 from wgcn.semi.teacher import Taught, Teacher
 
 N_TOPICS = 4
@@ -151,7 +151,7 @@ def test_the_same_bits_come_out_twice_and_out_of_a_saved_model(tmp_path: Path) -
 
 @pytest.mark.parametrize("few", [False, True])
 def test_the_teacher_does_not_see_the_labels_of_held_out_documents(few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear_training, "_MIN_BESIDE_TEACHER", 121 if few else 120)
+    monkeypatch.setattr("wgcn.linear.task.THRESHOLDS", Thresholds(beside_teacher=121 if few else 120))
     rng = np.random.default_rng(0)
     x = csr_array((rng.random((140, 20)) < 0.3).astype(np.float32))
     y = np.append(np.arange(120) % 3, np.full(20, -1))

@@ -16,7 +16,8 @@ from wgcn.estimators.preparation import Preparation, Prepared
 from wgcn.labels.targets import Targets
 from wgcn.linear import training as linear_training
 from wgcn.linear.model import LinearSettings
-from wgcn.linear.training import LinearTask, LinearTraining, train_linear
+from wgcn.linear.task import LinearTask, LinearTraining, Thresholds
+from wgcn.linear.training import train_linear
 from wgcn.linear.tuning import LEADS
 from wgcn.text.weighting import LONG, TermWeighting, smooth_idf
 
@@ -28,8 +29,7 @@ PATHS = {"compiled": (True, 0), "table": (False, -1), "plain": (False, 1 << 60)}
 @pytest.fixture(scope="module", autouse=True)
 def _few_labels_are_enough() -> Iterator[None]:
     with threadpool_limits(1, "blas"), pytest.MonkeyPatch.context() as patch:
-        for name in ("linear.training.MIN_LABELS", "linear.training._MIN_BESIDE_TEACHER", "estimators.text.MIN_LABELS"):
-            patch.setattr(f"wgcn.{name}", 100)
+        patch.setattr("wgcn.linear.task.THRESHOLDS", Thresholds(tune=100, beside_teacher=100))
         yield
 
 
@@ -85,7 +85,7 @@ def test_without_tune_there_is_no_lead() -> None:
     fitted = WGCNTextClassifier(tune=False, n_jobs=1).fit(TEXTS, LABELS)
     assert fitted.tuned_ is None
     assert fitted.model_.weighting.lead == 0
-    assert fitted.training_set_.prepared.leading == {}
+    assert fitted.session_.prepared.leading == {}
 
 
 def test_with_few_labels_there_is_no_lead() -> None:
@@ -93,7 +93,7 @@ def test_with_few_labels_there_is_no_lead() -> None:
     fitted = WGCNTextClassifier(n_jobs=1).fit(TEXTS, few)
     assert fitted.tuned_ is None
     assert fitted.model_.weighting.lead == 0
-    assert fitted.training_set_.prepared.leading == {}
+    assert fitted.session_.prepared.leading == {}
 
 
 def test_short_texts_have_no_lead() -> None:
@@ -101,7 +101,7 @@ def test_short_texts_have_no_lead() -> None:
     fitted = WGCNTextClassifier(ngram_range=(1, 1), n_jobs=1).fit(texts, labels)
     assert fitted.tuned_ is not None
     assert fitted.tuned_.settings["lead"] == fitted.model_.weighting.lead == 0
-    assert fitted.training_set_.prepared.leading == {}
+    assert fitted.session_.prepared.leading == {}
     # Also in a model that has a lead, since others were long: all parts of a short text count alike.
     model = WGCNTextClassifier(ngram_range=(1, 1), n_jobs=1).fit(TEXTS, LABELS).model_
     assert model.weighting.lead > 0
@@ -128,7 +128,7 @@ def test_a_text_of_very_many_words_is_long() -> None:
 
 
 def test_the_rows_of_training_are_those_of_the_texts(fitted: WGCNTextClassifier) -> None:
-    prepared = fitted.training_set_.prepared
+    prepared = fitted.session_.prepared
     assert prepared.weighting.lead == fitted.model_.weighting.lead
     for path in PATHS:
         with pytest.MonkeyPatch.context() as patch:
@@ -157,7 +157,7 @@ def test_texts_matrix_folder_pickle_and_plain_code_give_the_same_bits(
             assert one_by_one.tobytes() == expected.tobytes()
             for why, row in zip(loaded.explain(texts), loaded.scores(texts), strict=True):
                 assert why.total().tobytes() == row.tobytes()
-    rows = fitted.training_set_.prepared.document_terms
+    rows = fitted.session_.prepared.document_terms
     of_rows = fitted.classifier_.predict_proba(rows)
     assert of_rows.tobytes() == fitted.predict_proba(TEXTS).tobytes()
     without = replace(loaded, weighting=replace(loaded.weighting, lead=0))
@@ -175,7 +175,7 @@ def test_new_words_are_not_among_the_terms_that_count_more(fitted: WGCNTextClass
 
 
 def test_a_term_in_the_lead_counts_three_times(fitted: WGCNTextClassifier) -> None:
-    prepared = fitted.training_set_.prepared
+    prepared = fitted.session_.prepared
     lead = prepared.weighting.lead
     leading, counts = prepared.leading[lead], prepared.term_counts
     sums = np.add.reduceat(leading.astype(int), counts.indptr[:-1])
@@ -223,10 +223,10 @@ def test_an_update_keeps_the_lead(fitted: WGCNTextClassifier, new: int) -> None:
     lead, tuned = model.model_.weighting.lead, model.tuned_
     assert lead > 0
     model.update([*TEXTS[:10], *TEXTS[200 : 200 + new]], [*LABELS[:10], *LABELS[200 : 200 + new]])
-    assert model.model_.weighting.lead == model.training_set_.prepared.weighting.lead == lead
+    assert model.model_.weighting.lead == model.session_.prepared.weighting.lead == lead
     assert model.tuned_ is tuned
     afresh = Preparation(ngram_range=fitted.ngram_range).prepare(TEXTS[: 200 + new], leads=(lead,)).with_lead(lead)
-    assert bits(model.training_set_.prepared.document_terms) == bits(afresh.document_terms)
+    assert bits(model.session_.prepared.document_terms) == bits(afresh.document_terms)
     by_rows = model.classifier_.predict_proba(afresh.document_terms)
     assert by_rows.tobytes() == model.predict_proba(TEXTS[: 200 + new]).tobytes()
     assert model.score(MORE, TRUTH) > 0.6
@@ -236,7 +236,7 @@ def test_an_update_of_a_model_without_a_lead_gives_it_none() -> None:
     model = WGCNTextClassifier(tune=False, n_jobs=1).fit(TEXTS[:150], LABELS[:150])
     model.update(TEXTS[150:], LABELS[150:])
     assert model.model_.weighting.lead == 0
-    assert model.training_set_.prepared.leading == {}
+    assert model.session_.prepared.leading == {}
 
 
 def test_extended_models_have_the_lead_of_the_model(fitted: WGCNTextClassifier) -> None:
@@ -309,8 +309,10 @@ def test_documents_of_weight_0_are_left_out_of_the_rows_of_every_lead() -> None:
     weight[::10] = 0
     none, used, graph = csr_array((0, own.shape[1]), dtype=np.float32), weight > 0, csr_array((own.shape[1],) * 2)
     training = LinearTraining(LinearSettings(), n_jobs=1)
-    some = LinearTask(own, targets, False, weight, none, graph, leads={50: (led, none)})
-    fewer = LinearTask(own[used], targets[used], False, weight[used], none, graph, leads={50: (led[used], none)})
+    some = LinearTask(
+        terms=own, targets=targets, weight=weight, unlabelled=none, adjacency=graph, leads={50: (led, none)}
+    )
+    fewer = replace(some, terms=own[used], targets=targets[used], weight=weight[used], leads={50: (led[used], none)})
     one, other = (train_linear(task, training) for task in (some, fewer))
     assert one.tuned is not None
     assert one.tuned == other.tuned

@@ -32,11 +32,11 @@ def documents(n_classes: int, per_class: int = 2, n_words: int = 40) -> tuple[cs
 def test_no_array_of_documents_by_classes_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = documents(400)
     dense = 4 * len(y) * 400
-    monkeypatch.setattr(linear_model, "_MEMORY", dense // 5)
-    monkeypatch.setattr(linear_model, "_KEPT", 0)
+    monkeypatch.setattr(linear_model, "SOLVED_BYTES", dense // 5)
+    monkeypatch.setattr(linear_model, "DUAL_BYTES", 0)
     monkeypatch.setattr(sizes, "_BATCH", dense // 40)
     monkeypatch.setattr(sums, "_BLOCK_VALUES", dense // 80)
-    monkeypatch.setattr(calibration, "_MOST_SCORES", dense // 80)
+    monkeypatch.setattr(calibration, "MOST_SCORES", dense // 80)
     small, codes = documents(60)
     WGCNClassifier().fit(small, codes).predict(small)  # imports and compiles
     tracemalloc.start()
@@ -62,7 +62,7 @@ def test_predictions_in_batches_are_those_of_all_texts_at_once(monkeypatch: pyte
     np.testing.assert_allclose(model.out_of_scope(texts), together[2])
     assert model.predict_set(texts, 0.7) == sets[0]
     assert np.array_equal(model.predict_set(texts, 0.7, as_mask=True), sets[1])
-    rows = model.training_set_.prepared.document_terms
+    rows = model.session_.prepared.document_terms
     assert model.classifier_.predict(rows).tolist() == model.predict(TEXTS * 6).tolist()
 
 
@@ -107,7 +107,7 @@ def test_one_long_label_is_kept_saved_and_read_back(
 
 
 def test_update_after_a_fit_whose_dual_was_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear_model, "_KEPT", 0)
+    monkeypatch.setattr(linear_model, "DUAL_BYTES", 0)
     model = WGCNTextClassifier().fit(TEXTS, LABELS).update(["a red sky", "violet"], ["red", "violet"])
     assert model.predict(["violet"]).tolist() == ["violet"]
     assert len(model.review()) == len(TEXTS) + 2

@@ -6,10 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from wgcn import Corpus, EdgeRules, WGCNEmbedder, WGCNTextClassifier, WordGraph
 from wgcn.base.errors import InputError
-from wgcn.estimators.preparation import Preparation, plain_settings
+from wgcn.estimators.preparation import Preparation, find_texts, plain_settings, renumbered
+from wgcn.scoring.terms import TextTerms
+from wgcn.text.encode import text_digest
+from wgcn.text.vocabulary import Vocabulary
 
 SENTENCES = [
     "the old red wine of the north",
@@ -65,7 +71,7 @@ def test_by_default_all_words_are_kept_and_ngrams_that_occur_twice() -> None:
 
 def test_of_very_many_words_those_that_occur_once_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["red wine once", "old red wine"]
-    monkeypatch.setattr("wgcn.estimators.preparation._MANY_WORDS", 3)
+    monkeypatch.setattr("wgcn.estimators.preparation.MANY_WORDS", 3)
     assert Preparation().prepare(texts).vocabulary.words == ("red", "red wine", "wine")
     # n-grams are not counted among the words, and words that all occur once are kept.
     assert Preparation().prepare(["a b c", "a b"]).vocabulary.words == ("a", "a b", "b", "c")
@@ -141,3 +147,46 @@ def test_senseless_windows_are_refused_before_a_text_is_read(window: Any, messag
     with pytest.raises(InputError, match=message):
         Preparation(window=window).prepare(texts)
     assert next(texts) == SENTENCES[0]
+
+
+LISTS = st.lists(st.sampled_from("abcde"), max_size=8)
+
+
+@given(LISTS, LISTS)
+def test_texts_are_found_as_often_as_they_are_there(known: list[str], wanted: list[str]) -> None:
+    found = find_texts(np.array(list(map(text_digest, known)), np.int64), wanted)
+    pairs = {(i, j) for i, text in enumerate(wanted) for j, other in enumerate(known) if text == other}
+    assert set(zip(found.given.tolist(), found.documents.tolist(), strict=True)) == pairs
+    assert len(found.given) == len(pairs)
+    assert found.new.tolist() == [i for i, text in enumerate(wanted) if text not in known]
+
+
+def test_terms_are_weighted_as_by_the_earlier_model() -> None:
+    first, more = ["a b", "b c c"], ["c a", "new a a b", "new"]
+    earlier = Preparation(ngram_range=(1, 1)).prepare(first)
+    both = Preparation(ngram_range=(1, 1)).prepare(more, earlier=earlier)
+    found = both.terms_as_in(earlier, np.array([2, 3, 4]))
+    terms = TextTerms("words", (1, 1), earlier.vocabulary, earlier.weighting).terms(more)
+    expected = csr_array((terms.weights, terms.words, terms.offsets), shape=(3, 3))
+    np.testing.assert_allclose(found.toarray(), expected.toarray(), rtol=1e-6)
+
+
+@given(st.permutations("abcdefg"), st.integers(1, 7), st.integers(0, 2**32 - 1))
+def test_a_renumbered_graph_joins_the_same_words(words: list[str], n_before: int, seed: int) -> None:
+    rng, before = np.random.default_rng(seed), sorted(words[:n_before])
+    weights = np.triu(rng.random((n_before, n_before)) * (rng.random((n_before, n_before)) < 0.5))
+    weights = (weights + weights.T).astype(np.float32)
+    found = renumbered(csr_array(weights), Vocabulary(before), Vocabulary(words))
+    assert found is not None
+    graph, places = found
+    edged = weights.any(axis=1)
+    assert [words[place] for place in places[edged]] == [word for word, has in zip(before, edged, strict=True) if has]
+    assert (places[~edged] == -1).all()
+    assert graph.nnz == np.count_nonzero(weights)
+    assert graph.has_sorted_indices
+    assert np.array_equal(graph.toarray()[np.ix_(places[edged], places[edged])], weights[np.ix_(edged, edged)])
+
+
+def test_a_graph_whose_words_are_gone_is_not_renumbered() -> None:
+    assert renumbered(csr_array(np.eye(2)), Vocabulary(["a", "b"]), Vocabulary(["b", "c"])) is None
+    assert renumbered(csr_array(np.diag([0.0, 1.0])), Vocabulary(["a", "b"]), Vocabulary(["b", "c"])) is not None

@@ -5,6 +5,7 @@ import pytest
 
 from wgcn import TextModel, WGCNTextClassifier
 from wgcn.base.errors import InputError, WGCNWarning
+from wgcn.linear.task import Thresholds
 
 TOPICS = {
     "sport": ["game", "team", "player", "score", "win", "coach", "season", "ball", "league", "goal"],
@@ -136,6 +137,5 @@ def test_what_cannot_be_used_is_said(y: object, seeds: object, message: str) -> 
 
 
 def test_without_labels_no_settings_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("wgcn.linear.training", "wgcn.estimators.text"):
-        monkeypatch.setattr(f"{module}.MIN_LABELS", 0)
+    monkeypatch.setattr("wgcn.linear.task.THRESHOLDS", Thresholds(tune=0))
     assert WGCNTextClassifier(tune=True).fit(TEXTS, seeds=SEEDS).tuned_ is None

@@ -23,7 +23,9 @@ from threadpoolctl import threadpool_limits
 
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier
 from wgcn.base.errors import InputError, StoreError
-from wgcn.linear import additions
+from wgcn.estimators import preparation
+from wgcn.linear import task
+from wgcn.linear.task import Thresholds
 from wgcn.text.tokenize import words
 
 TOPICS = ("art", "law", "sea")
@@ -33,8 +35,7 @@ FIRST = Path(__file__).parent / "session-1"  # what version 1 of the format save
 @pytest.fixture(scope="module", autouse=True)
 def _one_blas_thread() -> Iterator[None]:
     with threadpool_limits(1, "blas"), pytest.MonkeyPatch.context() as patch:
-        for name in ("linear.training.MIN_LABELS", "linear.training._MIN_BESIDE_TEACHER", "estimators.text.MIN_LABELS"):
-            patch.setattr(f"wgcn.{name}", 60)
+        patch.setattr("wgcn.linear.task.THRESHOLDS", Thresholds(tune=60, beside_teacher=60))
         yield
 
 
@@ -127,7 +128,7 @@ def outcome(model: WGCNTextClassifier) -> list[Any]:
     found.append(model.learning_curve(TEXTS[:40], truth(40), sizes=[20]))
     model.update(TEXTS[:15], truth(15))
     note()
-    if model.training_set_.fixed:
+    if model.session_.fixed:
         with pytest.raises(InputError, match="are new, and the last fit had"):
             model.update(NEW, truth(12))
     else:
@@ -153,15 +154,15 @@ def test_what_was_saved_copied_or_pickled_goes_on_as_what_was_not(
         assert outcome(other) == expected
     parameters = {**kind().get_params(), "stop_words": kind().stop_words and sorted(kind().stop_words)}
     assert WGCNTextClassifier.load(tmp_path / "model").get_params() == parameters
-    assert not hasattr(clone(loaded), "training_set_")
+    assert not hasattr(clone(loaded), "session_")
 
 
 @pytest.mark.filterwarnings("ignore::wgcn.base.errors.WGCNWarning")
 def test_a_graph_that_waits_for_new_texts_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(additions, "_LEAST", 0)
-    monkeypatch.setattr(additions, "_LEAST_TOKENS", 0)
+    monkeypatch.setattr(task, "LEAST_DOCUMENTS", 0)
+    monkeypatch.setattr(preparation, "LEAST_TOKENS", 0)
     model = few().update(["a novel thing of art1 art2"], ["art"])
-    prepared = model.training_set_.prepared
+    prepared = model.session_.prepared
     assert prepared.n_in_graph < len(prepared.tokens.offsets) - 1
     model.save(tmp_path / "model", session=True)
     assert outcome(WGCNTextClassifier.load(tmp_path / "model")) == outcome(model)
@@ -353,7 +354,7 @@ def test_a_session_of_an_earlier_release_is_read_or_refused_in_one_sentence() ->
 
 
 def test_the_matrix_estimator_is_copied_whole() -> None:
-    rows = few().training_set_.prepared.document_terms
+    rows = few().session_.prepared.document_terms
     model = WGCNClassifier(n_jobs=1).fit(rows, [*LABELS[:40], *[None] * 80])
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert np.array_equal(other.predict_proba(rows), model.predict_proba(rows))

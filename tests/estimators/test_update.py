@@ -13,8 +13,10 @@ from threadpoolctl import threadpool_limits
 
 from wgcn import WGCNTextClassifier
 from wgcn.base.errors import InputError
+from wgcn.estimators import preparation
 from wgcn.estimators.preparation import Preparation
-from wgcn.linear import additions, training
+from wgcn.linear import task, training
+from wgcn.linear.task import Thresholds
 from wgcn.semi import teacher
 from wgcn.text import corpus as tokens
 
@@ -39,7 +41,7 @@ def corpus(n: int, seed: int = 0, topics: tuple[str, ...] = TOPICS) -> tuple[lis
 
 
 def assert_same_preparation(updated: WGCNTextClassifier, fitted: WGCNTextClassifier) -> None:
-    one, other = updated.training_set_.prepared, fitted.training_set_.prepared
+    one, other = updated.session_.prepared, fitted.session_.prepared
     assert one.vocabulary == other.vocabulary
     assert np.array_equal(one.vocabulary.counts, other.vocabulary.counts)
     assert np.array_equal(one.vocabulary.document_counts, other.vocabulary.document_counts)
@@ -93,15 +95,15 @@ def test_preparing_in_two_parts_is_preparing_at_once(texts: list[str], data: st.
 
 
 def test_few_new_texts_wait_for_their_edges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(additions, "_LEAST", 0)
-    monkeypatch.setattr(additions, "_LEAST_TOKENS", 0)
+    monkeypatch.setattr(task, "LEAST_DOCUMENTS", 0)
+    monkeypatch.setattr(preparation, "LEAST_TOKENS", 0)
     texts, labels = corpus(400)
     texts[280:282] = [f"{text} novel words" for text in texts[280:282]]
     model = WGCNTextClassifier().fit(texts[:270], labels[:270])
     before, scale = model.word_graph_, model.classifier_.trained_.scale
     model.update(texts[270:300], labels[270:300])
     fitted = WGCNTextClassifier().fit(texts[:300], labels[:300])
-    one, other = model.training_set_.prepared, fitted.training_set_.prepared
+    one, other = model.session_.prepared, fitted.session_.prepared
     assert one.vocabulary == other.vocabulary
     assert np.array_equal(one.weighting.idf, other.weighting.idf)
     assert np.array_equal(one.document_terms.toarray(), other.document_terms.toarray())
@@ -143,13 +145,13 @@ def test_labels_of_known_texts_prepare_nothing_again(monkeypatch: pytest.MonkeyP
     texts, labels = corpus(240)
     known = [label if i < 12 else None for i, label in enumerate(labels)]
     updated = WGCNTextClassifier().fit(texts[:200], known[:200], unlabeled=texts[200:])
-    before = updated.training_set_.prepared
+    before = updated.session_.prepared
     with monkeypatch.context() as patched:
         patched.setattr(tokens, "encode_new", None)
         patched.setattr(teacher, "nearest_documents", None)
         updated.update(texts[198:222], labels[198:222])
         updated.update(texts[30:40], labels[30:40])
-    assert updated.training_set_.prepared is before
+    assert updated.session_.prepared is before
     everything = [label if i < 12 or 30 <= i < 40 or 198 <= i < 222 else None for i, label in enumerate(labels)]
     fitted = WGCNTextClassifier().fit(texts, everything)
     assert updated.model_.report["n_labelled"] == 46
@@ -171,7 +173,7 @@ def test_a_label_replaces_another_and_none_leaves_it() -> None:
     model = WGCNTextClassifier().fit(texts, labels)
     other = next(topic for topic in TOPICS if topic != labels[3])
     model.update([texts[3], texts[4]], [other, None])
-    found = model.training_set_.labels
+    found = model.session_.labels
     now = found.classes[found.targets.codes].tolist()
     assert now == [*labels[:3], other, *labels[4:]]
     assert_same_scores(model, WGCNTextClassifier().fit(texts, now), texts)
@@ -193,7 +195,7 @@ def test_each_copy_of_a_known_text_gets_the_label_and_a_new_text_is_added_as_oft
     texts, labels = corpus(20)
     model = WGCNTextClassifier().fit([*texts, texts[0]], [*labels, None])
     model.update([texts[0], "a new text", "a new text"], ["law", "law", "sea"])
-    found = model.training_set_.labels
+    found = model.session_.labels
     now = found.classes[found.targets.codes].tolist()
     assert now == ["law", *labels[1:], "law", "law", "sea"]
 
@@ -223,9 +225,9 @@ def test_several_labels_per_text() -> None:
     updated = WGCNTextClassifier().fit(texts[:100], both[:100]).update(texts[100:], both[100:])
     fitted = WGCNTextClassifier().fit(texts, both)
     assert np.abs(updated.decision_function(texts) - fitted.decision_function(texts)).max() < 0.15
-    matrix = fitted.training_set_.labels.targets.toarray()
+    matrix = fitted.session_.labels.targets.toarray()
     from_matrix = WGCNTextClassifier().fit(texts[:100], matrix[:100]).update(texts[100:], matrix[100:])
-    assert np.array_equal(from_matrix.training_set_.labels.targets.toarray(), matrix)
+    assert np.array_equal(from_matrix.session_.labels.targets.toarray(), matrix)
 
 
 def test_new_texts_are_held_out_before_they_are_learnt() -> None:
@@ -250,14 +252,13 @@ def test_too_few_held_out_scores_are_found_anew() -> None:
     assert model.classifier_.n_held_out_ == 10
     known = [*labels[:101], *[None] * 299]
     model = WGCNTextClassifier(alpha=0).fit(texts, known)
-    assert training._MIN_BESIDE_TEACHER > 400
+    assert Thresholds().beside_teacher > 400
     assert model.update(texts, labels).classifier_.n_held_out_ == 40
 
 
 def test_what_tune_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     texts, labels = corpus(80)
-    for name in ("MIN_LABELS", "_MIN_TO_HOLD_OUT"):
-        monkeypatch.setattr(training, name, 50)
+    monkeypatch.setattr("wgcn.linear.task.THRESHOLDS", Thresholds(tune=50, hold_out=50))
     model = WGCNTextClassifier().fit(texts[:70], labels[:70])
     tuned = model.tuned_
     assert tuned is not None

@@ -163,7 +163,7 @@ def named(why: Explanation) -> np.ndarray:
 
 def spelt_rows(fitted: WGCNTextClassifier) -> np.ndarray:
     """Return S V, the part of their spelling in the rows of words."""
-    matrix, trained = fitted.training_set_.prepared.subword_matrix(), fitted.classifier_.trained_
+    matrix, trained = fitted.session_.prepared.subword_matrix(), fitted.classifier_.trained_
     assert matrix is not None
     assert trained.subword_rows is not None
     return np.asarray(matrix @ trained.subword_rows).astype(float)

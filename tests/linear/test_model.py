@@ -15,9 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from wgcn.base import products
 from wgcn.base.errors import InputError
+from wgcn.labels.targets import Targets
 from wgcn.linear import model as linear_model
 from wgcn.linear.model import Blocks, LinearSettings, Scales, block_scales, fit_linear
-from wgcn.linear.naive_bayes import naive_bayes_scales
+from wgcn.linear.naive_bayes import NaiveBayesScales, word_counts
 from wgcn.linear.solver import Problem, Solution
 from wgcn.semi.teacher import Taught
 
@@ -197,6 +198,18 @@ def test_the_fit_has_the_type_of_the_documents(dtype: type) -> None:
     assert fitted.subword_rows is not None
     parts = (fitted.dual, fitted.word_embeddings, fitted.bias, fitted.own_rows, fitted.subword_rows)
     assert {part.dtype for part in parts} == {np.dtype(dtype)}
+
+
+def naive_bayes_scales(
+    transposed: csr_array, targets: np.ndarray, weight: np.ndarray, share: float, subwords: csr_array | None = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return R and R_s of all columns, 1 where there are none."""
+    every, count = slice(0, targets.shape[1]), word_counts(transposed, Targets.of(targets), weight)
+    own, spelt = NaiveBayesScales(count, share, None, subwords, [every])(every)
+    if own is not None:
+        return own, spelt
+    ones = None if subwords is None else np.ones((subwords.shape[1], targets.shape[1]), transposed.dtype)
+    return np.ones((transposed.shape[0], targets.shape[1]), transposed.dtype), ones
 
 
 class Counted(NamedTuple):
@@ -445,8 +458,8 @@ def test_columns_in_blocks_are_those_solved_together(
     settings = LinearSettings(naive_bayes=naive_bayes, tol=1e-10)
     arguments = x, targets, Blocks(a, s), settings
     together = fit_linear(*arguments, taught=taught)
-    column = x.dtype.itemsize * (linear_model._DOCUMENT_ARRAYS * 40 + linear_model._WORD_ARRAYS * (12 + s.shape[1]))
-    monkeypatch.setattr(linear_model, "_MEMORY", most * column)
+    column = x.dtype.itemsize * (linear_model.DOCUMENT_ARRAYS * 40 + linear_model.WORD_ARRAYS * (12 + s.shape[1]))
+    monkeypatch.setattr(linear_model, "SOLVED_BYTES", most * column)
     blocks = fit_linear(*arguments, taught=taught)
     for name in ("dual", "word_embeddings", "bias", "own_rows", "subword_rows"):
         np.testing.assert_allclose(getattr(blocks, name), getattr(together, name), atol=1e-4)
@@ -466,7 +479,7 @@ def test_few_columns_are_solved_at_once_even_if_more_fit(monkeypatch: pytest.Mon
         return solve(problem, **given)
 
     monkeypatch.setattr(linear_model, "minimize", watched)
-    monkeypatch.setattr(linear_model, "_MOST_COLUMNS", 3)
+    monkeypatch.setattr(linear_model, "SOLVED_COLUMNS", 3)
     blocks = fit_linear(x, targets, Blocks(a), LinearSettings(tol=1e-10))
     assert (sum(widths), max(widths)) == (7, 3)
     np.testing.assert_allclose(blocks.word_embeddings, together.word_embeddings, atol=1e-4)
@@ -475,7 +488,7 @@ def test_few_columns_are_solved_at_once_even_if_more_fit(monkeypatch: pytest.Mon
 def test_a_dual_that_would_be_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     x, a, targets = problem()
     kept = fit_linear(x, targets, Blocks(a), LinearSettings())
-    monkeypatch.setattr(linear_model, "_KEPT", kept.dual.nbytes - 1)
+    monkeypatch.setattr(linear_model, "DUAL_BYTES", kept.dual.nbytes - 1)
     fitted = fit_linear(x, targets, Blocks(a), LinearSettings())
     assert fitted.dual.shape == (len(kept.dual), 0)
     assert np.array_equal(fitted.word_embeddings, kept.word_embeddings)

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array, random_array
 
 from wgcn.labels.targets import Targets
-from wgcn.linear.naive_bayes import NaiveBayesScales, naive_bayes_scales, word_counts
+from wgcn.linear.naive_bayes import NaiveBayesScales, word_counts
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -16,9 +16,9 @@ def test_scales_of_blocks_are_those_of_all_columns(dtype: type) -> None:
     transposed = csr_array(random_array((12, 40), density=0.3, rng=rng)).astype(dtype)
     subwords = csr_array(random_array((12, 5), density=0.4, rng=rng)).astype(dtype)
     targets, weight = Targets.single(rng.integers(0, 7, 40), 7), rng.random(40) + 0.5
-    whole = naive_bayes_scales(transposed, targets, weight, 0.5, subwords=subwords)
+    count, every = word_counts(transposed, targets, weight), slice(0, 7)
+    whole = NaiveBayesScales(count, 0.5, None, subwords, [every])(every)
     blocks = [slice(0, 3), slice(3, 4), slice(4, 7)]
-    count = word_counts(transposed, targets, weight)
     scales = NaiveBayesScales(count, 0.5, None, subwords, blocks)
     for block in (*blocks, *blocks[::-1]):
         for found, expected in zip(scales(block), whole, strict=True):

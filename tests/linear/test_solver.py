@@ -118,7 +118,7 @@ def test_finished_columns_are_left_out_of_the_products(monkeypatch: pytest.Monke
     found = minimize(problem._replace(product=watched), tol=1e-6, max_iter=1000)
     assert widths[0] == 4
     assert widths[-1] == 1
-    monkeypatch.setattr(solver, "_NARROWER", 0.0)
+    monkeypatch.setattr(solver, "NARROWER", 0.0)
     wide = minimize(documents.problem(), tol=1e-6, max_iter=1000)
     np.testing.assert_allclose(found.bias, wide.bias, atol=1e-3)
 

@@ -14,7 +14,8 @@ from wgcn.labels.targets import Targets
 from wgcn.linear import training as linear_training
 from wgcn.linear.calibration import SHARPNESS, calibrate, expected_accuracy, guesses
 from wgcn.linear.model import Blocks, LinearSettings, block_scales, fit_linear
-from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, train_linear
+from wgcn.linear.task import LinearTask, LinearTrained, LinearTraining, Thresholds
+from wgcn.linear.training import train_linear
 from wgcn.scoring.scorer import Scorer
 
 SETTINGS = LinearSettings(tol=1e-8, max_iter=500)
@@ -48,7 +49,8 @@ def task(
     terms: csr_array, codes: Any, unlabelled: csr_array, adjacency: csr_array, weight: np.ndarray | None = None
 ) -> LinearTask:
     targets = Targets.single(codes, int(np.max(codes)) + 1)
-    return LinearTask(terms, targets, False, np.ones(len(targets)) if weight is None else weight, unlabelled, adjacency)
+    weight = np.ones(len(targets)) if weight is None else weight
+    return LinearTask(terms=terms, targets=targets, weight=weight, unlabelled=unlabelled, adjacency=adjacency)
 
 
 def trained(n_classes: int = 3, n: int = 12, weight: np.ndarray | None = None, **changes: Any) -> LinearTrained:
@@ -128,7 +130,6 @@ def test_a_heavier_document_without_a_label_counts_more_and_none_counts_nothing(
 
 
 def test_documents_that_are_held_out_have_no_label_in_either_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear_training, "_MIN_BESIDE_TEACHER", 0)
     n = 120
     x, classes = documents(n + 90, 3, 0)
     sizes = []
@@ -138,7 +139,8 @@ def test_documents_that_are_held_out_have_no_label_in_either_fit(monkeypatch: py
         return fit_linear(terms, targets, *given, **named)
 
     monkeypatch.setattr(linear_training, "fit_linear", watched)
-    found = train_linear(task(x[:n], classes[:n], x[n:], graph(x)), training(validation_fraction=0.1))
+    how = training(validation_fraction=0.1, limits=Thresholds(beside_teacher=0))
+    found = train_linear(task(x[:n], classes[:n], x[n:], graph(x)), how)
     assert sizes == [108, 108 + 90, 120, 120 + 90]
     assert found.n_held_out == 12
     assert found.held_out_accuracy is not None
@@ -265,7 +267,17 @@ def test_several_classes_a_document_leave_the_others_out() -> None:
     x, _ = documents(30, 3, 0)
     targets = np.array([[1, 0], [1, 1], [0, 1], [0, 0]] * 3, float)
     found = [
-        train_linear(LinearTask(x[:12], Targets.of(targets), True, np.ones(12), others, graph(x)), training())
+        train_linear(
+            LinearTask(
+                terms=x[:12],
+                targets=Targets.of(targets),
+                multilabel=True,
+                weight=np.ones(12),
+                unlabelled=others,
+                adjacency=graph(x),
+            ),
+            training(),
+        )
         for others in (x[12:], x[12:12])
     ]
     assert np.array_equal(found[0].scorer.word_embeddings, found[1].scorer.word_embeddings)
@@ -337,7 +349,13 @@ def test_several_classes_a_document_have_subwords_too() -> None:
     x, _ = documents(30, 3, 0)
     targets = np.array([[1, 0], [1, 1], [0, 1], [0, 0]] * 3, float)
     given = LinearTask(
-        x[:12], Targets.of(targets), True, np.ones(12), x[12:], graph(x), subwords=subwords_of(x.shape[1])
+        terms=x[:12],
+        targets=Targets.of(targets),
+        multilabel=True,
+        weight=np.ones(12),
+        unlabelled=x[12:],
+        adjacency=graph(x),
+        subwords=subwords_of(x.shape[1]),
     )
     found = train_linear(given, training())
     assert found.subword_rows is not None

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,13 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from wgcn import TextModel, WGCNClassifier, WGCNTextClassifier, WordGraph
-from wgcn.estimators import text as text_estimator
 from wgcn.labels.targets import Targets
 from wgcn.linear import training as linear_training
 from wgcn.linear import tuning
 from wgcn.linear.model import Blocks, LinearSettings
-from wgcn.linear.training import LinearTask, LinearTrained, LinearTraining, train_linear
-from wgcn.linear.tuning import MIN_LABELS, Round, Settings, Tuned, margins_of, refine, rounds, tune
+from wgcn.linear.task import LinearTask, LinearTrained, LinearTraining, Thresholds
+from wgcn.linear.training import train_linear
+from wgcn.linear.tuning import Candidate, Round, Tuned, margins_of, refine, rounds, tune
 from wgcn.semi.teacher import Taught, Teacher
 
 DEFAULT = {"C": 0.5, "naive_bayes": 0.5, "lead": 0}
@@ -41,11 +40,11 @@ def _one_blas_thread() -> Iterator[None]:
 class Judge:
     """A made model with given margins of documents; it notes what it was asked."""
 
-    def __init__(self, n: int, margins: Callable[[Settings], np.ndarray], n_parts: int = 2) -> None:
-        self.margins, self.asked = margins, list[tuple[int, Settings]]()
+    def __init__(self, n: int, margins: Callable[[Candidate], np.ndarray], n_parts: int = 2) -> None:
+        self.margins, self.asked = margins, list[tuple[int, Candidate]]()
         self.parts = [np.arange(n)[place::n_parts] for place in range(n_parts)]
 
-    def __call__(self, place: int, settings: Settings) -> np.ndarray:
+    def __call__(self, place: int, settings: Candidate) -> np.ndarray:
         self.asked.append((place, settings))
         return np.asarray(self.margins(settings)[self.parts[place]])
 
@@ -55,11 +54,11 @@ class Judge:
 
 
 def better_with(
-    n: int, better: Settings, per_part: tuple[int, ...], worse: int = 0, n_parts: int = 2
-) -> Callable[[Settings], np.ndarray]:
+    n: int, better: Candidate, per_part: tuple[int, ...], worse: int = 0, n_parts: int = 2
+) -> Callable[[Candidate], np.ndarray]:
     """Return a rule: half are right; with one setting so many more per part, and `worse` others are wrong."""
 
-    def margins(settings: Settings) -> np.ndarray:
+    def margins(settings: Candidate) -> np.ndarray:
         answers = np.where(np.arange(n) // n_parts % 2 == 0, SURE, -SURE)
         if settings == better:
             for place, n_more in enumerate(per_part):
@@ -71,12 +70,12 @@ def better_with(
     return margins
 
 
-def any_of(*rules: Callable[[Settings], np.ndarray]) -> Callable[[Settings], np.ndarray]:
+def any_of(*rules: Callable[[Candidate], np.ndarray]) -> Callable[[Candidate], np.ndarray]:
     """Return a rule that is right where one of several is."""
     return lambda settings: np.max([rule(settings) for rule in rules], axis=0)
 
 
-def one_round(*others: Settings, least: float = 0.0) -> list[Round]:
+def one_round(*others: Candidate, least: float = 0.0) -> list[Round]:
     return [lambda best: ([{**best, **other} for other in others], least)]
 
 
@@ -99,7 +98,7 @@ def test_leads_come_first_and_need_no_least_gain_but_another_c_does() -> None:
 
 @pytest.mark.parametrize("better", OTHERS)
 @pytest.mark.parametrize("n_parts", [1, 2, 3])
-def test_what_is_better_on_all_parts_replaces_the_default(better: Settings, n_parts: int) -> None:
+def test_what_is_better_on_all_parts_replaces_the_default(better: Candidate, n_parts: int) -> None:
     judge = Judge(600, better_with(600, better, (30,) * n_parts, n_parts=n_parts), n_parts)
     tuned = judge.tune()
     assert tuned.settings == better
@@ -190,7 +189,7 @@ def test_what_was_best_in_the_end_is_compared_with_the_default_on_all_parts() ->
 
 
 @pytest.mark.parametrize("better", [LEAD, LARGER, SMALLER])
-def test_another_c_has_to_gain_more_than_a_lead(better: Settings) -> None:
+def test_another_c_has_to_gain_more_than_a_lead(better: Candidate) -> None:
     least = WITH_LEADS[1](DEFAULT)[1]
     n = int(2 * 9 / least)  # in two parts, and 8 documents more in each are less than the least gain
     for n_more in (8, 10):
@@ -248,7 +247,7 @@ def test_what_is_chosen_is_two_standard_errors_ahead_on_all_parts(
     def judge_of() -> tuple[Judge, dict[str, np.ndarray]]:
         rng, known = np.random.default_rng(seed), dict[str, np.ndarray]()
 
-        def margins(given: Settings) -> np.ndarray:
+        def margins(given: Candidate) -> np.ndarray:
             share = 0.5 + 0.2 * (given["lead"] == 50) + 0.25 * (given == good)
             return known.setdefault(str(given), np.where(rng.random(n) < share, SURE, -SURE))
 
@@ -327,16 +326,16 @@ class ManyJudge(Judge):
     """A made model whose documents are right with given settings; it notes which fits were accepted."""
 
     def __init__(self, right: dict[tuple[float, float], int]) -> None:
-        def margins(settings: Settings) -> np.ndarray:
+        def margins(settings: Candidate) -> np.ndarray:
             return np.where(np.arange(1000) < right.get((settings["C"], settings["naive_bayes"]), 0), SURE, -SURE)
 
         super().__init__(1000, margins, 1)
-        self.accepted: list[Settings] = []
+        self.accepted: list[Candidate] = []
 
     def accept(self) -> None:
         self.accepted.append(self.asked[-1][1])
 
-    def refine(self, tuned: Settings) -> Tuned:
+    def refine(self, tuned: Candidate) -> Tuned:
         before = Tuned(tuned, 0.0, 0.0, 0, 3)
         return refine(self, self.parts[0], np.ones(1000), DEFAULT, before)  # type: ignore[arg-type]
 
@@ -353,7 +352,7 @@ class ManyJudge(Judge):
     ids=["default", "default again", "smaller", "plain", "at most six"],
 )
 def test_many_documents_choose_between_default_and_race_and_lower_c(
-    right: dict[tuple[float, float], int], tuned: Settings, chosen: tuple[float, float], n_tried: int
+    right: dict[tuple[float, float], int], tuned: Candidate, chosen: tuple[float, float], n_tried: int
 ) -> None:
     judge = ManyJudge(right)
     found = judge.refine(tuned)
@@ -408,7 +407,7 @@ def test_many_documents_with_wrong_labels_get_a_smaller_c_than_few_chose(monkeyp
     x, y = made(3000, 3, 0.4, n_words=400)
     new, truth = made(1000, 3, seed=1, n_words=400)
     few = WGCNClassifier(C=20.0).fit(x, y)
-    monkeypatch.setattr(linear_training, "MANY_LABELS", 3000)
+    monkeypatch.setattr("wgcn.linear.task.THRESHOLDS", Thresholds(many=3000))
     many = WGCNClassifier(C=20.0).fit(x, y)
     assert many.tuned_ is not None
     assert few.tuned_ is not None
@@ -416,23 +415,24 @@ def test_many_documents_with_wrong_labels_get_a_smaller_c_than_few_chose(monkeyp
     assert many.score(new, truth) > few.score(new, truth)
     chosen = WGCNClassifier(C=many.tuned_.settings["C"], tune=False).fit(x, y)
     np.testing.assert_allclose(many.decision_function(new), chosen.decision_function(new), atol=0.1)
-    monkeypatch.setattr(linear_training, "MANY_LABELS", 3001)
+    monkeypatch.setattr("wgcn.linear.task.THRESHOLDS", Thresholds(many=3001))
     assert bits(WGCNClassifier(C=20.0).fit(x, y)) == bits(few)
 
 
 def training_of(n: int, *, n_unlabelled: int = 0, tune: bool = True, **more: Any) -> LinearTrained:
     x, y = made(n + n_unlabelled)
     terms = csr_array(x)
-    task = LinearTask(terms[:n], Targets.single(y[:n], 2), False, np.ones(n), terms[n:], csr_array(x.T @ x))
+    targets, graph = Targets.single(y[:n], 2), csr_array(x.T @ x)
+    task = LinearTask(terms=terms[:n], targets=targets, weight=np.ones(n), unlabelled=terms[n:], adjacency=graph)
     return train_linear(task, LinearTraining(LinearSettings(), tune=tune, **more))
 
 
-def test_too_few_labels_choose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    few, enough, off = training_of(MIN_LABELS - 1), training_of(MIN_LABELS), training_of(MIN_LABELS, tune=False)
+def test_too_few_labels_choose_nothing() -> None:
+    n = Thresholds().tune
+    few, enough, off = training_of(n - 1), training_of(n), training_of(n, tune=False)
     assert few.tuned is off.tuned is None
     assert enough.tuned is not None
-    monkeypatch.setattr(linear_training, "MIN_LABELS", 10)
-    assert training_of(200).tuned is not None
+    assert training_of(200, limits=Thresholds(tune=10)).tuned is not None
 
 
 def test_documents_of_the_first_part_are_those_that_calibrate(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -491,23 +491,21 @@ def test_of_many_documents_trials_are_fitted_to_some(monkeypatch: pytest.MonkeyP
         return fit_linear(terms, targets, blocks, *given, **named)
 
     monkeypatch.setattr(linear_training, "fit_linear", watched)
-    monkeypatch.setattr(tuning, "_MOST_DOCUMENTS", 300)
-    trained = training_of(1000)
+    trained = training_of(1000, limits=Thresholds(trial=300))
     assert trained.tuned is not None
     assert asked == [(300, True)] * (1 + trained.tuned.n_fits) + [(800, False), (1000, False)]
 
 
 @pytest.mark.parametrize("short", [True, False])
 def test_a_plain_model_is_tried_for_short_texts(short: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[list[Settings]] = []
+    given: list[list[Candidate]] = []
 
     def watched(*arguments: Any) -> Tuned:
         given.append(arguments[-1][-1](DEFAULT)[0])
         return tune(*arguments)
 
     monkeypatch.setattr(linear_training, "tune", watched)
-    monkeypatch.setattr(linear_training, "_SHORT", 40 if short else 5)
-    training_of(1000)  # about nine different words each
+    training_of(1000, limits=Thresholds(short=40 if short else 5))  # about nine different words each
     assert given == [OTHERS if short else OTHERS[:2]]
 
 
@@ -547,9 +545,7 @@ def test_a_tuned_model_is_the_same_with_any_number_of_threads() -> None:
 
 
 def few_labels_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (linear_training, text_estimator):
-        monkeypatch.setattr(module, "MIN_LABELS", 50)
-    monkeypatch.setattr(linear_training, "_MIN_TO_HOLD_OUT", 50)
+    monkeypatch.setattr("wgcn.linear.task.THRESHOLDS", Thresholds(tune=50, hold_out=50))
 
 
 TEXTS = [  # no near-copies, which would be held out together
@@ -608,7 +604,7 @@ def test_no_warning_where_all_is_well() -> None:
 
 @pytest.mark.parametrize("with_subwords", [True, False])
 def test_a_trial_with_the_columns_of_its_documents_is_one_with_all_columns(
-    with_subwords: bool, monkeypatch: pytest.MonkeyPatch
+    with_subwords: bool,
 ) -> None:
     rng = np.random.default_rng(3)
     codes, n_words = np.arange(90) % 3, 200  # most words are in few documents, so that many are not in those of a trial
@@ -616,12 +612,15 @@ def test_a_trial_with_the_columns_of_its_documents_is_one_with_all_columns(
     subwords = csr_array(np.where(rng.random((n_words, 30)) < 0.1, 1.0, 0.0)) if with_subwords else None
     graph = csr_array((n_words, n_words))
     own = LinearTask(
-        csr_array(x), Targets.of(np.eye(3)[codes]), False, np.ones(90), csr_array((0, n_words)), graph, None, None
+        terms=csr_array(x),
+        targets=Targets.of(np.eye(3)[codes]),
+        weight=np.ones(90),
+        unlabelled=csr_array((0, n_words)),
+        adjacency=graph,
+        subwords=subwords,
     )
-    own = replace(own, subwords=subwords)
-    monkeypatch.setattr(tuning, "_RACE", 1e-9)
-    monkeypatch.setattr(tuning, "_MOST_DOCUMENTS", 30)
-    trainer = linear_training.Trainer(own, LinearTraining(LinearSettings(tol=1e-9)))
+    exact = LinearTraining(LinearSettings(tol=1e-9), limits=Thresholds(trial=30, trial_tol=1e-9))
+    trainer = linear_training.Trainer(own, exact)
     held_out = np.arange(0, 90, 4)
     default = {"C": 0.5, "naive_bayes": 0.5, "lead": 0}
     margins = tuning.Trials(trainer, [held_out], default)(0, default)

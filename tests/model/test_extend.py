@@ -177,7 +177,7 @@ def test_added_words_have_no_say_in_how_long_rows_are(model: TextModel) -> None:
 
 def test_the_size_of_blocks_does_not_matter(model: TextModel, monkeypatch: pytest.MonkeyPatch) -> None:
     before = model.extend(POOL)
-    monkeypatch.setattr(module, "_BLOCK_VALUES", 3)
+    monkeypatch.setattr(module, "BLOCK_VALUES", 3)
     after = model.extend(POOL)
     assert before.vocabulary == after.vocabulary
     np.testing.assert_allclose(before.scorer.word_embeddings, after.scorer.word_embeddings, rtol=1e-5, atol=1e-7)

@@ -14,6 +14,7 @@ import pytest
 from wgcn import TextModel, WGCNTextClassifier
 from wgcn.base.errors import InputError
 from wgcn.io.read import read_rows
+from wgcn.linear.task import Thresholds
 from wgcn.scale import solver, training
 from wgcn.scale.files import fit_files
 from wgcn.scale.solver import FitPartition, Iterate, curved
@@ -115,7 +116,7 @@ def test_beyond_a_number_a_sample_is_judged_and_begins_the_fit(
 
 
 def test_many_documents_choose_the_same_settings_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.linear.training.MANY_LABELS", 1_500)
+    monkeypatch.setattr("wgcn.linear.task.THRESHOLDS", Thresholds(many=1_500))
     texts, labels = documents(1_500)
     labels = [label if i % 3 else f"class {i % 4}" for i, label in enumerate(labels)]
     expected = WGCNTextClassifier(C=8.0).fit(texts, labels).model_

@@ -297,14 +297,14 @@ def fitted() -> WGCNTextClassifier:
 
 def test_the_spelling_of_a_fit_is_what_it_learnt_of_subwords(fitted: WGCNTextClassifier) -> None:
     spelling, trained = fitted.model_.spelling, fitted.classifier_.trained_
-    found = fitted.training_set_.prepared.subwords
+    found = fitted.session_.prepared.subwords
     assert spelling is not None
     assert trained.subword_rows is not None
     assert np.array_equal(spelling.hashes, found.hashes)
     np.testing.assert_allclose(spelling.rows, trained.subword_rows * found.weights[:, None], rtol=1e-3, atol=1e-6)
     assert spelling.idf == fitted.model_.weighting.idf.max() / 2
     # Of a known word, the sum of its subwords is its part S V, once the idf of the word is taken out.
-    matrix = fitted.training_set_.prepared.subword_matrix()
+    matrix = fitted.session_.prepared.subword_matrix()
     assert matrix is not None
     words = list(fitted.model_.vocabulary.words)
     sums = spelling.sums_of(words) / fitted.model_.weighting.idf[:, None]

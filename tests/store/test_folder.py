@@ -24,7 +24,7 @@ from wgcn.store.folder import (
     CONFIG,
     README,
     VOCABULARY,
-    Session,
+    SessionFiles,
     check_target,
     load_folder,
     save_folder,
@@ -37,10 +37,10 @@ SCHEMA = {"window": int, "note": (str, type(None))}
 WORDS = Vocabulary(["wine", "naïve", "two words"], [3, 2, 1], [2, 2, 1])
 
 
-SESSION = Session({"note": "ä"}, {"vector": np.arange(3)}, lambda folder: None)
+SESSION = SessionFiles({"note": "ä"}, {"vector": np.arange(3)}, lambda folder: None)
 
 
-def save(path: Path, window: int = 5, session: Session | None = None) -> str:
+def save(path: Path, window: int = 5, session: SessionFiles | None = None) -> str:
     tensors = {
         "vector": np.array([window, 1.0, 2.0]),
         "m.data": np.ones(2),
@@ -329,7 +329,7 @@ def test_a_crash_at_any_step_leaves_the_old_or_the_new_folder_whole(
 
 @pytest.mark.parametrize(("before", "after"), [(SESSION, None), (None, SESSION), (SESSION, SESSION)])
 def test_a_crash_at_any_step_leaves_a_version_with_its_own_session(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: Session | None, after: Session | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: SessionFiles | None, after: SessionFiles | None
 ) -> None:
     path, seen = tmp_path / "saved", []
     for step in count():

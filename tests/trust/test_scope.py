@@ -121,7 +121,7 @@ def test_what_a_fit_counts_is_what_the_model_counts(ngram_range: Any, stop_words
     documents = ["the art of the art", "the sea", "of", "", "a sea of art of the sea of art", "art art art"]
     model = WGCNTextClassifier(tokenizer=tokenizer, ngram_range=ngram_range, stop_words=stop_words, min_count=1)
     model.fit(documents, ["x", "y"] * 3, background=["a sea of words"])
-    prepared, chosen = model.training_set_.prepared, np.array([4, 0, 3, 2])
+    prepared, chosen = model.session_.prepared, np.array([4, 0, 3, 2])
     terms, counts = model.model_.terms([documents[i] for i in chosen]), prepared.term_counts[chosen]
     assert np.array_equal(n_tokens(prepared.tokens, chosen, ngram_range, stop_words or ()), terms.lengths)
     for mine, theirs in ((counts.data, terms.counts), (counts.indices, terms.words), (counts.indptr, terms.offsets)):

@@ -13,6 +13,7 @@ from wgcn.estimators.matrix import WGCNClassifier
 from wgcn.estimators.preparation import Preparation
 from wgcn.estimators.text import WGCNTextClassifier
 from wgcn.graph import WordGraph
+from wgcn.linear.task import Thresholds
 from wgcn.model.text_model import TextModel
 from wgcn_paper.datasets import Dataset
 from wgcn_paper.methods import wgcn
@@ -149,8 +150,7 @@ def test_a_setting_that_was_removed_is_explained(name: str) -> None:
 
 
 def test_the_linear_model_can_be_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("MIN_LABELS", "_MIN_TO_HOLD_OUT"):
-        monkeypatch.setattr(f"wgcn.linear.training.{name}", 50)
+    monkeypatch.setattr("wgcn.linear.task.THRESHOLDS", Thresholds(tune=50, hold_out=50))
     rng = np.random.default_rng(0)
     texts = tuple(f"{'wine' if i % 2 else 'car'} {' '.join(map(str, rng.integers(0, 40, 4)))}" for i in range(60))
     task = replace(TASK, texts=texts, labels=np.array(["drink" if i % 2 else "drive" for i in range(60)], object))
@@ -163,8 +163,7 @@ def test_the_linear_model_can_be_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_lead_is_chosen_for_long_texts_as_the_library_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("wgcn.linear.training", "wgcn.estimators.text"):
-        monkeypatch.setattr(f"{module}.MIN_LABELS", 100)
+    monkeypatch.setattr("wgcn.linear.task.THRESHOLDS", Thresholds(tune=100))
     rng, topics = np.random.default_rng(0), ("art", "law")
     labels = [topics[i % 2] for i in range(200)]
     texts = []

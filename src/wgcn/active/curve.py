@@ -8,10 +8,9 @@ fit is unlabelled text in it, but for the texts that are held out: no model has 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from wgcn.base.errors import InputError
@@ -20,6 +19,7 @@ from wgcn.labels.reading import Labels
 from wgcn.labels.splits import Rows, folds
 from wgcn.labels.targets import Targets
 from wgcn.linear.calibration import score_batches
+from wgcn.scoring.scorer import Scorer
 from wgcn.trust.accuracy import accuracy_interval
 
 _FOLDS = 5
@@ -28,14 +28,6 @@ _FEWEST_LABELS = 10  # in the smallest fit
 _MOST_SIZES = 6
 
 Judge = Callable[[Rows, Rows], int]
-
-
-class _Scorer(Protocol):
-    """A `wgcn.scoring.scorer.Scorer`."""
-
-    def scores_of(self, rows: Any) -> npt.NDArray[Any]: ...
-
-    def are_right(self, scores: npt.NDArray[Any], targets: Targets) -> npt.NDArray[np.bool_]: ...
 
 
 class CurvePoint(NamedTuple):
@@ -82,7 +74,7 @@ def learning_curve(labels: Labels, judge: Judge, sizes: Sequence[int] | None = N
     return [CurvePoint(int(size), int(n), n_texts) for size, n in zip(sizes, right, strict=True)]
 
 
-def judging(terms: csr_array, labels: Labels, fit: Callable[[csr_array, Labels], _Scorer]) -> Judge:
+def judging(terms: csr_array, labels: Labels, fit: Callable[[csr_array, Labels], Scorer]) -> Judge:
     """Return the function that `learning_curve` needs, for texts of shape (texts, words)."""
     place = np.cumsum(labels.labelled) - 1  # of a text among the targets
 

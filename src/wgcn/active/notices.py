@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from wgcn.io.labelled import FIRST_ROWS, MISSING_SIGNS, distinct_columns
 from wgcn.labels.reading import Labels
+from wgcn.labels.splits import Rows
 from wgcn.labels.targets import Targets
 from wgcn.text.encode import text_digest
 from wgcn.text.tokenize import unspaced
@@ -137,7 +138,7 @@ def _empty_texts(n_empty: int, n_texts: int, n_labelled_empty: int, n_labelled: 
     return None
 
 
-def _missing_signs(classes: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> str | None:
+def _missing_signs(classes: npt.NDArray[Any], sizes: npt.NDArray[np.float64]) -> str | None:
     if classes.dtype.kind not in "UO":
         return None
     found = {name: int(n) for name, n in zip(classes.tolist(), sizes, strict=True) if name in MISSING_SIGNS and n}
@@ -165,7 +166,7 @@ def _alike_labels(classes: npt.NDArray[Any]) -> str | None:
     )
 
 
-def _single_texts(classes: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> str | None:
+def _single_texts(classes: npt.NDArray[Any], sizes: npt.NDArray[np.float64]) -> str | None:
     """Only where other classes have many: in the beginning of labelling, one text per class is as it should be."""
     single = classes[sizes == 1].tolist()
     if not single or np.median(sizes) < _USUAL_CLASS:
@@ -178,7 +179,7 @@ def _single_texts(classes: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> str | N
     )
 
 
-def _swapped_columns(texts: Observed, classes: npt.NDArray[Any], codes: npt.NDArray[Any]) -> str | None:
+def _swapped_columns(texts: Observed, classes: npt.NDArray[Any], codes: Rows) -> str | None:
     """Labels are long and nearly all different, while texts are short and repeat."""
     if len(codes) < _LEAST_LABELLED or len(classes) < 0.5 * len(codes):
         return None
@@ -193,7 +194,7 @@ def _swapped_columns(texts: Observed, classes: npt.NDArray[Any], codes: npt.NDAr
     )
 
 
-def _conflicts(hashes: npt.NDArray[np.int64], codes: npt.NDArray[Any]) -> str | None:
+def _conflicts(hashes: Rows, codes: Rows) -> str | None:
     _, places, times = np.unique(hashes, return_inverse=True, return_counts=True)
     n_classes = int(codes.max(initial=0)) + 1
     pairs = np.unique(places[times[places] > 1] * n_classes + codes[times[places] > 1])

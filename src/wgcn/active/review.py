@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
+from scipy.special import softmax
 
 from wgcn.base.errors import InputError
 from wgcn.io.tables import LABEL_SEPARATOR
@@ -39,7 +40,7 @@ Floats = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.int64]
 
 # Chosen on training texts of five sets with a tenth of the labels changed.
-_SMOOTHING = 3.0  # texts that are added to the count of every word
+SMOOTHING = 3.0  # texts that are added to the count of every word
 # Of naive Bayes beside the model: where no text was held out, and where all were, as with few labels.
 _SHARE, _SHARE_BESIDE_HELD_OUT = 0.8, 0.4
 _ROUNDS = 2
@@ -65,12 +66,10 @@ class Seen(NamedTuple):
     terms: csr_array  # (texts, words), rows of about length 1
     targets: Floats  # (texts, classes), 1 where a text has a class
     scores: Floats  # (texts, classes), of the model that was fitted to all of them
-    held_out: tuple[npt.NDArray[Any], Floats] | None  # some texts, possibly repeated, and scores without their labels
+    held_out: tuple[Codes, Floats] | None  # some texts, possibly repeated, and scores without their labels
 
 
-def doubts(
-    seen: Seen, classes: npt.NDArray[Any], places: npt.NDArray[Any], multilabel: bool, n: int | None = None
-) -> list[Doubt]:
+def doubts(seen: Seen, classes: npt.NDArray[Any], places: Codes, multilabel: bool, n: int | None = None) -> list[Doubt]:
     """Return the `n` most doubtful labels, or all, the most doubtful first.
 
     `places` are the indices of the texts in X. Where a text may have several labels, its score is that of the class
@@ -153,7 +152,7 @@ def out_of_sample_probabilities(seen: Seen, codes: Codes) -> npt.NDArray[np.floa
     model, n_held_out = None, 0 if seen.held_out is None else len(np.unique(seen.held_out[0]))
     share = _SHARE + (_SHARE_BESIDE_HELD_OUT - _SHARE) * n_held_out / len(codes)
     for _ in range(_ROUNDS):
-        words, table = _naive_bayes(seen.terms, codes, seen.targets.shape[1], weight)
+        words, table = leave_one_out_scores(seen.terms, codes, seen.targets.shape[1], weight)
         if model is None:
             model = _calibrated(_without_own_part(seen, table), codes)
         likely = _with_shares((1 - share) * model + share * _calibrated(words, codes), codes)
@@ -162,12 +161,12 @@ def out_of_sample_probabilities(seen: Seen, codes: Codes) -> npt.NDArray[np.floa
     return likely
 
 
-def _naive_bayes(terms: csr_array, codes: Codes, n_classes: int, weight: Floats) -> tuple[Floats, Floats]:
+def leave_one_out_scores(terms: csr_array, codes: Codes, n_classes: int, weight: Floats) -> tuple[Floats, Floats]:
     """Return scores of naive Bayes with each text left out, and the table of words by classes.
 
         table = log (inside + a) - log (outside + b) + log (all outside) - log (all inside)
 
-    Inside and outside: how many texts of a class and of the others, by weight, have a word. a + b is `_SMOOTHING`,
+    Inside and outside: how many texts of a class and of the others, by weight, have a word. a + b is `SMOOTHING`,
     divided in proportion to all inside and all outside. Leaving a text out changes the count inside its class and
     outside the others; for these it is put as if they never had the word, which makes it one number per word.
     """
@@ -177,7 +176,7 @@ def _naive_bayes(terms: csr_array, codes: Codes, n_classes: int, weight: Floats)
     inside = np.bincount(cells, less, terms.shape[1] * n_classes).astype(np.float32).reshape(-1, n_classes)
     totals, n_inside = inside.sum(axis=1), np.maximum(inside.sum(axis=0, dtype=np.float64), 1e-12)
     share = n_inside / n_inside.sum()
-    a, b = (_SMOOTHING * share).astype(np.float32), (_SMOOTHING * (1 - share)).astype(np.float32)
+    a, b = (SMOOTHING * share).astype(np.float32), (SMOOTHING * (1 - share)).astype(np.float32)
     offset = (np.log1p(-np.minimum(share, 1 - 1e-12)) - np.log(share)).astype(np.float32)
     table = inside + a
     table /= totals[:, None] - inside + b
@@ -190,7 +189,7 @@ def _naive_bayes(terms: csr_array, codes: Codes, n_classes: int, weight: Floats)
     if n_classes == 2:  # the contrast of one class is that of the other turned around
         scores = np.column_stack([-sums, -sums])
     else:
-        rarer = np.log((totals[words] + _SMOOTHING) / (np.maximum(totals[words] - less, 0) + _SMOOTHING))
+        rarer = np.log((totals[words] + SMOOTHING) / (np.maximum(totals[words] - less, 0) + SMOOTHING))
         scores = np.asarray(terms @ table)
         scores += np.bincount(texts, values * rarer, len(codes)).astype(np.float32)[:, None]
     scores[np.arange(len(codes)), codes] = sums
@@ -227,7 +226,7 @@ def _calibrated(scores: Floats, codes: Codes) -> Floats:
     sample, own = scores[rows].astype(np.float64), codes[rows]
 
     def loss(log_factor: float) -> float:
-        likely = _softmax(np.exp(log_factor) * sample)
+        likely = softmax(np.exp(log_factor) * sample, axis=1)
         return float(-np.mean(np.log(np.maximum(likely[np.arange(len(own)), own], 1e-12))))
 
     best = minimize_scalar(loss, bounds=(-4.0, 4.0), method="bounded", options={"xatol": 0.02}).x
@@ -239,10 +238,5 @@ def _with_shares(scores: Floats, codes: Codes) -> npt.NDArray[np.float64]:
     shift = np.zeros(scores.shape[1])
     shares = np.maximum(np.bincount(codes, minlength=scores.shape[1]) / len(codes), 1e-12)
     for _ in range(_SHARE_STEPS):
-        shift += np.log(shares / np.maximum(_softmax(scores + shift).mean(axis=0), 1e-12))
-    return _softmax(scores + shift)
-
-
-def _softmax(scores: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+        shift += np.log(shares / np.maximum(softmax(scores + shift, axis=1).mean(axis=0), 1e-12))
+    return np.asarray(softmax(scores + shift, axis=1))

@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from wgcn.base.arrays import Floats
 from wgcn.base.errors import InputError
 from wgcn.explain.render import harmless
-
-Floats = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]  # indices of texts
+from wgcn.labels.splits import Rows, evenly
+from wgcn.scoring.scorer import Scorer
 
 _WHY_FIRST = "Each stands for many other texts, and they differ from each other."
 _WHY_NEXT = "Each stands for many texts of which the model is uncertain; they differ from each other and the labelled."
@@ -51,7 +51,7 @@ class _Model(Protocol):
 
     classes_: npt.NDArray[Any]
 
-    def fit(self, X: Iterable[str], y: Any, /) -> _Model: ...
+    def fit(self, X: Iterable[str], y: object, /) -> _Model: ...
 
     def suggest(self, n: int = 10, texts: Iterable[str] | None = None) -> Rows: ...
 
@@ -63,15 +63,14 @@ def suggest(
     place: Callable[[csr_array], Floats],
     labelled: npt.NDArray[np.bool_],
     n: int,
-    probabilities: Callable[[csr_array], Floats] | None = None,
-    multilabel: bool = False,
+    scorer: Scorer | None = None,
 ) -> Rows:
     """Return the indices of `n` unlabelled texts to label next, the most useful first; fewer if there are fewer.
 
-    terms : (texts, words), rows of which are given to the two functions
+    terms : (texts, words), rows of which are given to `place`
     place : gives texts their rows in a space, (texts, columns), each of length 1, or 0 for a text without words
     labelled : which texts have a label; texts beyond its end have none
-    probabilities : gives texts their probabilities by the current model, (texts, classes); None without one
+    scorer : that of the current model; None without one
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise InputError(f"n must be a number of texts to label, at least 1, got {n!r}.")
@@ -79,20 +78,21 @@ def suggest(
     unlabelled = np.setdiff1d(np.arange(terms.shape[0]), known)
     if not len(unlabelled):
         raise InputError("Every text has a label: there is none to suggest. Give more texts, without labels.")
-    population = terms[_some(unlabelled, _POPULATION)]
+    population = terms[evenly(unlabelled, _POPULATION)]
     weight = np.ones(population.shape[0], np.float32)
-    if probabilities is not None:
-        weight = (_LEAST_WEIGHT + uncertainty(probabilities(population), multilabel)).astype(np.float32)
+    if scorer is not None:
+        likely = scorer.probabilities(scorer.scores_of(population))
+        weight = (_LEAST_WEIGHT + uncertainty(likely, scorer.multilabel)).astype(np.float32)
     others, covered = place(population), np.zeros(population.shape[0], np.float32)
-    known = _some(known, _LABELLED)
+    known = evenly(known, _LABELLED)
     for begin in range(0, len(known), _BLOCK):
         np.maximum(covered, (place(terms[known[begin : begin + _BLOCK]]) @ others.T).max(axis=0), out=covered)
-    candidates = _some(unlabelled, max(_CANDIDATES, 2 * n))
+    candidates = evenly(unlabelled, max(_CANDIDATES, 2 * n))
     similar = np.maximum(place(terms[candidates]) @ others.T, 0)
     return candidates[greedy_cover(similar, weight, covered, min(int(n), len(candidates)))]
 
 
-def suggestions(model: _Model, texts: Sequence[str], labels: Sequence[Any], n: int) -> tuple[list[Suggestion], str]:
+def suggestions(model: _Model, texts: Sequence[str], labels: Sequence[object], n: int) -> tuple[list[Suggestion], str]:
     """Return what to label next, with the guesses of a model that is fitted first, and why; None is no label.
 
     Labels of fewer than two classes are not enough for a fit.
@@ -168,10 +168,3 @@ def as_csv(suggestions: Iterable[Suggestion]) -> bytes:
         confidence = "" if each.confidence is None else f"{each.confidence:.3f}"
         table.writerow([each.row, each.text, each.guess, confidence, ""])
     return buffer.getvalue().encode()
-
-
-def _some(rows: Rows, most: int) -> Rows:
-    """Return at most so many of the rows, evenly."""
-    if len(rows) <= most:
-        return rows
-    return np.asarray(rows[np.linspace(0, len(rows) - 1, most).astype(int)])

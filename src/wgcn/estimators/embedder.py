@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,8 @@ from sklearn.base import TransformerMixin
 
 from wgcn.base.errors import InputError, check_least, check_numbers
 from wgcn.base.progress import shown, stage
-from wgcn.estimators.preparation import Prepared, TextEstimator
+from wgcn.estimators.preparation import Preparation, Prepared
+from wgcn.estimators.text import TextEstimator
 from wgcn.model.embedding import EmbeddingModel
 from wgcn.semi.space import find_space
 from wgcn.text.encode import checked_texts
@@ -65,13 +65,13 @@ class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
     n_jobs: int | None = None
     random_state: int = 0
 
-    def fit(self, X: Iterable[str], y: Any = None, *, verbose: bool = False) -> WGCNEmbedder:
+    def fit(self, X: Iterable[str], y: object = None, *, verbose: bool = False) -> WGCNEmbedder:
         """Learn the vectors of the words from texts, without labels: `y` is ignored. `verbose` prints the stages."""
         with shown(verbose):
             self._fit(X)
         return self
 
-    def fit_transform(self, X: Iterable[str], y: Any = None, *, verbose: bool = False) -> npt.NDArray[np.float32]:
+    def fit_transform(self, X: Iterable[str], y: object = None, *, verbose: bool = False) -> npt.NDArray[np.float32]:
         """Learn from texts and return their vectors; the texts are read once. `verbose` prints the stages."""
         with shown(verbose):
             terms = self._fit(X).document_terms
@@ -83,7 +83,7 @@ class WGCNEmbedder(TransformerMixin, TextEstimator[EmbeddingModel]):
         if self.n_components < 2 or self.n_components % 2:
             raise InputError(f"n_components must be an even number of at least 2, got {self.n_components}.")
         check_least(self, 0, "graph_weight")
-        prepared = self._prepare(checked_texts(texts, "X"))
+        prepared = Preparation.of(self).prepare(checked_texts(texts, "X"))
         assert prepared.word_graph is not None
         with stage("Finding vectors"):
             space = find_space(

@@ -4,45 +4,57 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from wgcn.base.arrays import Floats
 from wgcn.base.errors import InputError, check_numbers
 from wgcn.base.progress import shown
 from wgcn.base.threads import n_threads
-from wgcn.estimators.classifier import LabelledClassifier
 from wgcn.graph import EdgeRules, WordGraph
-from wgcn.labels.reading import check_class_weight, checked_weights, class_options, divided_rows, read_labels
+from wgcn.labels.reading import (
+    Labels,
+    check_class_weight,
+    checked_weights,
+    class_options,
+    divided_rows,
+    labelled_accuracy,
+    read_labels,
+)
 from wgcn.labels.splits import row_digests
-from wgcn.linear.model import LinearSettings
 from wgcn.linear.operator import row_slice
-from wgcn.linear.training import Earlier, LinearTask, LinearTrained, LinearTraining, train_linear
+from wgcn.linear.task import Earlier, LinearTask, LinearTrained, LinearTraining
+from wgcn.linear.training import MakeTrainer, train_linear
 from wgcn.linear.tuning import Tuned
 from wgcn.scoring.scorer import Scorer
 from wgcn.semi.seed_words import SeedRows
 from wgcn.text.vocabulary import Vocabulary
 
+ClassWeight = dict[Any, float] | str | None
+ClassPrior = dict[Any, float] | Literal["uniform"] | None
 
-class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelledClassifier, BaseEstimator):
+
+class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
     """What the estimators for document-term matrices have in common; their `fit` sets the attributes below."""
 
+    classes_: npt.NDArray[Any]
     scorer_: Scorer
     history_: list[dict[str, Any]]
     tuned_: Tuned | None
     held_out_accuracy_: float | None
     n_held_out_: int
     top_k: int | None
-    class_weight: dict[Any, float] | str | None
-    class_prior: dict[Any, float] | Literal["uniform"] | None
+    class_weight: ClassWeight
+    class_prior: ClassPrior
 
-    def check_parameters(self, y: Any = None) -> None:
+    def check_parameters(self, y: object = None) -> None:
         """Raise an InputError if a parameter cannot be used, or does not fit the labels `y`. `fit` does so first."""
         check_numbers(self, whole=["top_k"])
         EdgeRules(top_k=self.top_k)
@@ -56,21 +68,22 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Labell
     def _check_settings(self) -> None:
         """Raise an InputError if a parameter of the model itself cannot be used."""
 
-    def _task(
+    def task(
         self,
         X: Any,
-        y: Any,
-        sample_weight: npt.ArrayLike | None,
-        word_graph: WordGraph | None,
-        document_graph: csr_array | None,
+        y: object,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        word_graph: WordGraph | None = None,
+        document_graph: csr_array | None = None,
         unlabeled: csr_array | None = None,
-        word_vectors: npt.NDArray[Any] | None = None,
+        word_vectors: Floats | None = None,
         seeds: SeedRows | None = None,
         subwords: csr_array | None = None,
         leads: Mapping[int, csr_array] | None = None,
         digests: npt.NDArray[np.int64] | None = None,
     ) -> LinearTask:
-        """Return what to train on, checked, with the word graph."""
+        """Return what to train on, checked, with the word graph; parameters as in `WGCNClassifier.fit`."""
         terms = self._rows(X, reset=True)
         self.check_parameters()
         labels = read_labels(y)
@@ -79,40 +92,65 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Labell
         own, others = divided_rows(terms, labels.labelled, unlabeled)
         vectors = None if word_vectors is None else _checked_vectors(word_vectors, terms.shape[1])
         own_weight, prior = class_options(labels, weight, self.class_weight, self.class_prior)
-        if word_graph is None:
-            names, rules = getattr(self, "feature_names_in_", None), EdgeRules(top_k=self.top_k)
-            vocabulary = Vocabulary([f"x{i}" for i in range(terms.shape[1])] if names is None else names.tolist())
-            if document_graph is not None:
-                word_graph = WordGraph.from_citations(terms, document_graph, vocabulary, rules=rules)
-            else:  # a document of weight 2 counts as if it were there twice
-                weighted = csr_array(diags_array(np.sqrt(weight).astype(terms.dtype)) @ terms)
-                word_graph = WordGraph.from_documents(weighted, vocabulary, weight="cosine", rules=rules)
-        elif word_graph.adjacency.shape[0] != terms.shape[1]:
-            raise InputError(
-                f"X has {terms.shape[1]:,} features but the word graph has {word_graph.adjacency.shape[0]:,} words: "
-                "the columns of X must be the words of the graph, in its order."
-            )
+        graph = self._graph(terms, weight, word_graph, document_graph)
         if subwords is not None and subwords.shape[0] != terms.shape[1]:
             raise InputError(
                 f"X has {terms.shape[1]:,} features but subwords has {subwords.shape[0]:,} rows: there must be one row "
                 "per column of X."
             )
-        self.classes_, self.n_labelled_, self.tuned_ = labels.classes, int(labels.labelled.sum()), None
-        self.word_graph_, graph = word_graph, word_graph.adjacency
-        documents = own, labels.targets, labels.multilabel, own_weight, others
-        n, weighted = terms.shape[0], dict(leads or {})  # with the unlabelled ones after those of X
-        divided = {k: divided_rows(row_slice(each, 0, n), labels.labelled, each[n:]) for k, each in weighted.items()}
+        self.take_labels(labels, graph)
+        n, is_own = terms.shape[0], labels.labelled
+        divided = ((k, row_slice(each, 0, n), each[n:]) for k, each in (leads or {}).items())
         if digests is None:
-            both = row_digests(own), row_digests(others)
-        else:
-            both = digests[:n][labels.labelled], np.append(digests[:n][~labels.labelled], digests[n:])
-        every = np.concatenate(both)
+            every = np.append(row_digests(own), row_digests(others))
+        else:  # those of unlabelled documents, also of X, come after the others
+            every = np.concatenate([digests[:n][is_own], digests[:n][~is_own], digests[n:]])
         return LinearTask(
-            *documents, graph, vectors, prior, seeds, subwords, divided, digests=every, are_texts=digests is not None
+            terms=own,
+            targets=labels.targets,
+            multilabel=labels.multilabel,
+            weight=own_weight,
+            unlabelled=others,
+            adjacency=graph.adjacency,
+            word_vectors=vectors,
+            class_prior=prior,
+            seeds=seeds,
+            subwords=subwords,
+            leads={k: divided_rows(each, is_own, more) for k, each, more in divided},
+            digests=every,
+            are_texts=digests is not None,
         )
 
+    def _graph(
+        self,
+        terms: csr_array,
+        weight: npt.NDArray[np.float64],
+        word_graph: WordGraph | None,
+        document_graph: csr_array | None,
+    ) -> WordGraph:
+        """Return the given word graph, checked, or one that is made from the documents."""
+        if word_graph is not None:
+            if word_graph.adjacency.shape[0] == terms.shape[1]:
+                return word_graph
+            raise InputError(
+                f"X has {terms.shape[1]:,} features but the word graph has {word_graph.adjacency.shape[0]:,} words: "
+                "the columns of X must be the words of the graph, in its order."
+            )
+        names, rules = getattr(self, "feature_names_in_", None), EdgeRules(top_k=self.top_k)
+        vocabulary = Vocabulary([f"x{i}" for i in range(terms.shape[1])] if names is None else names.tolist())
+        if document_graph is not None:
+            return WordGraph.from_citations(terms, document_graph, vocabulary, rules=rules)
+        # A document of weight 2 counts as if it were there twice.
+        weighted = csr_array(diags_array(np.sqrt(weight).astype(terms.dtype)) @ terms)
+        return WordGraph.from_documents(weighted, vocabulary, weight="cosine", rules=rules)
+
+    def take_labels(self, labels: Labels, word_graph: WordGraph) -> None:
+        """Set the attributes that say what is fitted."""
+        self.classes_, self.n_labelled_, self.tuned_ = labels.classes, int(labels.labelled.sum()), None
+        self.word_graph_ = word_graph
+
     @property
-    def word_embeddings_(self) -> npt.NDArray[Any]:
+    def word_embeddings_(self) -> Floats:
         """H_vm of eq. 5, one row per word."""
         return self.scorer_.word_embeddings
 
@@ -130,10 +168,10 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Labell
         check_is_fitted(self)
         return self.scorer_
 
-    def _scores(self, X: Any) -> npt.NDArray[Any]:
+    def _scores(self, X: Any) -> Floats:
         return self._fitted.scores_of(self._rows(X))
 
-    def decision_function(self, X: Any) -> npt.NDArray[Any]:
+    def decision_function(self, X: Any) -> Floats:
         """Return scores of shape (n_documents, n_classes), or (n_documents,) for two classes."""
         return self._fitted.margins(self._scores(X))
 
@@ -150,7 +188,7 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Labell
         scorer, rows = self._fitted, self._rows(X)
         return scorer.named(scorer.decisions(rows.data, rows.indices, rows.indptr), self.classes_)
 
-    def transform(self, X: Any) -> npt.NDArray[Any]:
+    def transform(self, X: Any) -> Floats:
         """Return document embeddings H_dm (eq. 5) of shape (n_documents, n_embedding)."""
         scorer, rows = self._fitted, self._rows(X)
         return scorer.embed(rows.data, rows.indices, rows.indptr)
@@ -159,9 +197,18 @@ class MatrixClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Labell
     def _n_features_out(self) -> int:
         return int(self.word_embeddings_.shape[1])
 
-    def __sklearn_tags__(self) -> Any:
+    def score(self, X: Any, y: object, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Return the accuracy on the labelled documents; with several labels, the share that is wholly right.
+
+        Unlabelled documents do not count. For cross-validation, `wgcn.LabelledKFold` as `cv` leaves them in
+        training, where they help, and stratifies the others. Labels are as for `fit`, and `sample_weight` has the
+        shape (n_documents,).
+        """
+        return labelled_accuracy(y, self.predict(X), self.classes_, sample_weight)
+
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.classifier_tags.multi_label = True
         return tags
 
 
@@ -218,8 +265,8 @@ class WGCNClassifier(MatrixClassifier):
     teacher: float = 1.5
     self_training: float = 0.3
     top_k: int | None = 100
-    class_weight: dict[Any, float] | str | None = None
-    class_prior: dict[Any, float] | Literal["uniform"] | None = None
+    class_weight: ClassWeight = None
+    class_prior: ClassPrior = None
     tune: bool = True
     n_jobs: int | None = None
     random_state: Any = 0
@@ -227,13 +274,13 @@ class WGCNClassifier(MatrixClassifier):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: object,
         sample_weight: npt.ArrayLike | None = None,
         *,
         word_graph: WordGraph | None = None,
         document_graph: csr_array | None = None,
         unlabeled: csr_array | None = None,
-        word_vectors: npt.NDArray[Any] | None = None,
+        word_vectors: Floats | None = None,
         seeds: SeedRows | None = None,
         subwords: csr_array | None = None,
         leads: Mapping[int, csr_array] | None = None,
@@ -275,19 +322,38 @@ class WGCNClassifier(MatrixClassifier):
             Whether to print the stages of the work with the seconds that each took.
         """
         with shown(verbose):
-            more = unlabeled, word_vectors, seeds, subwords, leads, digests
-            return self._train(self._task(X, y, sample_weight, word_graph, document_graph, *more))
+            task = self.task(
+                X,
+                y,
+                sample_weight,
+                word_graph=word_graph,
+                document_graph=document_graph,
+                unlabeled=unlabeled,
+                word_vectors=word_vectors,
+                seeds=seeds,
+                subwords=subwords,
+                leads=leads,
+                digests=digests,
+            )
+            return self.train(task)
 
-    def _train(
+    @classmethod
+    def of(cls, parameters: object) -> Self:
+        """Return a classifier with the attributes of an object that are its parameters; others have their defaults."""
+        names = [each.name for each in fields(cls) if hasattr(parameters, each.name)]
+        return cls(**{name: getattr(parameters, name) for name in names})
+
+    def train(
         self,
         task: LinearTask,
         earlier: Earlier | None = None,
         training: LinearTraining | None = None,
-        make_trainer: Any = None,
-    ) -> WGCNClassifier:
-        return self.resume(train_linear(task, training or self._training(), earlier, make_trainer))
+        make_trainer: MakeTrainer | None = None,
+    ) -> Self:
+        """Train on a task; `training` is that of the parameters by default. For the rest see `train_linear`."""
+        return self.resume(train_linear(task, training or LinearTraining.of(self), earlier, make_trainer))
 
-    def resume(self, trained: LinearTrained) -> WGCNClassifier:
+    def resume(self, trained: LinearTrained) -> Self:
         """Take over what a training left behind."""
         self.trained_, self.scorer_ = trained, trained.scorer
         self.history_, self.tuned_ = trained.history, trained.tuned
@@ -296,26 +362,16 @@ class WGCNClassifier(MatrixClassifier):
 
     def _check_settings(self) -> None:
         check_numbers(self, real=["alpha", "subwords", "naive_bayes", "C", "teacher", "self_training"])
-        self._training()
+        LinearTraining.of(self)
         n_threads(self.n_jobs)
         try:
             check_random_state(self.random_state)
         except ValueError as error:
             raise InputError(f"random_state cannot be used: {error}") from error
 
-    def _training(self) -> LinearTraining:
-        return LinearTraining(
-            LinearSettings(self.alpha, self.subwords, self.naive_bayes, self.C),
-            self.teacher,
-            self.self_training,
-            tune=bool(self.tune),
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-        )
 
-
-def _checked_vectors(given: Any, n_words: int) -> npt.NDArray[Any]:
-    vectors: npt.NDArray[Any] = np.asarray(given)
+def _checked_vectors(given: npt.ArrayLike, n_words: int) -> Floats:
+    vectors: Floats = np.asarray(given)
     if vectors.ndim != 2 or len(vectors) != n_words or vectors.dtype.kind != "f":
         raise InputError(
             f"word_vectors must have a row of numbers for each of the {n_words:,} columns of X, got {vectors.dtype} of "

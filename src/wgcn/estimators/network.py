@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from wgcn.base.errors import InputError, InterruptWarning, needs
 from wgcn.base.threads import find_device
-from wgcn.estimators.matrix import MatrixClassifier
+from wgcn.estimators.matrix import ClassPrior, ClassWeight, MatrixClassifier
 from wgcn.graph import WordGraph
 from wgcn.network.settings import Callback, NetworkSettings, TrainingSettings
 from wgcn.scoring.scorer import Scorer
@@ -81,8 +81,8 @@ class WGCNNetworkClassifier(MatrixClassifier):
     refit: bool = False
     n_models: int = 1
     top_k: int | None = 100
-    class_weight: dict[Any, float] | str | None = None
-    class_prior: dict[Any, float] | Literal["uniform"] | None = None
+    class_weight: ClassWeight = None
+    class_prior: ClassPrior = None
     checkpoint: str | Path | None = None
     resume: bool = False
     device: str = "auto"
@@ -91,7 +91,7 @@ class WGCNNetworkClassifier(MatrixClassifier):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: object,
         sample_weight: npt.ArrayLike | None = None,
         *,
         word_graph: WordGraph | None = None,
@@ -102,7 +102,7 @@ class WGCNNetworkClassifier(MatrixClassifier):
 
         Unlabelled documents only shape a graph that is made from X.
         """
-        task = self._task(X, y, sample_weight, word_graph, document_graph)
+        task = self.task(X, y, sample_weight, word_graph=word_graph, document_graph=document_graph)
         with needs("The network"):
             from wgcn.network.training import Training
         targets = task.targets.toarray() if task.multilabel else task.codes

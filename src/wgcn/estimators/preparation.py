@@ -1,4 +1,7 @@
-"""What estimators for texts share: above all the work that needs no labels (vocabulary, weights, word graph)."""
+"""The work that needs no labels: from texts to a vocabulary, weighted terms and a word graph.
+
+Texts that are prepared again, with others after them, are known by a digest, and so are not read a second time.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
-from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.preprocessing import normalize
 
 from wgcn import __version__
 from wgcn.active.notices import Observed
@@ -25,15 +26,15 @@ from wgcn.base.threads import n_threads
 from wgcn.explain.explanation import make_split
 from wgcn.graph import EdgeRules, WordGraph
 from wgcn.graph.association import WEIGHTS, Weight
-from wgcn.linear.additions import carried_graph
-from wgcn.model.embedding import EmbeddingModel
+from wgcn.graph.kernels import renumber
+from wgcn.linear.task import are_few
 from wgcn.model.text_model import TextModel
 from wgcn.scoring.spelling import make_spelling
 from wgcn.scoring.terms import load_compiled
 from wgcn.semi.seed_words import GivenSeeds, SeedRows, find_seeds
 from wgcn.text import kernels
 from wgcn.text.corpus import Corpus, Tokens
-from wgcn.text.encode import checked_texts
+from wgcn.text.encode import checked_texts, text_digest
 from wgcn.text.ngrams import check_ngram_range
 from wgcn.text.subwords import Subwords, find_subwords
 from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
@@ -43,12 +44,13 @@ from wgcn.text.weighting import LONG, Norm, TermWeighting, document_terms, smoot
 if TYPE_CHECKING:
     from wgcn.estimators.matrix import MatrixClassifier
 
-Model = TypeVar("Model", TextModel, EmbeddingModel)
+Places = npt.NDArray[np.int64]
 
-_MANY_WORDS = 100_000
+MANY_WORDS = 100_000
 _MANY_NGRAMS = 1_000_000  # of one length: in more text, an n-gram has to occur more often to count
 _MANY_PAIRS = 20_000_000  # of words that share windows: in more text, a pair has to be seen more often to count
 _LONG_SHARE = 0.25  # of texts: where fewer are long, it makes no difference what counts in these
+LEAST_TOKENS = 2_000_000  # in fewer, counting the word graph again takes little time, and new words matter more
 _CITATION_EDGES = 100  # per word, of a graph of citations: it is dense otherwise
 
 
@@ -97,7 +99,7 @@ class Preparation:
         return VocabularyRules(words, ngrams, max_ngrams=most, stop_words=self.stop_words or ())
 
     @classmethod
-    def of(cls, estimator: Any) -> Preparation:
+    def of(cls, estimator: object) -> Preparation:
         """Return the preparation that the parameters of an estimator for texts describe."""
         names = ("tokenizer", "ngram_range", "min_count", "stop_words", "window", "n_jobs")
         return cls(**{name: getattr(estimator, name) for name in names})
@@ -143,7 +145,9 @@ class Preparation:
                 leads = ()
             parts = corpus.ids, corpus.offsets[: n_own + 1], counts.indices, counts.indptr, len(words)
             leading = {lead: kernels.leading_counts(*parts, lead) for lead in leads if lead}
-        graph, n_in_graph = carried_graph(earlier, words, len(corpus), corpus.n_tokens)
+        graph, n_in_graph = None, len(corpus)
+        if earlier is not None and (carried := earlier.carried_graph(words, len(corpus), corpus.n_tokens)) is not None:
+            graph, n_in_graph = carried, earlier.n_in_graph
         if with_graph and graph is None:
             with stage("Counting windows") as counting:
                 nodes = self.nodes(words)
@@ -153,13 +157,24 @@ class Preparation:
                 counting.detail = f"{graph.adjacency.nnz:,} weights of the word graph"
         load_compiled()
         seconds = time.perf_counter() - started
-        own_texts = tokens, digests, counts, leading
-        made = Prepared(self, words, weighting, graph, len(corpus) - n_own, seconds, *own_texts, n_in_graph)
+        made = Prepared(
+            preparation=self,
+            vocabulary=words,
+            weighting=weighting,
+            word_graph=graph,
+            n_background=len(corpus) - n_own,
+            seconds=seconds,
+            tokens=tokens,
+            digests=digests,
+            term_counts=counts,
+            leading=leading,
+            n_in_graph=n_in_graph,
+        )
         return made if earlier is None else made.with_lead(earlier.weighting.lead)
 
     def often_enough(self, words: Vocabulary) -> npt.NDArray[np.bool_] | None:
         """Return which words occur often enough, where there are so many that some are left out."""
-        many = self.min_count is None and np.sum(~words.are_ngrams) > _MANY_WORDS
+        many = self.min_count is None and np.sum(~words.are_ngrams) > MANY_WORDS
         return np.asarray(words.counts >= min(2, words.counts.max())) if many else None
 
     @staticmethod
@@ -173,7 +188,15 @@ class Preparation:
         return np.ones(len(words), bool) if self.ngram_edges or not words.any() else words
 
 
-@dataclass(frozen=True, eq=False)
+class Matches(NamedTuple):
+    """Which of some texts were prepared: text `given[i]` is row `documents[i]`."""
+
+    given: Places  # (matches,): of a text that was prepared several times, several
+    documents: Places  # (matches,)
+    new: Places  # (new texts,), those that were not
+
+
+@dataclass(eq=False)
 class Prepared:
     """What `Preparation.prepare` makes of texts. Fits with other labels or seeds can share it."""
 
@@ -188,6 +211,7 @@ class Prepared:
     term_counts: csr_array  # (texts, words), how often; mostly one byte each, and the indices are those of the terms
     leading: Mapping[int, npt.NDArray[np.uint8]]  # by lead, how often each term occurs in the lead of its text
     n_in_graph: int  # texts whose windows the word graph has: of few new ones, it has none
+    subwords_found: Subwords | None = None  # where they were asked for
 
     @cached_property
     def document_terms(self) -> csr_array:
@@ -199,11 +223,7 @@ class Prepared:
 
     def with_lead(self, lead: int) -> Prepared:
         """Return the same with a number of terms at the beginning of texts that count more, one of `leading` or 0."""
-        if lead == self.weighting.lead:
-            return self
-        other = replace(self, weighting=replace(self.weighting, lead=lead))
-        vars(other).update({name: value for name, value in vars(self).items() if name == "subwords"})  # found before
-        return other
+        return self if lead == self.weighting.lead else replace(self, weighting=replace(self.weighting, lead=lead))
 
     @property
     def by_lead(self) -> dict[int, csr_array]:
@@ -230,10 +250,13 @@ class Prepared:
         how = self.preparation.tokenizer, self.preparation.ngram_range
         return find_seeds(given, classes.tolist(), self.vocabulary, self.weighting, self.document_terms, *how)
 
-    @cached_property
+    @property
     def subwords(self) -> Subwords:
-        """The subwords of the vocabulary."""
-        return find_subwords(self.vocabulary, self.document_terms.shape[0] + self.n_background)
+        """The subwords of the vocabulary, found when they are first asked for."""
+        if self.subwords_found is None:
+            n_texts = self.document_terms.shape[0] + self.n_background
+            self.subwords_found = find_subwords(self.vocabulary, n_texts)
+        return self.subwords_found
 
     def subword_matrix(self, weight: float = 1.0) -> csr_array | None:
         """Return S, (words, subwords), or None if their weight is 0.
@@ -245,6 +268,32 @@ class Prepared:
         found, n_words = self.subwords, len(self.vocabulary)
         weights = found.weights[found.places] / np.repeat(self.weighting.idf, np.diff(found.offsets))
         return csr_array((weights, found.places, found.offsets), shape=(n_words, len(found.hashes)))
+
+    def terms_as_in(self, earlier: Prepared, rows: Places) -> csr_array:
+        """Return rows of texts as an earlier model would have weighted them: with its words and its idf."""
+        terms = self.document_terms[rows]
+        ids, used = np.full(len(self.vocabulary), -1, np.int64), np.unique(terms.indices)
+        ids[used] = _places_of(map(self.vocabulary.words.__getitem__, used.tolist()), earlier.vocabulary)
+        factors = np.where(ids >= 0, earlier.weighting.idf[ids] / self.weighting.idf, 0).astype(terms.dtype)
+        data, indices = terms.data * factors[terms.indices], np.maximum(ids, 0)[terms.indices]
+        found = csr_array((data, indices, terms.indptr.copy()), (terms.shape[0], len(earlier.vocabulary)))
+        found.eliminate_zeros()
+        return csr_array(normalize(found, earlier.weighting.norm))
+
+    def carried_graph(self, vocabulary: Vocabulary, n_texts: int, n_tokens: int) -> WordGraph | None:
+        """Return the word graph over the words of more texts, of which these are the first.
+
+        For more than a few new texts, or in few tokens, or if words are gone, it is None and has to be counted.
+        """
+        graph = self.word_graph
+        if graph is None or n_tokens < LEAST_TOKENS or not are_few(n_texts - self.n_in_graph, n_texts):
+            return None
+        if (found := renumbered(graph.adjacency, graph.vocabulary, vocabulary)) is None:
+            return None
+        adjacency, places = found
+        degrees = np.zeros(len(vocabulary))
+        degrees[places[places >= 0]] = graph.degrees[places >= 0]
+        return replace(graph, vocabulary=vocabulary, adjacency=adjacency, degrees=degrees)
 
     def citation_graph(self, document_graph: csr_array) -> WordGraph:
         """Return the word graph of linked documents (eq. 4); unlinked documents come last."""
@@ -296,31 +345,34 @@ def plain_settings(parameters: dict[str, Any]) -> dict[str, Any]:
     return {name: value if isinstance(value, plain) else str(value) for name, value in shown.items()}
 
 
-class TextEstimator(BaseEstimator, Generic[Model]):
-    """What the estimators for texts have in common. `fit` sets `model_` and `word_embeddings_`."""
+def find_texts(digests: npt.NDArray[np.int64], texts: Iterable[str]) -> Matches:
+    """Find texts among those whose digests (`text_digest`), of shape (documents,), are known."""
+    wanted = np.fromiter(map(text_digest, texts), np.int64)
+    order = np.argsort(digests, kind="stable")
+    first, last = (np.searchsorted(digests[order], wanted, side) for side in ("left", "right"))
+    times = last - first
+    given = np.repeat(np.arange(len(wanted)), times)
+    within = np.arange(len(given)) - np.repeat(np.cumsum(times) - times, times)
+    return Matches(given, order[first[given] + within], np.flatnonzero(times == 0))
 
-    model_: Model
-    word_embeddings_: npt.NDArray[Any]
 
-    @property
-    def _fitted(self) -> Model:
-        check_is_fitted(self, "model_")
-        return self.model_
+def renumbered(adjacency: csr_array, vocabulary: Vocabulary, now: Vocabulary) -> tuple[csr_array, Places] | None:
+    """Return a word graph over the words of now, and the new places of words with edges, -1 for those without.
 
-    def _prepare(self, texts: Iterable[str]) -> Prepared:
-        return Preparation.of(self).prepare(texts)
+    None if a word with edges is gone. `adjacency` is symmetric. Words that are new have no edges.
+    """
+    edged = np.flatnonzero(np.diff(adjacency.indptr))
+    places = np.full(len(vocabulary), -1, np.int64)
+    places[edged] = _places_of(map(vocabulary.words.__getitem__, edged.tolist()), now)
+    if (places[edged] < 0).any():
+        return None
+    sizes = np.zeros(len(now) + 1, adjacency.indptr.dtype)
+    sizes[places[edged] + 1] = np.diff(adjacency.indptr)[edged]
+    indptr = np.cumsum(sizes, dtype=sizes.dtype)
+    columns, weights = renumber(adjacency.indptr, adjacency.indices, adjacency.data, places, indptr)
+    return csr_array((weights, columns, indptr), shape=(len(now), len(now))), places
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """Return the names of the columns that `transform` gives."""
-        check_is_fitted(self, "model_")
-        return np.array([f"wgcn{i}" for i in range(self.word_embeddings_.shape[1])], dtype=object)
 
-    def save(self, path: str | Path) -> str:
-        """Write the fitted model to a folder, which `load` of the class of `model_` reads. Return its digest."""
-        return self._fitted.save(path)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        return tags
+def _places_of(words: Iterable[str], vocabulary: Vocabulary) -> Places:
+    """Return the places of words in a vocabulary, -1 for those that it does not have."""
+    return np.fromiter(map(vocabulary.index.get, words, repeat(-1)), np.int64)

@@ -1,321 +1,258 @@
-"""What a fitted `WGCNTextClassifier` needs to go on in another process, as part of its model folder.
+"""Session: prepared texts, the labels that they have so far, and the model that was trained on these.
 
-The session holds the training texts as token ids, which give back their words in order, with labels and weights, and
-what the last fit found: term counts, the word graph, duals, held-out scores and the teacher's space and neighbours.
-Nothing that decides about a result is computed again, so it goes on with the same bits. Only arrays and plain JSON are
-read, and each value is checked: what a hostile file holds is refused, or gives a model of finite numbers.
+Fits, updates, the labelling page and fits out of core work on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from itertools import pairwise
-from types import NoneType
-from typing import Any, NamedTuple
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
+from sklearn.base import clone
 
-from wgcn.base.errors import CONTROLS, StoreError
-from wgcn.estimators.preparation import Preparation, Prepared
-from wgcn.graph.word_graph import GRAPH_SCHEMA, WordGraph
-from wgcn.labels.reading import Labels
-from wgcn.labels.targets import Targets
-from wgcn.linear.calibration import HeldOut
-from wgcn.linear.model import LinearSettings, Scales
-from wgcn.linear.training import LinearTrained
-from wgcn.linear.tuning import Tuned
+from wgcn.active.curve import CurvePoint, judging, learning_curve
+from wgcn.active.review import Doubt, Seen, doubts
+from wgcn.active.suggest import suggest
+from wgcn.base.arrays import Floats, check_memory
+from wgcn.base.errors import InputError
+from wgcn.estimators.matrix import WGCNClassifier
+from wgcn.estimators.preparation import Preparation, Prepared, find_texts
+from wgcn.graph import WordGraph
+from wgcn.labels.reading import Labels, check_lengths, read_labels, read_some_labels, relabelled
+from wgcn.labels.splits import Rows
+from wgcn.labels.targets import Targets, places_in
+from wgcn.linear.operator import row_slice
+from wgcn.linear.task import Added, Earlier, LinearTask, LinearTraining
+from wgcn.linear.training import MakeTrainer
 from wgcn.model.text_model import TextModel
-from wgcn.semi.seed_words import GivenSeeds, SeedWord
-from wgcn.semi.space import WordSpace
-from wgcn.semi.teacher import Found, Teacher
-from wgcn.store.folder import Folder, Schema, check_keys, csr_tensors
-from wgcn.text.corpus import Tokens
+from wgcn.scoring.scorer import Scorer
+from wgcn.semi.seed_words import GivenSeeds, SeedCheck, SeedRows, SeedWord, seed_report
+from wgcn.semi.teacher import Teacher
+from wgcn.trust.abstention import Trust, held_out_trust
+from wgcn.trust.scope import n_tokens
 
-VERSION = 1  # of the session alone: a model can be read whatever the version of its session
-_PARAMETERS: Schema = {
-    **{"tokenizer": str, "ngram_range": list, "min_count": (int, NoneType), "stop_words": (list, NoneType)},
-    **{"window": int, **dict.fromkeys(("alpha", "subwords", "C"), (int, float)), "tune": bool},
-    **{"class_weight": (list, str, NoneType), "class_prior": (list, str, NoneType), "n_jobs": (int, NoneType)},
-}
-_SCHEMA: Schema = {
-    **{"version": int, "parameters": dict, "graph": dict, "fixed": str, "is_cited": bool, "n_background": int},
-    **{"n_in_graph": int, "n_copies": int, "seconds": (int, float), "seeds": (list, NoneType)},
-    **{"seed_words": (list, NoneType), "tuned": (list, NoneType), "history": list, "scale": list},
-    **{"held_out_accuracy": (int, float, NoneType), "n_held_out": int, "space": (list, NoneType)},
-}
-_MANY_JOBS = 4096  # threads that a file may ask for
-_STEPS = 20  # of label propagation, by which a graph is checked
-_NUMBER, _SIGNED = (int, float), (-(2.0**63), 2.0**63)
+_REVIEW_ARRAYS = 12  # of texts by classes
+_QUICK = 0.1  # tolerance of a quick training
 
 
-class TrainingSet(NamedTuple):
-    """What a fit saw: the texts as matrices, those of X first, and the labels and weights of X."""
+def _no_labels() -> Labels:
+    return Labels(np.empty(0), np.empty(0, bool), Targets.single(np.empty(0, np.int64), 0), multilabel=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """Prepared texts, their labels so far, and the model that was trained on these.
+
+    Texts beyond the end of `labels` and `weight` are unlabelled. A session stays as it is: `train` and `update` return
+    another one, so answers can come from one while the next is under way.
+
+    Examples
+    --------
+    >>> from wgcn import WGCNTextClassifier
+    >>> texts = ["red wine", "white wine", "fast car", "slow car", "a fast red car"]
+    >>> session = Session.of(WGCNTextClassifier(), texts)
+    >>> session = session.train(["drink", "drink", "drive", "drive", None])
+    >>> session.suggest(1).tolist(), session.model().predict(["a glass of wine"]).tolist()
+    ([4], ['drink'])
+    """
 
     prepared: Prepared
-    labels: Labels
-    weight: npt.NDArray[np.float64]  # (texts of X,)
-    fixed: str = ""  # what came with the texts, if others cannot come without
+    classifier: WGCNClassifier  # how models are trained; in a session that `train` returned, the trained one
+    labels: Labels = field(default_factory=_no_labels)
+    weight: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     seeds: GivenSeeds | None = None
+    seed_words: dict[Any, list[SeedWord]] | None = None  # by class, those that seeds drew in too
+    fixed: str = ""  # what came with the texts, if others cannot come without
+    seconds: float = 0.0  # that the training took
+    teachers: dict[bool, Teacher] = field(default_factory=dict)  # that were asked for, by whether they have seeds
 
+    @classmethod
+    def of(cls, estimator: object, texts: Iterable[str]) -> Session:
+        """Return a session of texts, prepared as the parameters of an estimator say."""
+        return cls(Preparation.of(estimator).prepare(texts), WGCNClassifier.of(estimator))
 
-class Resumed(NamedTuple):
-    """What `read_session` gives back."""
+    def train(
+        self,
+        y: object,
+        weight: npt.NDArray[np.float64] | None = None,
+        *,
+        seeds: GivenSeeds | None = None,
+        vectors: Mapping[str, npt.ArrayLike] | None = None,
+        document_graph: csr_array | None = None,
+        before: Session | None = None,
+        keeps_teacher: bool = False,
+        quick: bool = False,
+    ) -> Session:
+        """Train a model on labels of the first texts, in any form that `fit` takes; `weight` is 1 by default.
 
-    training_set: TrainingSet
-    graph: WordGraph
-    trained: LinearTrained
-    seed_words: dict[Any, list[SeedWord]] | None
+        seeds, vectors, document_graph : as in `WGCNTextClassifier.fit`
+        before : where the training begins: a session that was trained on the first of these texts
+        keeps_teacher : whether later trainings from this session use its teacher; `y` has an entry for each text then
+        quick : whether to train less exactly, and without calibration
+        """
+        started, classifier, labels = time.perf_counter(), clone(self.classifier), read_labels(y)
+        prepared, graph = self.prepared, self.prepared.word_graph
+        if document_graph is not None:
+            graph = prepared.citation_graph(document_graph)
+        elif graph is None and before is not None:
+            graph = before.classifier.word_graph_
+        weight = np.ones(len(labels.labelled)) if weight is None else weight
+        rows = prepared.seed_rows(seeds, labels.classes)
+        given = replace(self, classifier=classifier, labels=labels, weight=weight, seeds=seeds)
+        given_vectors = None if vectors is None else prepared.word_vectors(vectors)
+        task = given.task(graph, rows, given_vectors, chooses_lead=before is None)
+        if keeps_teacher:
+            order = np.argsort(~labels.labelled, kind="stable")
+            task = replace(task, teacher=self.teacher(rows).reordered(order))
+        training = LinearTraining.of(classifier)
+        if quick:
+            loose = replace(training.settings, tol=_QUICK)
+            training = replace(training, settings=loose, validation_fraction=0.0)
+        classifier.train(task, None if before is None else given.earlier(before), training, self.make_trainer)
+        if classifier.tuned_ is not None:
+            prepared = prepared.with_lead(int(classifier.tuned_.settings["lead"]))
+        seeded = None if (found := classifier.trained_.teacher) is None else found.seeded
+        words = None if seeded is None else dict(zip(labels.classes.tolist(), seeded.words, strict=True))
+        return replace(given, prepared=prepared, seed_words=words, seconds=time.perf_counter() - started)
 
+    @property
+    def make_trainer(self) -> MakeTrainer | None:
+        """What trains on these texts; None for the usual trainer, of texts in memory."""
+        return None
 
-# Writing
-
-
-def session_parts(
-    parameters: Mapping[str, Any],
-    seen: TrainingSet,
-    graph: WordGraph,
-    trained: LinearTrained,
-    seed_words: Mapping[Any, list[SeedWord]] | None,
-) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Return what a session is saved as: its JSON and its arrays."""
-    prepared, place = seen.prepared, {name: i for i, name in enumerate(seen.labels.classes.tolist())}
-    found = None if trained.teacher is None else trained.teacher.found
-    seeds = seen.seeds and zip(seen.seeds.classes, seen.seeds.seeds, seen.seeds.struck, strict=True)
-    config = {
-        "version": VERSION,
-        "parameters": {name: _plain(value) for name, value in parameters.items()},
-        "graph": graph.settings,
-        "fixed": seen.fixed,
-        "is_cited": prepared.word_graph is None,
-        "n_background": prepared.n_background,
-        "n_in_graph": prepared.n_in_graph,
-        "n_copies": trained.n_copies,
-        "seconds": prepared.seconds,
-        "seeds": seeds and [[place[name], list(own), list(struck)] for name, own, struck in seeds],
-        "seed_words": seeds and seed_words and [list(map(list, words)) for words in seed_words.values()],
-        "tuned": trained.tuned and list(trained.tuned),
-        "history": [{name: float(value) for name, value in each.items()} for each in trained.history],
-        "scale": [*trained.scale[0], trained.scale[1]],
-        "held_out_accuracy": trained.held_out_accuracy,
-        "n_held_out": trained.n_held_out,
-        "space": found and [list(block) for block in zip(found.space.weights, found.space.sizes, strict=True)],
-    }
-    fitted = _fit_tensors(trained, found)
-    return config, {**_text_tensors(prepared), **_label_tensors(seen), **graph.tensors(), **fitted}
-
-
-def _plain(value: Any) -> Any:
-    """Return a parameter as JSON has it: a dict, whose keys may be numbers, as pairs."""
-    if isinstance(value, Mapping):
-        return [[_plain(key), _plain(each)] for key, each in value.items()]
-    if isinstance(value, list | tuple):
-        return list(map(_plain, value))
-    if isinstance(value, np.generic):
-        return value.item()
-    return sorted(value) if isinstance(value, Collection) and not isinstance(value, str) else value
-
-
-def _text_tensors(prepared: Prepared) -> dict[str, npt.NDArray[Any]]:
-    words = "".join(f"{word}\n" for word in prepared.tokens.words).encode()
-    lead = prepared.leading.get(prepared.weighting.lead)
-    return {
-        "tokens.ids": prepared.tokens.ids,
-        "tokens.offsets": prepared.tokens.offsets,
-        "tokens.words": np.frombuffer(words, np.uint8),
-        "digests": prepared.digests,
-        **csr_tensors("counts", prepared.term_counts),
-        **({} if lead is None else {"leading": lead}),
-    }
-
-
-def _label_tensors(seen: TrainingSet) -> dict[str, npt.NDArray[Any]]:
-    held = seen.labels.targets.held
-    targets = {"targets": held} if isinstance(held, np.ndarray) else csr_tensors("targets", held)
-    return {"labelled": seen.labels.labelled, "weight": seen.weight, **targets}
-
-
-def _fit_tensors(trained: LinearTrained, found: Found | None) -> dict[str, npt.NDArray[Any]]:
-    tensors = {f"dual.{i}": dual for i, dual in enumerate(trained.duals)}
-    if trained.held_out is not None:
-        tensors |= {"held_out.rows": trained.held_out.rows, "held_out.scores": trained.held_out.scores}
-    if found is not None:
-        tensors |= {f"teacher.{name}": getattr(found, name) for name in ("words", "order", "rows")}
-        tensors |= {"teacher.space": found.space.words} | csr_tensors("teacher.terms", found.terms)
-        tensors |= csr_tensors("teacher.graph", found.graph)
-        tensors |= {} if found.vectors is None else {"teacher.vectors": found.vectors}
-    return tensors
-
-
-# Reading
-
-
-def read_parameters(session: Folder) -> dict[str, Any]:
-    """Return the parameters of the estimator, after checking that this version can read the session."""
-    path, config = session.path, session.config
-    version = config.get("version") if isinstance(config, dict) else None
-    if type(version) is not int or version != VERSION:
-        raise StoreError(
-            f"The session in {path} has version {version!r:.60}, but this wgcn reads version {VERSION} alone. "
-            "TextModel.load reads the model without it; fit again to add labels."
+    def task(
+        self, graph: WordGraph | None, seeds: SeedRows | None, vectors: Floats | None, *, chooses_lead: bool
+    ) -> LinearTask:
+        """Return what to train on; with `chooses_lead`, the training may choose between the leads of the texts."""
+        prepared, n = self.prepared, len(self.labels.labelled)
+        terms = prepared.document_terms
+        return self.classifier.task(
+            row_slice(terms, 0, n),
+            self.labels,
+            self.weight,
+            word_graph=graph,
+            unlabeled=row_slice(terms, n, terms.shape[0]) if n < terms.shape[0] else None,
+            word_vectors=vectors,
+            seeds=seeds,
+            subwords=prepared.subword_matrix(self.classifier.subwords),
+            leads=prepared.by_lead if chooses_lead else None,
+            digests=prepared.digests,
         )
-    check_keys(path, "session.json", config, _SCHEMA)
-    check_keys(path, "the parameters of session.json", given := dict(config["parameters"]), _PARAMETERS)
-    for name in ("class_weight", "class_prior"):
-        if isinstance(pairs := given[name], list):
-            _require(session, _are_rows(pairs, (int, str), _NUMBER), name)
-            given[name] = dict(pairs)
-    _require(session, given["stop_words"] is None or _are(given["stop_words"], str), "stop_words")
-    _require(session, abs(given["n_jobs"] or 0) <= _MANY_JOBS, "n_jobs")
-    return {**given, "ngram_range": tuple(given["ngram_range"])}
 
+    def earlier(self, before: Session) -> Earlier | None:
+        """Return what a session knows of these texts; None if it left out some, of weight 0, or had seeds."""
+        trained, labels = before.classifier.trained_, self.labels
+        n = len(before.prepared.digests)
+        if len(trained.duals[0]) < len(before.labels.targets) or before.seeds is not None:
+            return None
+        was_labelled = np.append(before.labels.labelled, np.zeros(n - len(before.labels.labelled), bool))
+        added = Added.to(was_labelled, labels.labelled, places_in(before.labels.classes, labels.classes))
+        added = added._replace(same_graph=self.prepared.n_in_graph == before.prepared.n_in_graph)
+        new = np.flatnonzero(labels.labelled[n:]) + n
+        if len(new) and self.classifier.class_prior is None and (added.classes >= 0).all():
+            scores = before.classifier.scorer_.scores_of(self.prepared.terms_as_in(before.prepared, new))
+            added = added._replace(scored=(np.cumsum(labels.labelled)[new] - 1, scores))
+        return Earlier(trained, added)
 
-def read_session(session: Folder, model: TextModel, preparation: Preparation) -> Resumed:
-    """Return what a folder's session holds beside its model, checked."""
-    config, classes = session.config, model.classes.tolist()
-    check_keys(session.path, "the graph of session.json", config["graph"], GRAPH_SCHEMA)
-    graph = WordGraph.from_folder(Folder(session.path, config["graph"], session.tensors, session.vocabulary))
-    _require(session, np.abs(graph.adjacency.data).max(initial=0) <= 1 + 1e-3, "adjacency")  # it is normalised
-    prepared = _read_texts(session, model, preparation, None if config["is_cited"] else graph)
-    labels, weight = _read_labels(session, model, len(prepared.digests))
-    _require(session, config["fixed"] in ("", "vectors", "document_graph"), "fixed")
-    seeds, seed_words = _read_seeds(session, classes)
-    seen = TrainingSet(prepared, labels, weight, config["fixed"], seeds)
-    return Resumed(seen, graph, _read_fit(session, model, seen), seed_words)
+    def update(self, texts: Iterable[str], labels: object, classifier: WGCNClassifier) -> Session:
+        """Return a session with more texts and labels, trained from where this one ended; `classifier` says how.
 
+        Texts and labels are as in `WGCNTextClassifier.update`.
+        """
+        given, before = list(texts), self.labels
+        more = read_some_labels(labels, before.classes)
+        check_lengths(len(given), len(more.labelled))
+        found, n_before = find_texts(self.prepared.digests, given), len(self.prepared.digests)
+        if len(found.new) and self.fixed:
+            raise InputError(f"{len(found.new):,} of the texts are new, and the last fit had {self.fixed}: fit again.")
+        n_texts = n_before + len(found.new)
+        which = np.append(found.given, found.new)
+        documents = np.append(found.documents, np.arange(n_before, n_texts))
+        unnamed = before.classes[before.targets.sums() == 0]  # given without a label
+        seeded = (*(self.seeds.classes if self.seeds else ()), *unnamed.tolist())
+        now = relabelled(before, more, which, documents, n_texts, seeded)
+        classifier.check_parameters(now)
+        prepared = self.prepared
+        if len(found.new):
+            prepared = prepared.preparation.prepare([given[i] for i in found.new], earlier=prepared)
+        weight = np.append(self.weight, np.ones(n_texts - len(self.weight)))
+        larger = replace(self, prepared=prepared, classifier=classifier, teachers={})
+        return larger.train(now, weight, seeds=self.seeds, before=self)
 
-def _read_texts(session: Folder, model: TextModel, preparation: Preparation, graph: WordGraph | None) -> Prepared:
-    config, n_terms = session.config, len(model.vocabulary)
-    data = session.tensor("tokens.words", None, dtype=np.uint8, within=(0, 255)).tobytes()
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise _unsound(session, "tokens.words") from error
-    *words, end = text.split("\n")
-    _require(session, not end and words and words[0] and not CONTROLS.search(text), "tokens.words")
-    _require(session, all(word < after for word, after in pairwise(words)), "tokens.words")
-    ids = session.tensor("tokens.ids", None, dtype=np.int32, within=(0, len(words) - 1))
-    _require(session, np.bincount(ids, minlength=len(words)).all(), "tokens.ids")  # no word without a token
-    offsets = session.tensor("tokens.offsets", None, dtype=np.int64, within=(0, len(ids)))
-    digests = session.tensor("digests", None, dtype=np.int64, within=_SIGNED)
-    n_texts, n = len(offsets) - 1, len(digests)
-    _require(session, n_texts > 0 and (np.diff(offsets) >= 0).all(), "tokens.offsets")
-    _require(session, offsets[0] == 0 and offsets[-1] == len(ids), "tokens.offsets")
-    _require(session, 0 < n == n_texts - config["n_background"] <= n_texts, "digests")
-    _require(session, 0 <= config["n_in_graph"] <= n_texts, "n_in_graph")
-    types = np.uint8, np.uint16, np.uint32
-    counts, lead, leading = session.csr("counts", (n, n_terms), types, within=(1, 2**32)), model.weighting.lead, {}
-    if "leading" in session.tensors:
-        leading[lead] = session.tensor("leading", counts.nnz, dtype=np.uint8, within=(0, 255))
-    own = Tokens(ids, offsets, words), digests, counts, leading, config["n_in_graph"]
-    given = preparation, model.vocabulary, model.weighting, graph, config["n_background"]
-    return Prepared(*given, float(config["seconds"]), *own)
+    def model(self, parameters: Mapping[str, Any] | None = None) -> TextModel:
+        """Return the model that was trained; its card has the parameters of the estimator."""
+        classifier, trained = self.classifier, self.classifier.trained_
+        settings = {name: value for name, value in (parameters or {}).items() if name not in ("tune", "n_jobs")}
+        settings |= {} if classifier.tuned_ is None else classifier.tuned_.settings
+        settings |= {} if classifier.tuned_ is None else {"lead": self.prepared.weighting.lead}
+        model = self.prepared.text_model(classifier, settings, self.seconds)
+        if trained.teacher is not None and trained.teacher.seeded is not None and self.seed_words is not None:
+            shares = dict(zip(self.seed_words, trained.teacher.estimated_shares().tolist(), strict=True))
+            given = None if classifier.class_prior is None else model.scorer.prior.tolist()
+            told = seed_report(self.seeds, self.seed_words, trained.teacher.seeded.trust, shares, given)
+            model = replace(model, report=model.report | told)
+        return model if trained.held_out is None else replace(model, trust=self.trust(model, *trained.held_out))
 
+    def trust(self, model: TextModel, rows: Rows, scores: Floats) -> Trust | None:
+        """Return what scores of held-out labelled texts say about the answers of a model."""
+        prepared = self.prepared
+        lengths = partial(n_tokens, prepared.tokens, ngram_range=model.ngram_range, stop_words=model.stop_words)
+        return held_out_trust(model, prepared.document_terms, prepared.term_counts, lengths, self.labels, rows, scores)
 
-def _read_labels(session: Folder, model: TextModel, n_texts: int) -> tuple[Labels, npt.NDArray[np.float64]]:
-    n_classes, multilabel = len(model.classes), model.scorer.multilabel
-    weight = session.tensor("weight", None, dtype=np.float64, within=(0, 1e300))
-    labelled = session.tensor("labelled", len(weight), dtype=np.bool_, within=(0, 1))
-    n = int(labelled.sum())
-    _require(session, 0 < len(weight) <= n_texts, "weight")
-    if "targets" in session.tensors:
-        targets = Targets(session.tensor("targets", n, dtype=np.int32, within=(0, n_classes - 1)), n_classes)
-    else:
-        _require(session, multilabel, "targets")
-        targets = Targets(session.csr("targets", (n, n_classes), (np.float32,), within=(1, 1)), n_classes)
-    return Labels(model.classes, labelled, targets, multilabel), weight
+    def teacher(self, seeds: SeedRows | None = None) -> Teacher:
+        """Return the teacher of the texts; it is made once, and once more with seeds."""
+        has_seeds = seeds is not None
+        if seeds is not None and has_seeds in self.teachers:
+            return self.teachers[has_seeds].with_seeds(seeds)
+        if has_seeds not in self.teachers:
+            graph = self.prepared.word_graph or self.classifier.word_graph_  # which citations made
+            terms, n_jobs = self.prepared.document_terms, self.classifier.n_jobs
+            self.teachers[has_seeds] = Teacher(terms, graph.adjacency, n_jobs=n_jobs, seeds=seeds)
+        return self.teachers[has_seeds]
 
+    def check_seeds(self, seeds: GivenSeeds) -> SeedCheck:
+        """Return what is known of seeds without labels and without fitting: see `WGCNTextClassifier.check_seeds`."""
+        classes = read_labels([], seeds.classes).classes
+        teacher, names = self.teacher(self.prepared.seed_rows(seeds, classes)), classes.tolist()
+        assert teacher.seeded is not None
+        shares = dict(zip(names, teacher.estimated_shares().tolist(), strict=True))
+        return SeedCheck(dict(zip(names, teacher.seeded.words, strict=True)), teacher.seeded.trust, shares)
 
-def _read_seeds(session: Folder, classes: list[Any]) -> tuple[GivenSeeds | None, dict[Any, list[SeedWord]] | None]:
-    seeds, words = session.config["seeds"], session.config["seed_words"]
-    if seeds is None:
-        return None, None
-    sound = _are_rows(seeds, (int,), (list,), (list,)) and all(_are([*own, *more], str) for _, own, more in seeds)
-    places = [place for place, _, _ in seeds] if sound else []
-    sound = sound and 0 < len(set(places)) == len(places) and all(0 <= place < len(classes) for place in places)
-    _require(session, sound and all(own for _, own, _ in seeds), "seeds")
-    given = GivenSeeds(tuple(classes[i] for i in places), *(tuple(tuple(each[i]) for each in seeds) for i in (1, 2)))
-    sound = isinstance(words, list) and len(words) == len(classes)
-    sound = sound and all(type(own) is list and _are_rows(own, (str,), _NUMBER, (int,), (bool,)) for own in words)
-    _require(session, sound, "seed_words")
-    return given, {name: [SeedWord(*word) for word in own] for name, own in zip(classes, words, strict=True)}
+    def suggest(self, n: int = 10, *, done: npt.NDArray[np.bool_] | None = None, scorer: Scorer | None = None) -> Rows:
+        """Return the indices of `n` texts to label next, the most useful first: see `wgcn.active.suggest`.
 
+        `done` are the texts to leave out, by default those with a label; `scorer` is that of another model.
+        """
+        done, teacher = self.labels.labelled if done is None else done, None
+        if hasattr(self.classifier, "trained_"):
+            scorer, teacher = scorer or self.classifier.scorer_, self.classifier.trained_.teacher
+        return suggest(self.prepared.document_terms, (teacher or self.teacher()).place, done, n, scorer)
 
-def _read_fit(session: Folder, model: TextModel, seen: TrainingSet) -> LinearTrained:
-    config, n, n_classes = session.config, seen.prepared.term_counts.shape[0], len(model.classes)
-    labels, history, scale, tuned = seen.labels, config["history"], config["scale"], config["tuned"]
-    n_labelled = len(labels.targets)
-    sound = all(isinstance(each, dict) and _are(list(each.values()), *_NUMBER) for each in history)
-    _require(session, sound, "history")
-    _require(session, _are_rows([scale], _NUMBER, _NUMBER, (int,)) and 0 <= min(scale) <= max(scale) < 1e9, "scale")
-    if tuned is not None:
-        names = {"C", "naive_bayes", "lead"}
-        sound = _are_rows([tuned], (dict,), _NUMBER, _NUMBER, (int,), (int,)) and tuned[0].keys() == names
-        _require(session, sound and _are(list(tuned[0].values()), *_NUMBER), "tuned")
-        with session.checked():
-            LinearSettings(C=tuned[0]["C"], naive_bayes=tuned[0]["naive_bayes"])
-    _require(session, "dual.0" in session.tensors, "dual.0")
-    duals = []
-    for name, most in (("dual.0", n_labelled), ("dual.1", n)):
-        if name in session.tensors:
-            duals.append(session.tensor(name, None, None))
-            n_rows, n_columns = duals[-1].shape
-            fits = n_columns in (0, n_classes, 1 if n_classes == 2 and not labels.multilabel else 0)
-            _require(session, n_rows <= most and fits, name)
-    held_out = None
-    if "held_out.rows" in session.tensors:
-        rows = session.tensor("held_out.rows", None, dtype=np.int64, within=(0, n_labelled - 1))
-        held_out = HeldOut(rows, session.tensor("held_out.scores", len(rows), n_classes))
-    teacher = None if config["space"] is None else _read_teacher(session, n, seen.prepared.preparation.n_jobs)
-    # What the model was made of is not kept: there is the model.
-    empty = np.empty((0, n_classes), np.float32), 0.0, None
-    judged = tuned and Tuned(*tuned), config["held_out_accuracy"], config["n_held_out"], held_out, duals, teacher
-    graphless = (Scales(*map(float, scale[:2])), scale[2]), csr_array((0, 0), dtype=np.float32), config["n_copies"]
-    measured = model.report.get("measured", "")
-    return LinearTrained(model.scorer, history, *judged, *empty, *graphless, measured=measured)
+    def review(self, n: int | None = None) -> list[Doubt]:
+        """Return the `n` labels that look most wrong, or all: see `wgcn.active.review`."""
+        labels, trained = self.labels, self.classifier.trained_
+        rows = np.flatnonzero(labels.labelled)
+        terms, scorer = csr_array(self.prepared.document_terms[rows]), trained.scorer
+        # Texts of weight 0 have no dual: rows of the others do not tell which texts they are.
+        held_out = trained.held_out if len(trained.duals[0]) >= len(rows) else None
+        n_bytes = _REVIEW_ARRAYS * 4 * len(rows) * len(labels.classes)
+        check_memory("Reviewing so many labels of so many classes", n_bytes, "Fit to fewer texts, or to fewer classes.")
+        scores = np.asarray(terms @ scorer.word_embeddings + scorer.bias)
+        seen = Seen(terms, labels.targets.toarray(), scores, held_out)
+        return doubts(seen, labels.classes, rows, labels.multilabel, n)
 
+    def learning_curve(self, y: object, sizes: Sequence[int] | None = None) -> list[CurvePoint]:
+        """Return the accuracy for growing numbers of labels, by cross-validation: see `wgcn.active.curve`."""
+        labels = read_labels(y)
 
-def _read_teacher(session: Folder, n_texts: int, n_jobs: int | None) -> Teacher:
-    n_words, blocks = len(session.vocabulary), session.config["space"]
-    words = session.tensor("teacher.words", None, dtype=np.int64, within=(0, n_words - 1))
-    order = session.tensor("teacher.order", None, dtype=np.int32, within=(0, n_texts - 1))
-    rows = session.tensor("teacher.rows", n := len(order), dtype=np.int64, within=(0, n_texts - 1))
-    _require(session, (np.diff(words) > 0).all(), "teacher.words")
-    for name, places in (("teacher.order", order), ("teacher.rows", rows)):
-        _require(session, np.array_equal(np.sort(places), np.arange(n)), name)
-    table = session.tensor("teacher.space", len(words), None)
-    sound = bool(blocks) and _are_rows(blocks, _NUMBER, (int,)) and all(0 < weight < 1e3 for weight, _ in blocks)
-    _require(session, sound and all(size >= 0 for _, size in blocks), "space")
-    _require(session, sum(size for _, size in blocks) == table.shape[1], "space")
-    space = WordSpace(table, *(tuple(each) for each in zip(*blocks, strict=True)))
-    vectors = session.tensor("teacher.vectors", len(words), None) if "teacher.vectors" in session.tensors else None
-    terms = session.csr("teacher.terms", (n, len(words)), (np.float32,), within=(0, 1 + 1e-3))
-    graph = session.csr("teacher.graph", (n, n), (np.float32,), within=(0, 1 + 1e-3), in_order=False)
-    reached = np.ones(n)
-    for _ in range(_STEPS):  # powers of a normalised graph keep the length of a vector or shorten it
-        reached = graph @ reached
-        _require(session, reached.max() <= 1.01 * np.sqrt(n), "teacher.graph")
-    return Teacher.of_found(Found(n_words, words, space, vectors, terms, order, graph, rows), n_jobs)
+        def fit(terms: csr_array, own: Labels) -> Scorer:
+            fitted: WGCNClassifier = clone(self.classifier).fit(terms, own, word_graph=self.prepared.word_graph)
+            return fitted.scorer_
 
-
-# Checks
-
-
-def _are(values: list[Any], *kinds: type) -> bool:
-    return all(type(value) in kinds for value in values)
-
-
-def _are_rows(values: list[Any], *columns: tuple[type, ...]) -> bool:
-    """Whether these are lists with one value of each of these types."""
-    rows = (type(row) is list and len(row) == len(columns) and row for row in values)
-    return all(row and all(type(value) in kinds for value, kinds in zip(row, columns, strict=True)) for row in rows)
-
-
-def _unsound(session: Folder, what: str) -> StoreError:
-    return StoreError(f"{session.path}: {what!r} is not what a session has. TextModel.load reads the model without it.")
-
-
-def _require(session: Folder, sound: object, what: str) -> None:
-    if not sound:
-        raise _unsound(session, what)
+        return learning_curve(labels, judging(self.prepared.document_terms, labels, fit), sizes)

@@ -2,47 +2,79 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Generic, Self, TypeVar
 from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
+from wgcn.active.curve import CurvePoint
 from wgcn.active.notices import Observed, notices, told_apart
+from wgcn.active.review import Doubt
+from wgcn.base.arrays import Floats, Ints
 from wgcn.base.errors import InputError, WGCNWarning
 from wgcn.base.progress import shown
-from wgcn.estimators.classifier import LabelledClassifier
-from wgcn.estimators.loop import LabellingLoop
-from wgcn.estimators.matrix import WGCNClassifier
-from wgcn.estimators.preparation import Preparation, TextEstimator
-from wgcn.estimators.session import TrainingSet, read_parameters, read_session, session_parts
-from wgcn.estimators.update import Updating
+from wgcn.estimators.matrix import ClassPrior, ClassWeight, WGCNClassifier
+from wgcn.estimators.preparation import Preparation
+from wgcn.estimators.saved import read_parameters, read_session, session_files
+from wgcn.estimators.session import Session
+from wgcn.explain.explanation import Explanation
 from wgcn.graph import WordGraph
 from wgcn.graph.citations import attach_citations
-from wgcn.labels.reading import Labels, check_lengths, checked_weights, read_labels
-from wgcn.linear.operator import row_slice
-from wgcn.linear.tuning import LEADS, MIN_LABELS
-from wgcn.model.answers import Answers
+from wgcn.labels.reading import Labels, check_lengths, checked_weights, labelled_accuracy, read_labels
+from wgcn.linear.task import LinearTraining
+from wgcn.linear.tuning import LEADS
+from wgcn.model.embedding import EmbeddingModel
 from wgcn.model.text_model import MODEL_SCHEMA, TextModel
-from wgcn.semi.seed_words import GivenSeeds, read_seeds, seed_report
-from wgcn.store.folder import Folder, Session, load_folder
+from wgcn.semi.seed_words import GivenSeeds, SeedCheck, SeedWord, read_seeds
+from wgcn.store.folder import Folder, load_folder
 from wgcn.text.encode import checked_texts
 from wgcn.text.tokenize import Tokenizer
-from wgcn.trust.abstention import held_out_trust
-from wgcn.trust.scope import n_tokens
 
+Model = TypeVar("Model", TextModel, EmbeddingModel)
 Texts = Iterable[str]
 
 
+Seeds = Mapping[Any, Sequence[str]] | Sequence[Any]
+
+
+class TextEstimator(BaseEstimator, Generic[Model]):
+    """What the estimators for texts have in common. `fit` sets `model_` and `word_embeddings_`."""
+
+    model_: Model
+    word_embeddings_: Floats
+
+    @property
+    def _fitted(self) -> Model:
+        check_is_fitted(self, "model_")
+        return self.model_
+
+    def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:
+        """Return the names of the columns that `transform` gives."""
+        check_is_fitted(self, "model_")
+        return np.array([f"wgcn{i}" for i in range(self.word_embeddings_.shape[1])], dtype=object)
+
+    def save(self, path: str | Path) -> str:
+        """Write the fitted model to a folder, which `load` of the class of `model_` reads. Return its digest."""
+        return self._fitted.save(path)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, Updating, LabellingLoop):
+class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     """Classify texts through a graph of their words.
 
     Every text given to `fit`, labelled or not, shapes the vocabulary, the idf and the word graph. Texts to be predicted
@@ -95,9 +127,9 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         Objective after each iteration of the final fit.
     seed_words_ : dict
         With `seeds`, words of each class as `wgcn.semi.seed_words.SeedWord`: those given, then those near them.
-    training_set_ : TrainingSet
-        The texts of the last fit as numbers, and their labels. Copies and pickles have it too; a folder does if it was
-        saved with `session`.
+    session_ : Session
+        The texts of the last fit as numbers, their labels, and what was trained. Copies and pickles have it too; a
+        folder does if it was saved with `session`.
 
     Examples
     --------
@@ -115,18 +147,18 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
     alpha: float = 0.5
     subwords: float = 1.5
     C: float = 0.5
-    class_weight: dict[Any, float] | str | None = None
-    class_prior: dict[Any, float] | Literal["uniform"] | None = None
+    class_weight: ClassWeight = None
+    class_prior: ClassPrior = None
     tune: bool = True
     n_jobs: int | None = None
 
     def fit(
         self,
         X: Texts,
-        y: Any = None,
+        y: object = None,
         sample_weight: npt.ArrayLike | None = None,
         *,
-        seeds: Mapping[Any, Sequence[str]] | Sequence[Any] | None = None,
+        seeds: Seeds | None = None,
         classes: Sequence[Any] = (),
         unlabeled: Texts = (),
         background: Texts = (),
@@ -164,7 +196,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         X, labels, given = _with_labels(X, y, seeds, classes)
         n_labels = len(labels.labelled)
         self.check_parameters(labels)
-        classifier, preparation = self._classifier(), Preparation.of(self)
+        classifier, preparation = WGCNClassifier.of(self), Preparation.of(self)
         own = Observed(told_apart(checked_texts(X, "X"), labels))
         check_lengths(len(X) if isinstance(X, Sized) else n_labels, n_labels)
         weight = checked_weights(sample_weight, n_labels)
@@ -173,49 +205,24 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
                 chain(own, checked_texts(unlabeled, "unlabeled")),
                 background=checked_texts(background, "background"),
                 with_graph=document_graph is None,
-                leads=LEADS if self.tune and labels.labelled.sum() >= MIN_LABELS else (),
+                leads=LEADS if LinearTraining.of(self).tunes(int(labels.labelled.sum())) else (),
             )
             check_lengths(own.n, n_labels)
             for notice in notices(own, *labels, own_tokenizer=self.tokenizer not in ("words", "text_gcn")):
                 warn(notice, WGCNWarning, stacklevel=2)
-            started = time.perf_counter()
-            classifier.fit(
-                row_slice(prepared.document_terms, 0, n_labels),
-                labels,
-                sample_weight,
-                word_graph=prepared.word_graph if document_graph is None else prepared.citation_graph(document_graph),
-                unlabeled=row_slice(prepared.document_terms, n_labels, prepared.document_terms.shape[0]),
-                word_vectors=None if vectors is None else prepared.word_vectors(vectors),
-                seeds=prepared.seed_rows(given, labels.classes),
-                subwords=prepared.subword_matrix(self.subwords),
-                leads=prepared.by_lead,
-                digests=prepared.digests,
-            )
-        if classifier.tuned_ is not None:
-            prepared = prepared.with_lead(int(classifier.tuned_.settings["lead"]))
-        fixed = "" if document_graph is None and vectors is None else "vectors" if vectors else "document_graph"
-        return self._finish(classifier, TrainingSet(prepared, labels, weight, fixed, given), started)
+            fixed = "" if document_graph is None and vectors is None else "vectors" if vectors else "document_graph"
+            session = Session(prepared, classifier, fixed=fixed)
+            session = session.train(labels, weight, seeds=given, vectors=vectors, document_graph=document_graph)
+        return self._take(session, session.model(self.get_params(deep=False)))
 
-    def _finish(self, classifier: WGCNClassifier, training_set: TrainingSet, started: float) -> WGCNTextClassifier:
-        settings = self.get_params(deep=False)
-        del settings["tune"], settings["n_jobs"]
-        if classifier.tuned_ is not None:
-            settings.update(classifier.tuned_.settings, lead=training_set.prepared.weighting.lead)
-        model = training_set.prepared.text_model(classifier, settings, time.perf_counter() - started)
-        self.training_set_ = training_set
-        self.__dict__.pop("seed_words_", None)  # of an earlier fit
-        if (teacher := classifier.trained_.teacher) and teacher.seeded:
-            self.seed_words_ = dict(zip(classifier.classes_.tolist(), teacher.seeded.words, strict=True))
-            shares = dict(zip(classifier.classes_.tolist(), teacher.estimated_shares().tolist(), strict=True))
-            given = None if self.class_prior is None else model.scorer.prior.tolist()
-            told = seed_report(training_set.seeds, self.seed_words_, teacher.seeded.trust, shares, given)
-            model = replace(model, report=model.report | told)
-        if (held_out := classifier.trained_.held_out) is not None:
-            prepared = training_set.prepared
-            lengths = partial(n_tokens, prepared.tokens, ngram_range=self.ngram_range, stop_words=model.stop_words)
-            known = prepared.document_terms, prepared.term_counts, lengths, training_set.labels
-            model = replace(model, trust=held_out_trust(model, *known, *held_out))
-        return self._keep(classifier, classifier.word_graph_, model)
+    def _take(self, session: Session, model: TextModel) -> Self:
+        """Take over what was trained."""
+        self.session_ = session
+        if hasattr(self, "seed_words_"):  # of an earlier fit
+            del self.seed_words_
+        if session.seed_words is not None:
+            self.seed_words_: dict[Any, list[SeedWord]] = session.seed_words
+        return self._keep(session.classifier, session.classifier.word_graph_, model)
 
     def _keep(self, classifier: WGCNClassifier, word_graph: WordGraph, model: TextModel) -> Self:
         self.classifier_, self.word_graph_ = classifier, word_graph
@@ -226,6 +233,95 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         self.model_, self.classes_, self.word_embeddings_ = model, model.classes, model.scorer.word_embeddings
         return self
 
+    def _session(self) -> Session:
+        """Return the session of the last fit, or say why there is none to go on from."""
+        check_is_fitted(self, "model_")
+        if not hasattr(self, "session_"):
+            raise InputError(
+                "This model has no training texts, which update, suggest and review need: it was loaded from a folder "
+                "that was saved without them, or extended. Save a fitted estimator by save(folder, session=True), or "
+                "fit again."
+            )
+        if Preparation.of(self) != self.session_.prepared.preparation:
+            raise InputError("Parameters that say how texts are prepared were changed after the last fit: fit again.")
+        return self.session_
+
+    def update(self, texts: Texts, labels: object, *, verbose: bool = False) -> Self:
+        """Add texts and labels to those of the last fit, and fit again from where it ended.
+
+        The model is about that of a `fit` to all texts, but sooner. From two million tokens on, the word graph is
+        counted again only when over an eighth of all texts are new to it: till then, new words have no edges. The model
+        as it was scores the texts that come; with earlier held-out ones they calibrate the new one. What `tune` chose
+        stays.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Texts that the last fit had, in X or `unlabeled`, which get the labels, and new ones, which are added to X.
+        labels : sequence
+            One label per text, as in `fit`, also of new classes. None leaves the label of a known text as it is. A
+            sample weight is that of the fit, 1 for a new text.
+        verbose : bool, default=False
+            Whether to print the stages of the work with the seconds that each took.
+        """
+        given, session = list(checked_texts(texts)), self._session()
+        with shown(verbose):
+            session = session.update(given, labels, WGCNClassifier.of(self))
+        return self._take(session, session.model(self.get_params(deep=False)))
+
+    def expand_seeds(self, X: Texts, seeds: Seeds) -> dict[Any, list[SeedWord]]:
+        """Return what `fit` makes of seeds, without fitting: per class the given words, then those they draw in."""
+        return self.check_seeds(X, seeds).words
+
+    def check_seeds(self, X: Texts, seeds: Seeds) -> SeedCheck:
+        """Return what is known of seeds without labels and without fitting: words, coverage, agreement and shares."""
+        given = read_seeds(seeds)
+        return Session.of(self, checked_texts(X, "X")).check_seeds(given)
+
+    def review(self, n: int | None = None) -> list[Doubt]:
+        """Return the `n` labels of the last fit that look most wrong, or all, most doubtful first.
+
+        A `Doubt` has the index of the text in X, the given label, the most likely one, and how much speaks against
+        the given one, from 0 to 1: see `wgcn.active.review`.
+        """
+        return self._session().review(n)
+
+    def suggest(self, n: int = 10, texts: Texts | None = None) -> npt.NDArray[np.int64]:
+        """Return the indices of `n` unlabelled texts to label next, the most useful first: `wgcn.active.suggest`.
+
+        After a fit they count through its texts, X first and then `unlabeled`. Before one, give the `texts`.
+        """
+        if texts is None:
+            return self._session().suggest(n)
+        if hasattr(self, "model_"):
+            raise InputError("After a fit, suggest chooses from the texts of the fit: give it more as unlabeled.")
+        return Session.of(self, checked_texts(texts, "texts")).suggest(n)
+
+    def learning_curve(self, X: Texts, y: object, sizes: Sequence[int] | None = None) -> list[CurvePoint]:
+        """Return the accuracy for growing numbers of labels, by cross-validation: see `wgcn.active.curve`.
+
+        `X` and `y` are as for `fit`. By default, each of at most six numbers is twice the one before. The held-out
+        texts shape vocabulary and word graph alone. This estimator stays as it is.
+        """
+        labels = read_labels(y)
+        texts = list(told_apart(checked_texts(X, "X"), labels))
+        self.check_parameters(labels)
+        check_lengths(len(texts), len(labels.labelled))
+        return Session.of(self, texts).learning_curve(labels, sizes)
+
+    def extend(self, texts: Texts, min_count: int = 2) -> Self:
+        """Return a fitted estimator that has rows for words which training did not see: see `TextModel.extend`.
+
+        This estimator stays as it is. In the new one, `model_`, `word_embeddings_` and `word_graph_` have the words of
+        training first, then the new ones, which have no edges in `word_graph_`. `classifier_` is the one that was
+        fitted, with the words of training alone.
+        """
+        model = self._fitted.extend(texts, min_count)
+        extended: Self = clone(self)
+        if not hasattr(self, "classifier_"):  # it was loaded
+            return extended._with_model(model)
+        return extended._keep(self.classifier_, self.word_graph_.among(model.vocabulary), model)
+
     def save(self, path: str | Path, *, session: bool = False) -> str:
         """Write the fitted model to a folder, completely or not at all; return its digest.
 
@@ -235,9 +331,8 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         """
         if not session:
             return self._fitted.save(path)
-        seen, words = self._training_set(), getattr(self, "seed_words_", None)
-        given = self.get_params(deep=False), seen, self.word_graph_, self.classifier_.trained_, words
-        return self._fitted.save(path, session=Session(*session_parts(*given), self._resumed))
+        files = session_files(self._session(), self.get_params(deep=False), self._resumed)
+        return self._fitted.save(path, session=files)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -257,29 +352,14 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
     @classmethod
     def _resumed(cls, folder: Folder) -> Self:
         """Return the estimator that a folder with a session holds."""
-        session, model = folder.session, TextModel.from_folder(folder)
-        assert session is not None
-        estimator = cls(**read_parameters(session))
-        with session.checked():
-            preparation, classifier = Preparation.of(estimator), estimator._classifier()
-        found = read_session(session, model, preparation)
-        with session.checked():
-            estimator.check_parameters(found.training_set.labels)
-        labels, estimator.training_set_ = found.training_set.labels, found.training_set
-        classifier.classes_, classifier.n_labelled_ = labels.classes, int(labels.labelled.sum())
-        classifier.word_graph_, classifier.n_features_in_ = found.graph, len(model.vocabulary)
-        if found.seed_words is not None:
-            estimator.seed_words_ = found.seed_words
-        return estimator._keep(classifier.resume(found.trained), found.graph, model)
+        assert folder.session is not None
+        estimator = cls(**read_parameters(folder.session))
+        return estimator._take(*read_session(folder, folder.session, estimator))
 
-    def check_parameters(self, y: Any = None) -> None:
+    def check_parameters(self, y: object = None) -> None:
         """Raise an InputError if a parameter cannot be used, or does not fit the labels `y`. `fit` does so first."""
         Preparation.of(self)
-        self._classifier().check_parameters(y)
-
-    def _classifier(self) -> WGCNClassifier:
-        names = [field.name for field in fields(WGCNClassifier) if hasattr(self, field.name)]
-        return WGCNClassifier(**{name: getattr(self, name) for name in names})
+        WGCNClassifier.of(self).check_parameters(y)
 
     def predict(
         self,
@@ -315,17 +395,47 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         scorer = self._fitted.scorer
         return scorer.probabilities(scorer.scores(*self._cited(X, document_graph, documents, hops)))
 
-    def decision_function(self, X: Texts) -> npt.NDArray[Any]:
+    def decision_function(self, X: Texts) -> Floats:
         """Return scores of shape (n_texts, n_classes), or (n_texts,) for two classes."""
         return self._fitted.scorer.margins(self._fitted.scores(checked_texts(X, "X")))
 
-    def transform(self, X: Texts) -> npt.NDArray[Any]:
+    def transform(self, X: Texts) -> Floats:
         """Return document embeddings H_dm (eq. 5) of shape (n_texts, n_classes)."""
         return self._fitted.transform(checked_texts(X, "X"))
 
+    def score(self, X: Texts, y: object, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Return the accuracy on the labelled texts; with several labels, the share that is wholly right.
+
+        Unlabelled texts do not count: see `WGCNClassifier.score`.
+        """
+        return labelled_accuracy(y, self.predict(X), self.classes_, sample_weight)
+
+    def explain(self, texts: Texts, label: object = None, *, alone: bool = False) -> list[Explanation]:
+        """Return for each text the contribution of every term to the score of every class: see `TextModel.explain`."""
+        return self._fitted.explain(texts, label, alone=alone)
+
+    def top_words(self, label: object, n: int = 20) -> list[tuple[str, float]]:
+        """Return the n words and n-grams that speak most for a class: see `TextModel.top_words`."""
+        return self._fitted.top_words(label, n)
+
+    def out_of_scope(self, texts: Texts, n_jobs: int | None = 1) -> npt.NDArray[np.float64]:
+        """Return how strange each text is: see `TextModel.out_of_scope`."""
+        return self._fitted.out_of_scope(texts, n_jobs)
+
+    def predict_set(
+        self, texts: Texts, coverage: float = 0.9, n_jobs: int | None = 1, *, as_mask: bool = False
+    ) -> list[list[Any]] | npt.NDArray[np.bool_]:
+        """Return for each text a list of the labels that are credible: see `TextModel.predict_set`."""
+        return self._fitted.predict_set(texts, coverage, n_jobs, as_mask=as_mask)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
     def _cited(
         self, X: Texts, document_graph: csr_array | None, documents: Texts | None, hops: int
-    ) -> tuple[Any, Any, Any, Any]:
+    ) -> tuple[Floats, Ints, Ints, Floats | None]:
         """Return texts with their citations as `Terms.scored` has texts alone."""
         if document_graph is None:
             raise InputError("documents are given, but no document_graph that says which of them X cites.")
@@ -339,7 +449,7 @@ class WGCNTextClassifier(LabelledClassifier, TextEstimator[TextModel], Answers, 
         return rows.data, rows.indices, rows.indptr, terms.new_rows
 
 
-def _with_labels(X: Texts, y: Any, seeds: Any, classes: Sequence[Any]) -> tuple[Texts, Labels, GivenSeeds | None]:
+def _with_labels(X: Texts, y: object, seeds: Any, classes: Sequence[Any]) -> tuple[Texts, Labels, GivenSeeds | None]:
     """Return texts, their labels, of which seeds need none, and the seeds."""
     given = None if seeds is None else read_seeds(seeds)
     if given is not None and y is None:

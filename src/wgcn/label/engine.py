@@ -11,25 +11,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.active.suggest import suggest
-from wgcn.base.errors import InputError
-from wgcn.estimators.preparation import Preparation
-from wgcn.estimators.session import TrainingSet
-from wgcn.estimators.text import WGCNTextClassifier
+from wgcn import InputError, Session, TextModel, WGCNTextClassifier
 from wgcn.explain.render import pieces_of
 from wgcn.label.decisions import State
 from wgcn.labels.reading import read_labels
+from wgcn.scoring.scorer import Scorer
 from wgcn.semi.seed_words import GivenSeeds, near_words, read_seeds
-from wgcn.semi.teacher import Teacher
 
-_QUICK = 0.1  # tolerance of a quick fit
 _SUGGESTED = 30
 _WORDS = 12  # per class
 _DOUBTS = 50
@@ -38,15 +33,23 @@ _NEIGHBOURS = 14
 _SHOWN = 20_000  # characters of a text that are shown
 
 
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What was fitted: together, because another thread answers from it."""
+
+    session: Session
+    model: TextModel
+    numbers: dict[str, int]  # of the classes, by their names
+
+
 class Engine:
     """Texts, prepared, and the model of the last fit. Answers come from this model while another fit is under way."""
 
     def __init__(self, texts: Sequence[str], tokenizer: str = "words") -> None:
         self.texts, self.tokenizer = texts, tokenizer
-        self.prepared = Preparation.of(self._estimator()).prepare(texts)
-        self._teachers: dict[bool, Teacher] = {}  # by whether there are seeds
-        # The last fit and the numbers of its classes, together: another thread answers from them.
-        self.fitted: tuple[WGCNTextClassifier, dict[str, int]] | None = None
+        self.session = Session.of(self._estimator(), texts)
+        self.prepared = self.session.prepared
+        self.fitted: Fitted | None = None
         self._sharpness: float | None = None  # of the last thorough fit
         # While there is no label, each suggestion stands for many texts.
         self.suggested = self._suggest(np.zeros(len(texts), bool))
@@ -69,96 +72,65 @@ class Engine:
             self.fitted = None
             return {**common, "classes": [], "suggested": self._suggest(done)}
         names = {text: live[labels[text]].name for text in sorted(labels)}
-        estimator = self._fit(names, [each.name for each in live.values()], seeds, quick)
         numbers = {each.name: number for number, each in live.items()}
-        self.fitted = estimator, numbers
-        scorer = estimator.model_.scorer
+        fitted = self.fitted = self._fit(names, numbers, seeds, quick)
+        scorer = fitted.model.scorer
         likely = scorer.probabilities(scorer.scores_of(self.prepared.document_terms))
-        classes = np.array([numbers[name] for name in estimator.classes_.tolist()], np.int32)
+        classes = np.array([numbers[name] for name in fitted.model.classes.tolist()], np.int32)
         found = {
             **common,
             "classes": classes.tolist(),
             "guess": classes[likely.argmax(axis=1)],
             "confidence": likely.max(axis=1).astype(np.float32),
-            "suggested": self._suggest(done, lambda rows: scorer.probabilities(scorer.scores_of(rows))),
+            "suggested": self._suggest(done, scorer),
         }
         if not quick:
-            found |= self._measured(estimator, numbers, len(labels))
+            found |= self._measured(fitted, len(labels))
         found[f"{'quick' if quick else 'thorough'}_seconds"] = round(time.perf_counter() - started, 3)
         found[f"{'quick' if quick else 'thorough'}_cpu"] = round(time.process_time() - cpu, 3)
         return found
 
-    def _measured(self, estimator: WGCNTextClassifier, numbers: dict[str, int], n_labels: int) -> dict[str, Any]:
+    def _measured(self, fitted: Fitted, n_labels: int) -> dict[str, Any]:
         """Return how good a fit is, which labels look wrong, and the words of the classes."""
-        report, doubts = estimator.model_.report, estimator.review() if n_labels else []
-        self._sharpness = estimator.model_.scorer.sharpness
+        model, numbers = fitted.model, fitted.numbers
+        report, doubts = model.report, fitted.session.review() if n_labels else []
+        self._sharpness = model.scorer.sharpness
         return {
             "accuracy": report["held_out_accuracy"],
             "n_held_out": report["n_held_out"],
             "doubts": [(each.index, numbers[each.suggestion], round(each.score, 4)) for each in doubts[:_DOUBTS]],
             "disagree": [each.index for each in doubts if each.label != each.suggestion],
             "words": {
-                numbers[name]: [word for word, _ in estimator.top_words(name, _WORDS)]
-                for name in estimator.classes_.tolist()
+                numbers[name]: [word for word, _ in model.top_words(name, _WORDS)] for name in model.classes.tolist()
             },
             "problems": report.get("seed_problems", []),
             "seed_note": report.get("seed_note", ""),
         }
 
-    def _fit(
-        self, names: dict[int, str], classes: Sequence[str], seeds: GivenSeeds | None, quick: bool
-    ) -> WGCNTextClassifier:
+    def _fit(self, names: dict[int, str], numbers: dict[str, int], seeds: GivenSeeds | None, quick: bool) -> Fitted:
         """Fit to the labels of some texts, in the order of the texts; some of the classes may have no label yet."""
-        prepared, estimator, labelled = self.prepared, self._estimator(), np.zeros(len(self.texts), bool)
+        labelled = np.zeros(len(self.texts), bool)
         labelled[list(names)] = True
-        labels = read_labels(list(names.values()), classes)._replace(labelled=labelled)
-        started, classifier = time.perf_counter(), estimator._classifier()
-        rows, weight = prepared.seed_rows(seeds, labels.classes), np.ones(len(labelled))
-        task = classifier._task(
-            prepared.document_terms,
-            labels,
-            None,
-            prepared.word_graph,
-            None,
-            seeds=rows,
-            subwords=prepared.subword_matrix(estimator.subwords),
-            digests=prepared.digests,
-        )
-        order = np.argsort(~labels.labelled, kind="stable")
-        task = replace(task, teacher=self._teacher(rows).reordered(order))
-        earlier = None
-        if self.fitted is not None and seeds is None:
-            earlier = self.fitted[0]._earlier(self.fitted[0].training_set_, prepared, labels)
-        training = classifier._training()
-        if quick:
-            loose = replace(training.settings, tol=_QUICK)
-            training = replace(training, settings=loose, validation_fraction=0.0)
-        classifier._train(task, earlier, training)
+        labels = read_labels(list(names.values()), list(numbers))._replace(labelled=labelled)
+        before = None if self.fitted is None or seeds is not None else self.fitted.session
+        session = self.session.train(labels, seeds=seeds, before=before, keeps_teacher=True, quick=quick)
+        model = session.model(self._estimator().get_params(deep=False))
         if quick and self._sharpness is not None:
-            classifier.scorer_ = replace(classifier.scorer_, sharpness=self._sharpness)
-        return estimator._finish(classifier, TrainingSet(prepared, labels, weight, "", seeds), started)
+            model = replace(model, scorer=replace(model.scorer, sharpness=self._sharpness))
+        return Fitted(session, model, numbers)
 
-    def _teacher(self, seeds: Any = None) -> Teacher:
-        """Return the teacher of the texts in their order; it is made once, and once more with seeds."""
-        if (known := self._teachers.get(seeds is not None)) is None:
-            known = self._teachers[seeds is not None] = self._estimator()._teacher(self.prepared, seeds)
-        return known if seeds is None else known.with_seeds(seeds)
-
-    def _suggest(self, done: npt.NDArray[np.bool_], likely: Any = None) -> list[int]:
-        if done.all():
-            return []
-        chosen = suggest(self.prepared.document_terms, self._teacher().place, done, _SUGGESTED, likely)
-        return [int(text) for text in chosen]
+    def _suggest(self, done: npt.NDArray[np.bool_], scorer: Scorer | None = None) -> list[int]:
+        return [] if done.all() else self.session.suggest(_SUGGESTED, done=done, scorer=scorer).tolist()
 
     def explain(self, text: int, label: int | None = None) -> dict[str, Any]:
         """Return a text in pieces, with what each adds to the score of a class, by default the guessed one."""
         whole = self.texts[text]
         if self.fitted is None:
             return {"pieces": [(whole[:_SHOWN], 0)], "label": None}
-        fitted, numbers = self.fitted
+        model, numbers = self.fitted.model, self.fitted.numbers
         names = {number: name for name, number in numbers.items()}
-        asked = names[label] if label in names and names[label] in fitted.classes_.tolist() else None
-        why = fitted.explain([whole], asked, alone=True)[0]
+        asked = names[label] if label in names and names[label] in model.classes.tolist() else None
+        why = model.explain([whole], asked, alone=True)[0]
         name = why.classes.tolist()[0]
         shown, left = list[tuple[str, int]](), _SHOWN
         for piece, _, level in pieces_of(why, 0):
@@ -166,8 +138,8 @@ class Engine:
                 break
             shown.append((piece[:left], level))
             left -= len(piece)
-        chances = fitted.predict_proba([whole])[0]
-        likely = sorted(zip(chances.tolist(), fitted.classes_.tolist(), strict=True), reverse=True)[:5]
+        chances = model.predict_proba([whole])[0]
+        likely = sorted(zip(chances.tolist(), model.classes.tolist(), strict=True), reverse=True)[:5]
         return {
             "pieces": shown,
             "label": numbers[name],
@@ -192,8 +164,8 @@ class Engine:
         edges = [(i, j, round(weight, 4)) for i, j, weight in pairs if i < j]
         classes: list[int | None] = [None] * len(names)
         if (last := self.fitted) is not None:
-            rows = last[0].word_embeddings_[places]
-            classes = [last[1][last[0].classes_[best]] for best in rows.argmax(axis=1)]
+            rows = last.model.scorer.word_embeddings[places]
+            classes = [last.numbers[last.model.classes[best]] for best in rows.argmax(axis=1)]
         nodes = [
             {"word": name, "texts": count, "label": label, "weight": round(weight, 3)}
             for name, count, label, weight in zip(names, counts, classes, [0, *(e.weight for e in found)], strict=True)

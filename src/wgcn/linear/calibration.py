@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.sparse import csr_array
 
 from wgcn.base.arrays import row_batches
 from wgcn.base.products import Floats
 from wgcn.labels.splits import Rows
 from wgcn.labels.targets import Targets
+from wgcn.scoring.scorer import Scorer
 
 SHARPNESS = 2.0  # factor of the scores where nothing can be held out
 # Standard deviation of the prior of the log of the calibration factor. Without it, a few documents that are all right
@@ -23,7 +25,7 @@ _PRIOR_LOG_DEVIATION = 0.7
 _DOUBT, _HALF_WAY, _UNSEEN = 8, 20, 2
 _LEAST_LOG = -6.0  # logarithm of the most by which a factor is lowered
 _MOST_DOCUMENTS = 50_000  # that are held out
-_MOST_SCORES = 1 << 26  # of held-out documents by classes, which are kept
+MOST_SCORES = 1 << 26  # of held-out documents by classes, which are kept
 
 
 class HeldOut(NamedTuple):
@@ -51,10 +53,10 @@ class Calibration(NamedTuple):
 
 def most_held_out(n_classes: int) -> int:
     """Return how many documents may be held out at most: more tell no more, and scores of many classes take memory."""
-    return min(_MOST_SCORES // n_classes, _MOST_DOCUMENTS)
+    return min(MOST_SCORES // n_classes, _MOST_DOCUMENTS)
 
 
-def score_batches(scorer: Any, rows: Any) -> Iterator[tuple[slice, Floats]]:
+def score_batches(scorer: Scorer, rows: csr_array) -> Iterator[tuple[slice, Floats]]:
     """Yield some rows of a sparse matrix of documents by words at a time, and their scores, where classes are many."""
     for batch in row_batches(rows.shape[0], len(scorer.bias)):
         whole = batch.stop - batch.start == rows.shape[0]
@@ -89,7 +91,7 @@ def certainty(codes: Rows, distances: Floats) -> Floats:
     return certain
 
 
-def calibrate(scorer: Any, scores: Floats, targets: Targets | Floats, n_documents: int | None = None) -> Calibration:
+def calibrate(scorer: Scorer, scores: Floats, targets: Targets | Floats, n_documents: int | None = None) -> Calibration:
     """Find the factor of scores that makes held-out documents, and the factor itself, as likely as possible.
 
     The factor of `scorer` is the centre of the prior. `scores` and `targets` are of shape (documents, classes).
@@ -98,7 +100,7 @@ def calibrate(scorer: Any, scores: Floats, targets: Targets | Floats, n_document
     n_documents = len(scores) if n_documents is None else n_documents
     centre, known, batches = float(np.log(scorer.sharpness)), Targets.of(targets), list(row_batches(*scores.shape))
 
-    def losses(trial: Any, rows: slice) -> Floats:
+    def losses(trial: Scorer, rows: slice) -> Floats:
         likely = np.clip(trial.probabilities(scores[rows]), 1e-12, 1 - 1e-12)
         others = 1 - likely if scorer.multilabel else 1.0
         return np.asarray(-np.log(np.where(known[rows].toarray() > 0, likely, others)).sum(axis=1))
@@ -133,7 +135,7 @@ def expected_accuracy(accuracy: float | None, n_judged: int, counts: Floats) -> 
     return float(max(within * (1 - np.sum(counts == 1) / (n_labels + _UNSEEN)), 1 / n_classes))
 
 
-def believable(scorer: Any, scores: Floats, accuracy: float, judged: Floats | None = None) -> float:
+def believable(scorer: Scorer, scores: Floats, accuracy: float, judged: Floats | None = None) -> float:
     """Return the factor of scores with which decisions are as certain, on average, as they are expected to be right.
 
     It is never larger than that of `scorer`. `scores` are those of unlabelled documents, `judged` those of documents in

@@ -42,11 +42,11 @@ from wgcn.linear.solver import Problem, Solution, minimize
 from wgcn.semi.teacher import Taught
 
 _SAMPLE = 400  # documents by which graph and subwords are scaled
-_MEMORY = 3 << 29  # bytes for the columns that are solved at once: ten columns of a million documents are
-_MOST_COLUMNS = 256  # that are solved at once: more gain nothing, and leave the caches
+SOLVED_BYTES = 3 << 29  # bytes for the columns that are solved at once: ten columns of a million documents are
+SOLVED_COLUMNS = 256  # that are solved at once: more gain nothing, and leave the caches
 # Arrays with a row per document, and with a row per word or subword, that a column has while it is solved.
-_DOCUMENT_ARRAYS, _WORD_ARRAYS = 16, 8
-_KEPT = _MEMORY // 8  # bytes up to which the dual is kept; one block's is always smaller
+DOCUMENT_ARRAYS, WORD_ARRAYS = 16, 8
+DUAL_BYTES = SOLVED_BYTES // 8  # bytes up to which the dual is kept; one block's is always smaller
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ def fit_linear(
         subword_block = SubwordBlock(subwords, settings.subwords * scales.subwords, pool, memory)
         operator = DocumentOperator(document_terms, transposed, (graph_block, subword_block), pool, memory)
         n_rows = document_terms.shape[1] + (0 if subwords is None else subwords.shape[1])
-        size = dtype.itemsize * (_DOCUMENT_ARRAYS * len(targets) + _WORD_ARRAYS * n_rows)
-        columns = column_blocks(targets.n_classes, max(size, _MEMORY // _MOST_COLUMNS), _MEMORY)
+        size = dtype.itemsize * (DOCUMENT_ARRAYS * len(targets) + WORD_ARRAYS * n_rows)
+        columns = column_blocks(targets.n_classes, max(size, SOLVED_BYTES // SOLVED_COLUMNS), SOLVED_BYTES)
         count = word_counts(transposed, targets, weight, pool)
         naive_bayes = NaiveBayesScales(count, settings.naive_bayes, pool, subwords, columns, n_words)
         fitted, cost = FittedColumns(settings, len(targets), targets.n_classes, dtype), 2 * settings.C * weight
@@ -165,7 +165,7 @@ class FittedColumns:
 
     def __init__(self, settings: LinearSettings, n_documents: int, n_columns: int, dtype: np.dtype[Any]) -> None:
         self._settings, self._dtype, self._whole = settings, dtype, Columns(n_columns)
-        self._keeps_dual = n_documents * n_columns * dtype.itemsize <= _KEPT
+        self._keeps_dual = n_documents * n_columns * dtype.itemsize <= DUAL_BYTES
         self._solved: list[Solution] = []
 
     def add(

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -125,21 +124,3 @@ def word_counts(
         return multiply(present, np.ascontiguousarray(block * weight, dtype), pool)
 
     return count
-
-
-def naive_bayes_scales(
-    transposed: csr_array,
-    targets: Any,
-    sample_weight: Floats,
-    share: float,
-    pool: ThreadPoolExecutor | None = None,
-    subwords: csr_array | None = None,
-) -> tuple[Floats, Floats | None]:
-    """Return R and R_s of all columns; see `NaiveBayesScales`."""
-    targets = Targets.of(targets)
-    columns, count = slice(0, targets.n_classes), word_counts(transposed, targets, sample_weight, pool)
-    own, spelt = NaiveBayesScales(count, share, pool, subwords, [columns])(columns)
-    if own is None:
-        own = np.ones((transposed.shape[0], targets.n_classes), transposed.dtype)
-        spelt = None if subwords is None else np.ones((subwords.shape[1], targets.n_classes), transposed.dtype)
-    return own, spelt

@@ -43,7 +43,7 @@ _FORCING = 0.5  # the gradient shrinks by this factor before conjugate gradients
 _MOST_STEPS = 30  # of conjugate gradients in one direction
 _FAR = 0.1  # share of the cost that the dual of a document which a warm start knew is not off by
 _MOST_TRIALS = 40  # of the length of a step, or of b
-_NARROWER = 0.75  # share of unfinished columns at which the others are left out of the products
+NARROWER = 0.75  # share of unfinished columns at which the others are left out of the products
 _NOT_FINITE = (
     "The model cannot be fitted: its loss or the slope of that is not finite, or too steep. Give a smaller C. "
     "Or look for huge values among the documents and the weights, and scale them: rows of length 1 and weights of "
@@ -87,7 +87,7 @@ def descend(state: State, *, tol: float, max_iter: int, negligible: float = 0.0)
     for all columns costs little more than one for a few.
     """
     columns = np.arange(len(state.bias))
-    search = _Search(state, columns)
+    search = Search(state, columns)
     # A few documents that are new in a warm start should be learnt even if the gap is below the tolerance without.
     settled = state.is_near(search.residual)
     gap, done = np.full(len(columns), np.inf), np.zeros(len(columns), bool)
@@ -114,7 +114,7 @@ def descend(state: State, *, tol: float, max_iter: int, negligible: float = 0.0)
         left = ~done[columns]
         if not left.any():
             break
-        if left.sum() <= _NARROWER * len(left):
+        if left.sum() <= NARROWER * len(left):
             columns = columns[left]
             search.keep(left)
     return Solution(state.dual, state.bias, history, bool(done.all()))
@@ -216,13 +216,13 @@ class State:
         return _sums(self.problem.cost * np.square(self._slack(columns)))
 
 
-class _Search:
+class Search:
     """Conjugate gradients for the directions of some columns, each at its own iteration."""
 
     def __init__(self, state: State, columns: Columns) -> None:
         shape = len(state.dual), len(columns)
         self._state, self._columns, self._product = state, columns, state.product(columns)
-        self.residual, self._direction, self._direction_image, self.step, self.image, self._weight = (
+        self.residual, self._direction, self._direction_image, self.step, self.image, self.weight = (
             np.zeros(shape, state.dual.dtype) for _ in range(6)
         )
         self.size, self._first = np.zeros(len(columns)), np.zeros(len(columns))  # r^T K r: now, and at the beginning
@@ -231,7 +231,7 @@ class _Search:
 
     def restart(self, which: Mask) -> None:
         """Begin a new direction from where some columns are now."""
-        self._weight[:, which], self.residual[:, which] = self._state.begin(self._columns[which])
+        self.weight[:, which], self.residual[:, which] = self._state.begin(self._columns[which])
         for part in (self._direction, self._direction_image, self.step, self.image):
             part[:, which] = 0
         self._n_steps[which] = 0
@@ -247,7 +247,7 @@ class _Search:
         for part, addition in ((self._direction, self.residual), (self._direction_image, residual_image)):
             part *= ratio
             part += addition
-        curved = self._state.curved(self._columns, self._weight, self._direction, self._direction_image)
+        curved = self._state.curved(self._columns, self.weight, self._direction, self._direction_image)
         bend = _dots(curved, self._direction_image)
         if not np.isfinite(bend).all():  # a step of length 0 would look like the minimum
             raise InputError(_NOT_FINITE)
@@ -268,7 +268,7 @@ class _Search:
         """Leave the other columns out."""
         self._columns = self._columns[which]
         self._product = self._state.product(self._columns)
-        for name in ("residual", "_direction", "_direction_image", "step", "image", "_weight"):
+        for name in ("residual", "_direction", "_direction_image", "step", "image", "weight"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, which]))
         self.size, self._first, self._n_steps = self.size[which], self._first[which], self._n_steps[which]
 

@@ -19,10 +19,10 @@ scores. All that is drawn (folds, samples) is drawn from documents in the order 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -30,12 +30,10 @@ from scipy.sparse import csr_array, vstack
 from sklearn.utils import check_random_state
 
 from wgcn.base.arrays import Floats, check_table
-from wgcn.base.errors import MOST, check_least, check_share
 from wgcn.base.progress import stage
 from wgcn.graph.association import strongest_edges
-from wgcn.labels.splits import Rows, canonical_order, copy_groups, cross_validation_parts, evenly, folds, held_out_mask
+from wgcn.labels.splits import Rows, copy_groups, cross_validation_parts, evenly, folds, held_out_mask
 from wgcn.labels.targets import Targets
-from wgcn.linear.additions import Added, are_few
 from wgcn.linear.calibration import (
     SHARPNESS,
     Calibration,
@@ -47,148 +45,35 @@ from wgcn.linear.calibration import (
     most_held_out,
     score_batches,
 )
-from wgcn.linear.model import Blocks, LinearFit, LinearSettings, Scales, block_scales, fit_linear
+from wgcn.linear.model import Blocks, LinearFit, block_scales, fit_linear
 from wgcn.linear.operator import row_slice
-from wgcn.linear.tuning import (
-    MANY_LABELS,
-    MIN_LABELS,
-    ManyTrials,
-    Settings,
-    Trials,
-    Tuned,
-    dual_of,
-    refine,
-    rounds,
-    tune,
-)
+from wgcn.linear.task import Added, Earlier, LinearTask, LinearTrained, LinearTraining, are_few
+from wgcn.linear.tuning import Candidate, ManyTrials, Trials, Tuned, dual_of, refine, rounds, tune
 from wgcn.scoring.scorer import Scorer
-from wgcn.semi.seed_words import SeedRows
 from wgcn.semi.teacher import Taught, Teacher
 
-# Fewer labelled documents than this are all needed for fitting, and too few to calibrate by.
-_MIN_TO_HOLD_OUT = 100
-# With fewer than this and a teacher, cross-validating the teacher is quicker and more certain.
-_MIN_BESIDE_TEACHER = 500
 _TUNING_FOLDS = 5
 _BELIEVED_BY = 2000  # unlabelled documents on which probabilities are compared with what is expected
 _SHARE_STEPS = 50  # until shares of decisions are those that are given
 _MOST_EDGES = 100  # per word, where all documents are labelled
-_SHORT = 40  # words and n-grams per document of short texts
 # Tolerance of a fit that begins where an earlier one ended. On 20NG with 10 % new documents, scores of held-out ones
 # are 0.005 from the minimum (root mean square; 0.09 at most); from zero with 1e-3, they are 0.003 (0.10).
 _WARM, _WARM_FEW = 2e-2, 5e-2  # the second if few of many documents are new: scores are 0.008 from the minimum
 _LOOSE = 1e-2  # tolerance of the fit that is calibrated by: closer, it finds the same factor up to 5 %
 
 
-@dataclass(frozen=True)
-class LinearTraining:
-    """How the linear model is trained."""
+class MakeTrainer(Protocol):
+    """What makes a `Trainer`."""
 
-    settings: LinearSettings
-    teacher: float = 1.5  # weight of the teacher's scores, times the share of unlabelled documents
-    self_training: float = 0.3  # weight of an unlabelled document in the second fit, beside a labelled one; 0 for none
-    validation_fraction: float = 0.1  # share of the labelled documents held out for calibration
-    tune: bool = True  # whether settings are chosen where there are enough labels
-    random_state: Any = 0
-    n_jobs: int | None = None
-
-    def __post_init__(self) -> None:
-        check_least(self, 0, "teacher", "self_training", most=MOST)
-        check_share(self, "validation_fraction")
-
-
-@dataclass(frozen=True, eq=False)
-class LinearTask:
-    """The documents to train on. Unlabelled ones are not used where a document may have several classes."""
-
-    terms: csr_array  # (labelled documents, words)
-    targets: Targets  # (labelled documents, classes)
-    multilabel: bool  # whether a document may have several classes
-    weight: npt.NDArray[np.float64]  # (labelled documents,)
-    unlabelled: csr_array  # (unlabelled documents, words)
-    adjacency: csr_array  # A_vv, (words, words)
-    word_vectors: Floats | None = None  # (words, values), for the teacher
-    # Shares of the classes among the unlabelled documents and those to be predicted, if not those among the labels.
-    class_prior: npt.NDArray[np.float64] | None = None  # (classes,)
-    seeds: SeedRows | None = None  # words that stand for classes; there may be no labelled document then
-    subwords: csr_array | None = None  # (words, subwords)
-    # By how many terms at the beginning of a text count more, the rows of labelled and unlabelled documents.
-    leads: Mapping[int, tuple[csr_array, csr_array]] = field(default_factory=dict)
-    teacher: Teacher | None = None  # of these documents, the labelled ones first, if there is one already
-    # Of the labelled documents and then of the unlabelled ones, by which they are ordered and known as copies.
-    digests: npt.NDArray[np.int64] | None = None
-    are_texts: bool = False  # whether labelled documents with nearly the same terms are copies too
-    # The place that each of them had when the task was given, before `selected`; None where it is as it was.
-    places: Rows | None = None
-
-    @property
-    def blocks(self) -> Blocks:
-        """What words have in common."""
-        return Blocks(self.adjacency, self.subwords)
-
-    @property
-    def codes(self) -> Rows:
-        """The class of each document; all 0 where there may be several."""
-        return np.zeros(len(self.targets), np.int64) if self.multilabel else self.targets.codes
-
-    @property
-    def given_places(self) -> Rows:
-        """The place that each document had when the task was given, counted through both kinds."""
-        return np.arange(len(self.targets) + self.unlabelled.shape[0]) if self.places is None else self.places
-
-    def selected(self, own: Rows, others: Rows) -> LinearTask:
-        """Return the task with some of the labelled documents and of the unlabelled ones, in this order."""
-        every = np.append(own, len(self.targets) + others)
-        return replace(
-            self,
-            terms=self.terms[own],
-            targets=self.targets[own],
-            weight=self.weight[own],
-            unlabelled=self.unlabelled[others],
-            leads={lead: (rows[own], more[others]) for lead, (rows, more) in self.leads.items()},
-            teacher=None if self.teacher is None else self.teacher.reordered(every),
-            digests=None if self.digests is None else self.digests[every],
-            places=self.given_places[every],
-        )
-
-    def in_order(self) -> LinearTask:
-        """Return the task with its documents by their digests: in which rows they were makes no difference then."""
-        if self.digests is None:
-            return self
-        n = len(self.targets)
-        own = canonical_order(self.digests[:n], self.targets, self.weight)
-        return self.selected(own, canonical_order(self.digests[n:]))
-
-
-class LinearTrained(NamedTuple):
-    """The result of training."""
-
-    scorer: Scorer
-    history: list[dict[str, float]]  # objective after each iteration of the last fit
-    tuned: Tuned | None
-    held_out_accuracy: float | None
-    n_held_out: int
-    held_out: HeldOut | None
-    # Of the fits to the labelled documents and, with self-training, to all documents, the labelled ones first.
-    duals: list[Floats]
-    teacher: Teacher | None
-    own_rows: Floats  # of the last fit, as those of `LinearFit` with a column per class
-    factor: float
-    subword_rows: Floats | None  # likewise
-    scale: tuple[Scales, int]  # of graph and subwords, and the number of labelled documents that gave it
-    adjacency: csr_array  # the edges that were used
-    n_copies: int = 0  # labelled documents that are copies or near-copies of others
-    measured: str = ""  # how the accuracy was: "teacher" and "folds", cross-validated, or "held out" of a first fit
-
-
-Earlier = tuple[LinearTrained, Added]  # an earlier training, and how the task differs from it
+    def __call__(self, task: LinearTask, training: LinearTraining, earlier: Earlier | None) -> Trainer:
+        """Return a trainer."""
 
 
 def train_linear(
     task: LinearTask,
     training: LinearTraining,
     earlier: Earlier | None = None,
-    make_trainer: Callable[..., Trainer] | None = None,
+    make_trainer: MakeTrainer | None = None,
 ) -> LinearTrained:
     """Train the linear model; the result is the same, up to the tolerance, if it begins with an earlier one.
 
@@ -202,39 +87,12 @@ def train_linear(
     task = task.in_order()
     places, n = task.given_places, len(task.targets)
     if earlier is not None and task.places is not None:
-        earlier = earlier[0], earlier[1].ordered(places, n)
-    trainer, tuned = (make_trainer or Trainer)(task, training, earlier), None
+        earlier = Earlier(earlier.trained, earlier.added.ordered(places, n))
+    trainer = (make_trainer or Trainer)(task, training, earlier)
     task, n_different = trainer.task, len(np.unique(trainer.groups))  # a copy tells nothing that it does not
-    calibrates, few = training.validation_fraction > 0, n_different < _MIN_BESIDE_TEACHER
-    start, known = ([], None) if earlier is None else trainer.starts(*earlier)
-    if earlier is not None and (tuned := earlier[0].tuned) is not None:
-        trainer.use(tuned.settings)
-    if calibrates and few and trainer.teacher is not None and training.teacher > 0:
-        scorer, fits = trainer.train(trainer.rows, start)
-        with stage("Calibrating by the teacher"):
-            measured = "teacher"
-            calibration = trainer.calibrate_by_teacher(scorer)
-    elif calibrates and known is not None:
-        scorer, fits = trainer.train(trainer.rows, start)
-        measured = "" if earlier is None else earlier[0].measured
-        calibration = calibrate(scorer, known.scores, task.targets[known.rows])._replace(held_out=known)
-    elif calibrates and n_different < _MIN_TO_HOLD_OUT:
-        scorer, fits = trainer.train(trainer.rows, start)
-        with stage("Calibrating by cross-validation"):
-            measured = "folds"
-            calibration = trainer.calibrate_by_folds(scorer)
-    else:
-        if training.tune and earlier is None and n_different >= MIN_LABELS:
-            with stage("Choosing settings") as choosing:
-                tuned = trainer.tune()
-                choosing.detail = "" if tuned is None else f"{tuned.n_fits} fits"
-        with stage("Calibrating") as calibrating:
-            measured = "held out"
-            calibration, loose = trainer.calibrate_by_holding_out()
-            calibrating.detail = f"{calibration.n_documents:,} documents held out"
-        scorer, fits = trainer.train(trainer.rows, start or loose)
+    scorer, fits, calibration, tuned, measured = _calibrated(trainer, n_different, earlier)
     scorer = replace(scorer, sharpness=calibration.sharpness)
-    if few and not task.multilabel:
+    if n_different < training.limits.beside_teacher and not task.multilabel:
         scorer = replace(scorer, sharpness=trainer.believable(scorer, calibration))
     if task.class_prior is not None:
         scorer = scorer.with_prior(task.class_prior)
@@ -242,12 +100,64 @@ def train_linear(
     back = np.argsort(places)  # the place here of each document in the order that was given
     if held_out is not None:
         held_out = held_out._replace(rows=places[held_out.rows])
-    last, duals = fits[-1], [trainer.in_given_order(fit.dual, back, n) for fit in fits]
-    teacher = None if trainer.teacher is None else trainer.teacher.reordered(back)
-    spelt = None if last.subword_rows is None else trainer.both_sides(last.subword_rows)
-    own = trainer.both_sides(last.own_rows), last.factor, spelt, trainer.scale, task.adjacency
-    judged = tuned, accuracy, n_held_out, held_out, duals, teacher
-    return LinearTrained(scorer, last.history, *judged, *own, n_copies=n - n_different, measured=measured)
+    last = fits[-1]
+    return LinearTrained(
+        scorer=scorer,
+        history=last.history,
+        tuned=tuned,
+        held_out_accuracy=accuracy,
+        n_held_out=n_held_out,
+        held_out=held_out,
+        duals=[trainer.in_given_order(fit.dual, back, n) for fit in fits],
+        teacher=None if trainer.teacher is None else trainer.teacher.reordered(back),
+        own_rows=trainer.both_sides(last.own_rows),
+        factor=last.factor,
+        subword_rows=None if last.subword_rows is None else trainer.both_sides(last.subword_rows),
+        scale=trainer.scale,
+        adjacency=task.adjacency,
+        n_copies=n - n_different,
+        measured=measured,
+    )
+
+
+class Calibrated(NamedTuple):
+    """A training, and how it was calibrated."""
+
+    scorer: Scorer
+    fits: list[LinearFit]
+    calibration: Calibration
+    tuned: Tuned | None
+    measured: str
+
+
+def _calibrated(trainer: Trainer, n_different: int, earlier: Earlier | None) -> Calibrated:
+    """Choose settings where there are enough labels, train, and find the calibration."""
+    training, task, limits = trainer.training, trainer.task, trainer.training.limits
+    calibrates, few = training.validation_fraction > 0, n_different < limits.beside_teacher
+    start, known = ([], None) if earlier is None else trainer.starts(*earlier)
+    if (tuned := None if earlier is None else earlier.trained.tuned) is not None:
+        trainer.use(tuned.settings)
+    if calibrates and few and trainer.teacher is not None and training.teacher > 0:
+        scorer, fits = trainer.train(trainer.rows, start)
+        with stage("Calibrating by the teacher"):
+            return Calibrated(scorer, fits, trainer.calibrate_by_teacher(scorer), tuned, "teacher")
+    if calibrates and earlier is not None and known is not None:
+        scorer, fits = trainer.train(trainer.rows, start)
+        calibration = calibrate(scorer, known.scores, task.targets[known.rows])._replace(held_out=known)
+        return Calibrated(scorer, fits, calibration, tuned, earlier.trained.measured)
+    if calibrates and n_different < limits.hold_out:
+        scorer, fits = trainer.train(trainer.rows, start)
+        with stage("Calibrating by cross-validation"):
+            return Calibrated(scorer, fits, trainer.calibrate_by_folds(scorer), tuned, "folds")
+    if earlier is None and training.tunes(n_different):
+        with stage("Choosing settings") as choosing:
+            tuned = trainer.tune()
+            choosing.detail = "" if tuned is None else f"{tuned.n_fits} fits"
+    with stage("Calibrating") as calibrating:
+        calibration, loose = trainer.calibrate_by_holding_out()
+        calibrating.detail = f"{calibration.n_documents:,} documents held out"
+    scorer, fits = trainer.train(trainer.rows, start or loose)
+    return Calibrated(scorer, fits, calibration, tuned, "held out")
 
 
 class Trainer:
@@ -265,10 +175,10 @@ class Trainer:
         self.take(task.terms, task.unlabelled[:n_unlabelled] if task.multilabel else task.unlabelled)
         task = self.task
         if earlier is not None:
-            few = earlier[1].same_graph and are_few(n_labelled - earlier[0].scale[1], n_labelled)
+            few = earlier.added.same_graph and are_few(n_labelled - earlier.trained.scale[1], n_labelled)
             self.settings = replace(self.settings, tol=max(self.settings.tol, _WARM_FEW if few else _WARM))
         if earlier is not None and few:
-            self.scale = earlier[0].scale
+            self.scale = earlier.trained.scale
         else:
             sample = (task.terms, task.weight) if n_labelled else (task.unlabelled, np.ones(n_unlabelled))
             self.scale = block_scales(sample[0], task.blocks, sample[1], training.n_jobs), n_labelled
@@ -277,8 +187,8 @@ class Trainer:
         if helps or task.seeds is not None:
             if task.teacher is not None:
                 self.teacher = task.teacher
-            elif earlier is not None and (known := earlier[0].teacher) is not None and len(known.rows) == n:
-                self.teacher = known.reordered(earlier[1].documents)
+            elif earlier is not None and (known := earlier.trained.teacher) is not None and len(known.rows) == n:
+                self.teacher = known.reordered(earlier.added.documents)
             else:
                 with stage("Finding similar documents", f"{n:,} documents"):
                     self.teacher = self.make_teacher()
@@ -288,7 +198,10 @@ class Trainer:
     def starts(self, earlier: LinearTrained, added: Added) -> tuple[list[Floats], HeldOut | None]:
         """Return warm starts of the fits, and what was held out of earlier ones, if enough and not by a teacher."""
         n, before = len(self.rows), earlier.held_out
-        by_teacher = earlier.teacher is not None and len(earlier.duals[0]) - earlier.n_copies < _MIN_BESIDE_TEACHER
+        by_teacher = (
+            earlier.teacher is not None
+            and len(earlier.duals[0]) - earlier.n_copies < self.training.limits.beside_teacher
+        )
         known = None if before is None or by_teacher else added.held_out(*before, n, self.training.validation_fraction)
         return added.starts(earlier.duals, n, self.binary), None if known is None else HeldOut(*known)
 
@@ -305,9 +218,9 @@ class Trainer:
         parts = [self.some(part, most) for part in (fifths[0], np.sort(np.concatenate(fifths[1:3])))]
         default = {"C": float(self.settings.C), "naive_bayes": float(self.settings.naive_bayes), "lead": 0}
         judge: Trials = Trials(self, parts, default)
-        short = self.task.terms.nnz < _SHORT * len(targets)
+        short = self.task.terms.nnz < self.training.limits.short * len(targets)
         tuned = tune(judge, parts, self.task.weight, default, rounds(self.task.leads, short))
-        if len(targets) >= MANY_LABELS:
+        if len(targets) >= self.training.limits.many:
             judge = many = ManyTrials(self, parts, default)
             tuned = refine(many, parts[0], self.task.weight, default, tuned)
         self.use(tuned.settings)
@@ -317,7 +230,7 @@ class Trainer:
         self._judged = parts[0], judge.first
         return tuned
 
-    def use(self, values: Settings) -> None:
+    def use(self, values: Candidate) -> None:
         """Take settings from now on; the lead is not one of the model."""
         own = {name: value for name, value in values.items() if name != "lead"}
         self.settings = replace(self.settings, **own)  # type: ignore[arg-type]
@@ -367,7 +280,7 @@ class Trainer:
             prior = self.shares(*((known, weight) if self.task.seeds is None else (targets, weights)))
         return self.scorer(fits[1], prior), fits  # given shares are in the labels that were fitted: no shift any more
 
-    def shares(self, targets: Targets, weight: npt.NDArray[Any]) -> Floats:
+    def shares(self, targets: Targets, weight: Floats) -> Floats:
         """Return the shares of the classes; where one has no document, as if each had one more (Laplace)."""
         sums = targets.sums(weight)
         if sums.all() or self.task.multilabel:
@@ -422,7 +335,7 @@ class Trainer:
         """
         task, fraction = self.task, self.training.validation_fraction
         most = most_held_out(task.targets.n_classes)
-        fraction = 0 if len(task.targets) < _MIN_TO_HOLD_OUT else min(fraction, most / len(task.targets))
+        fraction = 0 if len(task.targets) < self.training.limits.hold_out else min(fraction, most / len(task.targets))
         if self._judged is None or fraction == 0:
             held_out, start = held_out_mask(task.codes, fraction, self.training.random_state, self.groups), None
         else:

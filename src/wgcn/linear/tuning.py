@@ -13,7 +13,7 @@ texts are short also a plain model without naive Bayes scales, which may be bett
 
 Trials of the race are fitted to few documents. What is best for 3,000 need not be for a million: many noisy short texts
 want a smaller C, down to a hundredth, and the naive Bayes scales that few could do without. So where documents are many
-(`MANY_LABELS`), the default and what the race chose are compared again by fits to many of them, and C is lowered as
+(`Thresholds.many`), the default and what the race chose are compared again by fits to many of them, and C is lowered as
 long as that helps (`refine`).
 """
 
@@ -22,43 +22,43 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from wgcn.base.arrays import Floats
 from wgcn.base.products import multiply
 from wgcn.labels.splits import Rows, evenly
 from wgcn.labels.targets import Targets
 from wgcn.linear.calibration import score_batches
+from wgcn.linear.model import LinearFit
 
-Floats = npt.NDArray[Any]
-Settings = dict[str, float]
+if TYPE_CHECKING:
+    from wgcn.linear.training import Trainer
+
+Candidate = dict[str, float]
 # Fits a model with some settings without the documents of a part, and returns `margins_of` these.
-Judge = Callable[[int, Settings], Floats]
+Judge = Callable[[int, Candidate], Floats]
 # Given the best settings so far, returns others, and how much they have to gain at least.
-Round = Callable[[Settings], tuple[list[Settings], float]]
+Round = Callable[[Candidate], tuple[list[Candidate], float]]
 
 # Terms at the beginning of a text that may count more: a title and the sentence after it, or the first paragraphs.
 LEADS = 50, 200
-MIN_LABELS = 1000  # fewer documents are too few to choose settings by
-MANY_LABELS = 50_000  # from here on, what trials with few documents chose is compared again
 _GO_ON, _REPLACE_DEFAULT = 0.5, 2.0  # standard errors ahead of what was best, and of the default
 _LEAST_GAIN = 1e-3  # by another C: less is not worth a fit that may take longer
 _C_FACTORS = 0.25, 2.0  # a fit with more than twice the C takes longer and gains no more
 _PLAIN_FACTOR = 4.0  # without naive Bayes scales, which make the rows of documents longer
-_MOST_DOCUMENTS = 3000  # to which trials are fitted
 _MANY_DOCUMENTS, _MANY_TERMS = 250_000, 25_000_000  # to which trials are fitted where documents are many
 _LOWER, _MOST_TRIED = 0.25, 6  # factor of C, and how many settings are compared then
-_RACE, _MANY_RACE = 5e-2, 1e-2  # tolerances of these fits
+_MANY_TOL = 1e-2  # tolerance of these fits
 _STEEPNESS = 2.0  # from wrong to right
 
 
 class Tuned(NamedTuple):
     """What was chosen, and why. Accuracies are weighted shares of the documents that were held out in turn."""
 
-    settings: Settings
+    settings: Candidate
     accuracy: float
     default_accuracy: float
     n_held_out: int  # documents on which the chosen settings, or the best of the others, were compared
@@ -70,18 +70,18 @@ def rounds(leads: Iterable[int], short: bool) -> list[Round]:
     return [partial(_other_leads, leads=leads), partial(_other_penalties, short=short)]
 
 
-def _other_leads(best: Settings, leads: Iterable[int]) -> tuple[list[Settings], float]:
+def _other_leads(best: Candidate, leads: Iterable[int]) -> tuple[list[Candidate], float]:
     return [{**best, "lead": lead} for lead in leads], 0.0
 
 
-def _other_penalties(best: Settings, short: bool) -> tuple[list[Settings], float]:
+def _other_penalties(best: Candidate, short: bool) -> tuple[list[Candidate], float]:
     others = [{**best, "C": best["C"] * factor} for factor in _C_FACTORS]
     if short and best["naive_bayes"] > 0:
         others.append({**best, "naive_bayes": 0.0, "C": best["C"] * _PLAIN_FACTOR})
     return others, _LEAST_GAIN
 
 
-def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings, rounds: Sequence[Round]) -> Tuned:
+def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Candidate, rounds: Sequence[Round]) -> Tuned:
     """Choose between the default and what rounds propose.
 
     `parts` are documents to hold out in turn, and `weight`, of shape (documents,), is what each document counts.
@@ -116,7 +116,7 @@ def tune(judge: Judge, parts: Sequence[Rows], weight: Floats, default: Settings,
     return Tuned(best, chosen, default_accuracy, len(weights), n_fits)
 
 
-def refine(judge: ManyTrials, part: Rows, weight: Floats, default: Settings, tuned: Tuned) -> Tuned:
+def refine(judge: ManyTrials, part: Rows, weight: Floats, default: Candidate, tuned: Tuned) -> Tuned:
     """Choose again between the default and what was chosen, and lower C as long as that is better.
 
     `part` are the documents that are held out, and `judge` fits to many others.
@@ -136,7 +136,7 @@ def refine(judge: ManyTrials, part: Rows, weight: Floats, default: Settings, tun
     return Tuned(best, accuracy, default_accuracy, len(part), tuned.n_fits + len(tried))
 
 
-def _lower(settings: Settings) -> Settings:
+def _lower(settings: Candidate) -> Candidate:
     return {**settings, "C": settings["C"] * _LOWER}
 
 
@@ -175,10 +175,10 @@ class Trials:
     where there are many, with the columns that these have.
     """
 
-    def __init__(self, trainer: Any, parts: Sequence[Rows], default: Settings) -> None:
+    def __init__(self, trainer: Trainer, parts: Sequence[Rows], default: Candidate) -> None:
         self._trainer, self._default, self._parts = trainer, default, parts
-        self.most, self.tol = _MOST_DOCUMENTS, _RACE
-        self._prepared: dict[int, _Part] = {}
+        self.most, self.tol = trainer.training.limits.trial, trainer.training.limits.trial_tol
+        self._prepared: dict[int, _TrialPart] = {}
         # The dual of the default's last fit, and of that without the first part, with the documents that it had.
         self._last: tuple[Rows, Floats] | None = None
         self._first: tuple[Rows, Floats] | None = None
@@ -189,11 +189,11 @@ class Trials:
         assert self._first is not None
         return self._first
 
-    def __call__(self, place: int, settings: Settings) -> Floats:
+    def __call__(self, place: int, settings: Candidate) -> Floats:
         """Return the margins of the documents of a part."""
         trainer, task = self._trainer, self._trainer.task
         if place not in self._prepared:
-            self._prepared[place] = _Part(trainer, self._parts[place], self.most)
+            self._prepared[place] = _TrialPart(trainer, self._parts[place], self.most)
         part = self._prepared[place]
         trainer.use(settings)
         known, weight = task.targets[part.known], task.weight[part.known]
@@ -205,7 +205,7 @@ class Trials:
         scores = score_batches(scorer, part.documents(terms, part.held_out))
         return margins_of(scores, task.targets[part.held_out], task.multilabel)
 
-    def _keep(self, place: int, settings: Settings, fitted: tuple[Rows, Floats]) -> None:
+    def _keep(self, place: int, settings: Candidate, fitted: tuple[Rows, Floats]) -> None:
         """Keep the default's dual, from which other fits start."""
         if settings is self._default:
             self._last = fitted
@@ -215,28 +215,28 @@ class Trials:
 class ManyTrials(Trials):
     """Trials with many documents, closer to the minimum: a loose fit passes for one with a smaller C."""
 
-    def __init__(self, trainer: Any, parts: Sequence[Rows], default: Settings) -> None:
+    def __init__(self, trainer: Trainer, parts: Sequence[Rows], default: Candidate) -> None:
         super().__init__(trainer, parts, default)
         terms = trainer.task.terms
-        fitting = max(_MANY_TERMS * terms.shape[0] // max(terms.nnz, 1), _MOST_DOCUMENTS)
-        self.most, self.tol = min(_MANY_DOCUMENTS, fitting), _MANY_RACE
+        fitting = max(_MANY_TERMS * terms.shape[0] // max(terms.nnz, 1), self.most)
+        self.most, self.tol = min(_MANY_DOCUMENTS, fitting), _MANY_TOL
 
     def accept(self) -> None:
         """Take the last fit for the best so far: other fits start from it."""
         self._last = self._first = self._latest
 
-    def _keep(self, place: int, settings: Settings, fitted: tuple[Rows, Floats]) -> None:
+    def _keep(self, place: int, settings: Candidate, fitted: tuple[Rows, Floats]) -> None:
         self._latest = fitted
 
 
-class _Part:
+class _TrialPart:
     """A part that is held out, and the documents that trials are fitted to, with the columns that matter.
 
     These are the columns that the latter have, and after them other words that have subwords, which fits learn about.
     On 20NG they are 289,000 of 441,000.
     """
 
-    def __init__(self, trainer: Any, held_out: Rows, most: int) -> None:
+    def __init__(self, trainer: Trainer, held_out: Rows, most: int) -> None:
         task = trainer.task
         self.held_out, self.known = held_out, evenly(np.setdiff1d(trainer.rows, held_out), most)
         met, first = np.unique(task.terms[self.known].indices, return_index=True)
@@ -263,7 +263,7 @@ class _Part:
         n_columns = self._n_met if rows is self.known else int(self._places.max(initial=-1)) + 1
         return csr_array((picked.data[kept], columns[kept], offsets), shape=(len(rows), n_columns))
 
-    def with_other_words(self, fitted: Any) -> Any:
+    def with_other_words(self, fitted: LinearFit) -> LinearFit:
         """Return a fit with rows for the other words: what their subwords and the teacher say."""
         if self._others is None or fitted.subword_rows is None:
             n_others = int(self._places.max(initial=-1)) + 1 - self._n_met

@@ -8,9 +8,13 @@ and language, is taken from `model.report["metadata"]`.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wgcn.trust.accuracy import held_out_accuracy
+
+if TYPE_CHECKING:
+    from wgcn.model.embedding import EmbeddingModel
+    from wgcn.model.text_model import TextModel
 
 _MODEL = """\
 {metadata}
@@ -75,7 +79,7 @@ Vectors have length 1; that of a text without a known word is 0.
 """
 
 
-def model_rows(model: Any) -> dict[str, str]:
+def model_rows(model: TextModel) -> dict[str, str]:
     """Return what a model was fitted to and what came of it, as names with values."""
     report, network = model.report, model.settings.get("model") == "network"
     n_ngrams, n_background = int(model.vocabulary.are_ngrams.sum()), report.get("n_background", 0)
@@ -100,14 +104,14 @@ def model_rows(model: Any) -> dict[str, str]:
     return {name: value for name, value in rows.items() if value}
 
 
-def words_added(model: Any, larger: Any) -> str:
+def words_added(model: TextModel, larger: TextModel) -> str:
     """Return how many words a model has got by `TextModel.extend`, for people to read."""
     added = larger.extensions[len(model.extensions) :]
     n_texts = f" from {added[0]['texts']:,} texts" if added else ": the texts have none that can be added"
     return f"{len(larger.vocabulary) - len(model.vocabulary):,}{n_texts}"
 
 
-def model_card(model: Any) -> str:
+def model_card(model: TextModel) -> str:
     """Return the README.md of a model folder."""
     shares = zip(model.classes.tolist(), model.scorer.prior.tolist(), strict=True)
     classes = "\n".join(f"- {json.dumps(name, ensure_ascii=False)}: {share:.2%}" for name, share in shares)
@@ -118,7 +122,7 @@ def model_card(model: Any) -> str:
     return _card(_MODEL, model, model_rows(model), "text-classification", **parts)
 
 
-def embedder_card(model: Any) -> str:
+def embedder_card(model: EmbeddingModel) -> str:
     """Return the README.md of an embedder's folder."""
     rows = {
         "texts it was fitted to": f"{model.report.get('n_documents', 0):,}",
@@ -128,7 +132,7 @@ def embedder_card(model: Any) -> str:
     return _card(_EMBEDDER, model, rows, "feature-extraction")
 
 
-def _metadata(model: Any, task: str) -> str:
+def _metadata(model: TextModel | EmbeddingModel, task: str) -> str:
     """Return the block of metadata. Its values are JSON, which YAML can read whatever the texts in them are."""
     known, given = {"library_name": "wgcn", "pipeline_tag": task, "tags": ["wgcn", task]}, model.report.get("metadata")
     known |= given if isinstance(given, dict) else {}
@@ -136,7 +140,7 @@ def _metadata(model: Any, task: str) -> str:
     return "\n".join(["---", *(f"{name}: {json.dumps(value)}" for name, value in plain.items()), "---"])
 
 
-def _card(template: str, model: Any, rows: dict[str, str], task: str, **parts: str) -> str:
+def _card(template: str, model: TextModel | EmbeddingModel, rows: dict[str, str], task: str, **parts: str) -> str:
     """Fill in a template: the metadata, a table of the rows, and the settings."""
     report = model.report
     rows |= {

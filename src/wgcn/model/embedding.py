@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.base.arrays import Floats
+from wgcn.base.arrays import Floats, Ints
 from wgcn.model.card import embedder_card
 from wgcn.scoring.scorer import add_up
 from wgcn.scoring.terms import TERM_SCHEMA, TextTerms, load_terms
@@ -41,7 +40,7 @@ class EmbeddingModel(TextTerms):
         """Return one row per text, of length 1, or zeros if no word is known; for `n_jobs` see `TextModel.scores`."""
         return self._rows(lambda terms: self.embed(*terms[:3]), texts, n_jobs)
 
-    def embed(self, weights: Floats, words: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> Floats:
+    def embed(self, weights: Floats, words: Ints, offsets: Ints) -> Floats:
         """Return the rows of documents given by their weighted terms; see `wgcn.scoring.scorer.add_up`."""
         rows = add_up(self.word_embeddings, weights, words, offsets)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)

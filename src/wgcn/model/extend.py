@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import document_terms
 
+if TYPE_CHECKING:
+    from wgcn.model.text_model import TextModel
+
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -31,10 +34,10 @@ Mask = npt.NDArray[np.bool_]
 _WEIGHT = 0.5  # a new word counts half in the length of a text, as less is known of it; its row is doubled in return
 _SHRINKAGE = 2  # pseudo-texts that draw the row of a rare word to the mean
 _ROUNDING = 1e-9  # relative length below which a row counts as 0
-_BLOCK_VALUES = 1 << 23  # values of document embeddings that are held at a time
+BLOCK_VALUES = 1 << 23  # values of document embeddings that are held at a time
 
 
-def extend(model: Any, texts: Iterable[str], min_count: int = 2) -> Any:
+def extend(model: TextModel, texts: Iterable[str], min_count: int = 2) -> TextModel:
     """Return the model with rows for words of the texts that it does not know: see `TextModel.extend`."""
     corpus, places, new = new_words(model, texts, min_count)
     kept = new | (places >= 0)
@@ -46,7 +49,7 @@ def extend(model: Any, texts: Iterable[str], min_count: int = 2) -> Any:
     return with_rows(model, words, rows, idf, {"how": "graph", "words": len(words), "texts": len(corpus)})
 
 
-def new_words(model: Any, texts: Iterable[str], min_count: int) -> tuple[Corpus, Ids, Mask]:
+def new_words(model: TextModel, texts: Iterable[str], min_count: int) -> tuple[Corpus, Ids, Mask]:
     """Return texts as a corpus, the index of each of its words in the model or -1, and which words can be added."""
     if min_count < 1:
         raise InputError(f"min_count must be at least 1, got {min_count}.")
@@ -64,7 +67,7 @@ def new_words(model: Any, texts: Iterable[str], min_count: int) -> tuple[Corpus,
     return corpus, places, (places < 0) & (found.counts >= min_count) & allowed
 
 
-def with_rows(model: Any, words: Vocabulary, rows: Floats, idf: Floats, note: dict[str, Any]) -> Any:
+def with_rows(model: TextModel, words: Vocabulary, rows: Floats, idf: Floats, note: dict[str, Any]) -> TextModel:
     """Return the model with more words after its own, and a note about them in its report."""
     if not len(words):
         return model
@@ -82,7 +85,7 @@ def with_rows(model: Any, words: Vocabulary, rows: Floats, idf: Floats, note: di
     )
 
 
-def n_learnt(model: Any) -> int:
+def n_learnt(model: TextModel) -> int:
     """Return how many words were learnt in training; they are the first ones."""
     n_added: int = sum(extension["words"] for extension in model.extensions)
     return len(model.vocabulary) - n_added
@@ -102,7 +105,9 @@ def as_long(nearby: Floats, learnt: Floats, weights: Floats, new: Floats) -> Flo
     return np.asarray(rows * np.minimum(1, longest / np.maximum(lengths, _ROUNDING * longest)))
 
 
-def _rows_of_new_words(model: Any, corpus: Corpus, places: Ids, learnt: Mask) -> tuple[Vocabulary, Floats, Floats]:
+def _rows_of_new_words(
+    model: TextModel, corpus: Corpus, places: Ids, learnt: Mask
+) -> tuple[Vocabulary, Floats, Floats]:
     """Return the new words that share a text with a known one, their rows and idf; `places` as in `new_words`."""
     counts, n_texts, known = corpus.vocabulary.document_counts.astype(float), len(corpus), places >= 0
     # As if the texts were as many as in training: no new word is rarer than the rarest known one can be.
@@ -128,7 +133,7 @@ def _mean_of_texts(terms: csr_array, table: Floats, known: Mask) -> tuple[Floats
     """Return N, minus the mean of all texts, and which words share a text with a known one; new words have row 0."""
     n_texts, n_columns = terms.shape[0], table.shape[1]
     sums, total, n_known = np.zeros_like(table), np.zeros(n_columns), np.zeros(len(table))
-    step = max(_BLOCK_VALUES // max(n_columns, 1), 1)
+    step = max(BLOCK_VALUES // max(n_columns, 1), 1)
     for first in range(0, n_texts, step):
         block = terms[first : first + step]
         contained_in = csr_array((np.ones(block.nnz), block.indices, block.indptr), shape=block.shape).T

@@ -22,11 +22,13 @@ from wgcn.io.tables import (
     split_labels,
     table_kind,
 )
+from wgcn.model.text_model import TextModel
+from wgcn.scoring.terms import Terms
 from wgcn.trust.abstention import answer_columns
 
 
 def predict_file(
-    model: Any,
+    model: TextModel,
     texts: str,
     output: Path | None = None,
     *,
@@ -76,7 +78,7 @@ def predict_file(
     return tally.summary()
 
 
-def _separator(model: Any, given: str | None, kind: str, *, has_sets: bool) -> str:
+def _separator(model: TextModel, given: str | None, kind: str, *, has_sets: bool) -> str:
     """Return what is written between labels, or say why they could not be told apart again."""
     if not model.scorer.multilabel and not has_sets:
         if given is not None:
@@ -95,7 +97,7 @@ def _separator(model: Any, given: str | None, kind: str, *, has_sets: bool) -> s
 
 
 def _columns(
-    model: Any, texts: list[str], terms: Any, known: Set[str], trust: dict[str, Any], **wanted: Any
+    model: TextModel, texts: list[str], terms: Terms, known: Set[str], trust: dict[str, Any], **wanted: Any
 ) -> list[Column]:
     """Return the columns that are added."""
     scores, classes = model.scorer.scores(*terms.scored), [str(name) for name in model.classes.tolist()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.base.arrays import Floats, labels_array
+from wgcn.base.arrays import Floats, labels_array, row_batches
 from wgcn.base.errors import InputError, StoreError, needs
-from wgcn.explain.explanation import Split
-from wgcn.model.answers import Answers, judged
+from wgcn.explain.explanation import Explainer, Explanation, Split, find_class, rank_words
 from wgcn.model.card import model_card
 from wgcn.scoring.scorer import Scorer
 from wgcn.scoring.spelling import Spelling
-from wgcn.scoring.terms import TERM_SCHEMA, TextTerms, load_terms
+from wgcn.scoring.terms import TERM_SCHEMA, Terms, TextTerms, load_terms
 from wgcn.store import folder as store
 from wgcn.store.contents import check_classes
+from wgcn.text.encode import checked_texts
+from wgcn.text.tokenize import resolve_tokenizer
 from wgcn.trust.abstention import Trust, checked_trust
+from wgcn.trust.scope import familiarity_of
 
 MODEL_SCHEMA = {**TERM_SCHEMA, "classes": list, "sharpness": float, "multilabel": bool}
 _SESSION_NOTE = """
@@ -32,7 +34,7 @@ _SESSION_NOTE = """
 
 
 @dataclass(frozen=True, eq=False)
-class TextModel(TextTerms, Answers):
+class TextModel(TextTerms):
     """A trained text classifier: the content of a saved model folder.
 
     Parameters
@@ -85,11 +87,84 @@ class TextModel(TextTerms, Answers):
             decided = self._rows(lambda terms: self.scorer.decisions(*terms.scored), texts, n_jobs)
             return self.scorer.named(decided, self.classes)
         trust = checked_trust(self.trust, self.scorer.multilabel)
-        return np.concatenate([trust.labels(*each, self.classes, abstain) for each in judged(self, texts, n_jobs)])
+        return np.concatenate([trust.labels(*each, self.classes, abstain) for each in self._judged(texts, n_jobs)])
 
-    @property
-    def _fitted(self) -> TextModel:
-        return self
+    def explain(self, texts: Iterable[str], label: object = None, *, alone: bool = False) -> list[Explanation]:
+        """Return for each text the contribution of every term to the score of every class: see `Explanation`.
+
+        Contributions and bias sum to the scores, in a linear model to the last bit. With `alone`, an explanation has
+        one class: `label`, or by default the one with the highest score. With many classes that takes far less.
+        """
+        terms, scorer = self.terms(texts := list(checked_texts(texts))), self.scorer
+        explainer = Explainer(
+            tokenizer=resolve_tokenizer(self.tokenizer),
+            ngram_range=self.ngram_range,
+            stop_words=self.stop_words,
+            words=self.vocabulary.words,
+            idf=self.weighting.idf,
+            n_learnt=len(self.vocabulary) - sum(entry["words"] for entry in self.extensions),
+            table=scorer.word_embeddings,
+            class_weights=scorer.class_weights,
+            bias=scorer.bias,
+            classes=self.classes,
+            split=self.split,
+            new_words=terms.new_words,
+            new_rows=terms.new_rows,
+            spelling=None if self.spelling is None else self.spelling.sums_of,
+        )
+        scores = scorer.scores(*terms.scored)
+        answers = scores, scorer.probabilities(scores), scorer.decide(scores)
+        places = None
+        if alone:
+            places = scores.argmax(axis=1) if label is None else np.full(len(texts), find_class(self.classes, label))
+        return explainer.explain(texts, *terms[:3], *answers, places=places)
+
+    def top_words(self, label: object, n: int = 20) -> list[tuple[str, float]]:
+        """Return the n words and n-grams that speak most for a class, with the values they are ranked by.
+
+        See `wgcn.explain.explanation.rank_words`. Words of fewer than three training texts are left out.
+        """
+        scorer = self.scorer
+        weights, place = (scorer.word_embeddings, scorer.class_weights), find_class(self.classes, label)
+        return rank_words(self.vocabulary, self.weighting.idf, *weights, place, n, multilabel=scorer.multilabel)
+
+    def out_of_scope(self, texts: Iterable[str], n_jobs: int | None = 1) -> Floats:
+        """Return how strange each text is: the share of held-out training texts that look less strange.
+
+        A text is strange if its words are unknown or rare, its n-grams unknown, or no class likely.
+        """
+        trust = checked_trust(self.trust)
+        return np.concatenate([trust.out_of_scope(*each) for each in self._judged(texts, n_jobs)])
+
+    def predict_set(
+        self, texts: Iterable[str], coverage: float = 0.9, n_jobs: int | None = 1, *, as_mask: bool = False
+    ) -> list[list[Any]] | npt.NDArray[np.bool_]:
+        """Return for each text a list of the labels that are credible, the likeliest first (conformal prediction).
+
+        If the texts are like those in training, the right label is among them for the share `coverage`. A list is empty
+        where no label is credible. With `as_mask`, a matrix of shape (texts, classes), True for a label in the set.
+        """
+        trust = checked_trust(self.trust, self.scorer.multilabel)
+        likely = (self.predict_proba(batch, n_jobs) for batch in self._batches(texts))
+        if as_mask:
+            return np.concatenate([trust.sets(each, coverage) for each in likely])
+        return [labels for each in likely for labels in trust.label_sets(each, coverage, self.classes)]
+
+    def _batches(self, texts: Iterable[str]) -> Iterator[list[str]]:
+        """Cut texts into lists whose scores are a bounded number."""
+        given = list(checked_texts(texts))
+        return (given[rows] for rows in row_batches(len(given), len(self.classes)))
+
+    def _judged(self, texts: Iterable[str], n_jobs: int | None) -> Iterator[tuple[Floats, Floats]]:
+        """Yield for some texts at a time probabilities, (texts, classes), and familiarity, (texts, 4)."""
+        n = len(self.classes)
+
+        def rows(terms: Terms) -> Floats:
+            return np.hstack([self.scorer.scores(*terms.scored), familiarity_of(self, terms)])
+
+        for batch in self._batches(texts):
+            found = self._rows(rows, batch, n_jobs)
+            yield self.scorer.probabilities(found[:, :n]), found[:, n:]
 
     def extend(self, texts: Iterable[str], min_count: int = 2) -> TextModel:
         """Return the model with rows for words that it does not know, without training and without labels.
@@ -108,15 +183,14 @@ class TextModel(TextTerms, Answers):
         """
         with needs("Adding words to a model"):
             from wgcn.model.extend import extend
-        extended: TextModel = extend(self, texts, min_count)
-        return extended
+        return extend(self, texts, min_count)
 
     @property
     def extensions(self) -> list[dict[str, Any]]:
         """One entry per call of `extend`: the method, the number of words added, and the number of texts."""
         return list(self.report.get("extended", ()))
 
-    def save(self, path: str | Path, *, session: store.Session | None = None) -> str:
+    def save(self, path: str | Path, *, session: store.SessionFiles | None = None) -> str:
         """Write the model to a folder, completely or not at all; return its digest.
 
         A model that is there is replaced, other files stay; a folder that holds something else is an error.

@@ -5,24 +5,27 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from wgcn.base.arrays import Floats
 from wgcn.base.errors import InputError
 from wgcn.base.progress import shown, stage
 from wgcn.estimators.matrix import WGCNClassifier
 from wgcn.estimators.preparation import Preparation, Prepared
+from wgcn.estimators.session import Session
 from wgcn.estimators.text import WGCNTextClassifier
+from wgcn.graph import WordGraph
 from wgcn.labels.reading import Labels, class_options
 from wgcn.labels.splits import Rows, evenly
-from wgcn.linear.training import LinearTask
-from wgcn.linear.tuning import LEADS, MIN_LABELS
+from wgcn.linear.task import LinearTask, LinearTraining
+from wgcn.linear.training import MakeTrainer
+from wgcn.linear.tuning import LEADS
 from wgcn.model.text_model import TextModel
 from wgcn.scale.build import Resources, build_graph
 from wgcn.scale.corpus import Piece, Shard, choose_vocabulary, find_shards, read_piece_labels, tokenised
@@ -30,6 +33,7 @@ from wgcn.scale.documents import ShardedDocuments, store_documents
 from wgcn.scale.training import ShardedTrainer
 from wgcn.scale.workers import Progress, Site
 from wgcn.scoring.terms import load_compiled
+from wgcn.semi.seed_words import SeedRows
 from wgcn.text.corpus import Tokens
 from wgcn.text.weighting import TermWeighting, smooth_idf
 from wgcn.trust.abstention import Trust, held_out_trust
@@ -100,14 +104,15 @@ def fit_files(
     with shown(verbose), tempfile.TemporaryDirectory(prefix="wgcn-") as folder:
         resources = Resources(memory, scheduler, n_workers, Path(work or Path(folder, "work")), restart)
         with resources.opened([*shards, *others], settings, Path(folder, "model"), progress) as site:
-            return _Fit(estimator, site, len(shards)).run([*shards, *others])
+            session = _session(estimator, [*shards, *others], len(shards), site)
+            return session.model(estimator.get_params(deep=False))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ShardedPrepared(Prepared):
     """What is prepared without labels, with the rows of documents on disk."""
 
-    documents: ShardedDocuments
+    documents: ShardedDocuments = field(kw_only=True)
 
     @property
     def document_terms(self) -> ShardedDocuments:
@@ -115,101 +120,104 @@ class ShardedPrepared(Prepared):
         return replace(self.documents, lead=self.weighting.lead)
 
 
-class _Fit:
-    """The steps of a fit to files."""
+@dataclass(frozen=True, eq=False)
+class ShardedSession(Session):
+    """A session of texts on disk."""
 
-    def __init__(self, estimator: WGCNTextClassifier, site: Site, n_labelled_shards: int) -> None:
-        self.estimator, self.site = estimator, site
-        self.preparation, self._n_labelled_shards = Preparation.of(estimator), n_labelled_shards
+    prepared: ShardedPrepared
+    site: Site = field(kw_only=True)
 
-    def run(self, shards: Sequence[Shard]) -> TextModel:
-        """Return the model."""
-        started = time.perf_counter()
-        pieces = tokenised(shards, self.site, str(self.preparation.tokenizer))
-        labels = read_piece_labels(pieces, self.site.work, self._n_labelled_shards)
-        self.estimator.check_parameters(labels)
-        prepared = self.prepare(pieces, labels)
-        load_compiled()
-        digests = np.concatenate([np.empty(0, np.int64), *(piece.digests(self.site.work) for piece in pieces)])
-        classifier = self.train(prepared, labels, digests)
-        if classifier.tuned_ is not None:
-            lead = int(classifier.tuned_.settings["lead"])
-            prepared = replace(prepared, weighting=replace(prepared.weighting, lead=lead))
-        settings = self.estimator.get_params(deep=False)
-        del settings["tune"], settings["n_jobs"]
-        settings.update({} if classifier.tuned_ is None else classifier.tuned_.settings)
-        model = prepared.text_model(classifier, settings, time.perf_counter() - started)
-        if (held_out := classifier.trained_.held_out) is not None:
-            with stage("Judging held-out texts"):
-                model = replace(model, trust=_trust(model, prepared.document_terms, labels, *held_out))
-        return model
+    @property
+    def make_trainer(self) -> MakeTrainer:
+        """What trains on documents on disk."""
+        return partial(ShardedTrainer, site=self.site)
 
-    def prepare(self, pieces: Sequence[Piece], labels: Labels) -> ShardedPrepared:
-        """Do what needs no labels."""
-        preparation, site, n_documents = self.preparation, self.site, sum(piece.n_documents for piece in pieces)
-        with stage("Choosing words") as choosing:
-            rules = preparation.vocabulary_rules()
-            words, coding = choose_vocabulary(pieces, site, ngram_range=preparation.ngram_range, rules=rules)
-            if (often := preparation.often_enough(words)) is not None:
-                words, coding = words.part(np.flatnonzero(often)), coding.part(often)
-            choosing.detail = f"{len(words):,} words and n-grams"
-        with stage("Weighting terms"):
-            weighting = TermWeighting(
-                smooth_idf(words.document_counts, n_documents), sublinear=preparation.sublinear, norm=preparation.norm
-            )
-            leads = LEADS if self.estimator.tune and labels.labelled.sum() >= MIN_LABELS else ()
-            stop_words = frozenset(preparation.stop_words or ())
-            documents = store_documents(pieces, site, coding, weighting, leads=leads, stop_words=stop_words)
-            if not preparation.are_long(sum(part.n_long for part in documents.partitions), n_documents):
-                leads = ()
-        nodes = preparation.nodes(words)
-        places = np.flatnonzero(nodes)
-        settings = preparation.graph_settings()
-        graph = build_graph(pieces, site, words.part(places), coding.part(nodes), **settings).among(words, places)
-        nothing = np.empty(0, np.int64)
-        return ShardedPrepared(
-            preparation,
-            words,
-            weighting,
-            graph,
-            n_background=0,
-            seconds=0.0,  # the time of all is counted elsewhere
-            tokens=Tokens(nothing.astype(np.int32), np.zeros(1, np.int64), []),  # none is in memory
-            digests=nothing,
-            term_counts=csr_array((0, len(words))),
-            leading=dict.fromkeys(leads, np.empty(0, np.uint8)),
-            n_in_graph=n_documents,
-            documents=documents,
-        )
-
-    def train(self, prepared: ShardedPrepared, labels: Labels, digests: npt.NDArray[np.int64]) -> WGCNClassifier:
-        """Return a classifier fitted to the documents; `digests` are those of their texts."""
+    def task(
+        self, graph: WordGraph | None, seeds: SeedRows | None, vectors: Floats | None, *, chooses_lead: bool
+    ) -> LinearTask:
+        """Return what to train on."""
+        assert graph is not None
+        labels, prepared, classifier = self.labels, self.prepared, self.classifier
         weight, prior = np.ones(int(labels.labelled.sum())), None
-        if self.estimator.class_weight is not None or self.estimator.class_prior is not None:
-            options = self.estimator.class_weight, self.estimator.class_prior
-            weight, prior = class_options(labels, np.ones(len(labels.labelled)), *options)
+        if classifier.class_weight is not None or classifier.class_prior is not None:  # which needs a name per text
+            weight, prior = class_options(labels, self.weight, classifier.class_weight, classifier.class_prior)
         own, others = (np.flatnonzero(each) for each in (labels.labelled, ~labels.labelled))
         by_lead = {lead: replace(prepared.documents, lead=lead) for lead in (0, *prepared.leading)}
         divided = {lead: (documents[own], documents[others]) for lead, documents in by_lead.items()}
         terms, unlabelled = divided.pop(0)
-        assert prepared.word_graph is not None
-        subwords, graph = prepared.subword_matrix(self.estimator.subwords), prepared.word_graph
-        documents = terms, labels.targets, labels.multilabel, weight, unlabelled
-        digests = np.concatenate([digests[own], digests[others]])
-        task = LinearTask(
-            *documents, graph.adjacency, None, prior, None, subwords, divided, digests=digests, are_texts=True
+        classifier.take_labels(labels, graph)
+        return LinearTask(
+            terms=terms,
+            targets=labels.targets,
+            multilabel=labels.multilabel,
+            weight=weight,
+            unlabelled=unlabelled,
+            adjacency=graph.adjacency,
+            class_prior=prior,
+            subwords=prepared.subword_matrix(classifier.subwords),
+            leads=divided,
+            digests=np.concatenate([prepared.digests[own], prepared.digests[others]]),
+            are_texts=True,
         )
-        classifier = self.estimator._classifier()
-        classifier.classes_, classifier.n_labelled_, classifier.word_graph_ = labels.classes, len(weight), graph
-        return classifier._train(task, make_trainer=partial(ShardedTrainer, site=self.site))
+
+    def trust(self, model: TextModel, rows: Rows, scores: Floats) -> Trust | None:
+        """Return what held-out texts say about answers, compared with a sample of the other labelled ones."""
+        labels = self.labels
+        some = np.union1d(rows, evenly(np.arange(len(labels.targets)), _TRUST_TEXTS))
+        with stage("Judging held-out texts"):
+            sample: ShardedDocuments = self.prepared.document_terms[np.flatnonzero(labels.labelled)[some]]
+            own = Labels(labels.classes, np.ones(len(some), bool), labels.targets[some], labels.multilabel)
+            lengths = sample.lengths()
+            terms = sample.csr, sample.counts(), lambda texts: lengths[texts]
+            return held_out_trust(model, *terms, own, np.searchsorted(some, rows), scores)
 
 
-def _trust(model: TextModel, documents: ShardedDocuments, labels: Labels, rows: Rows, scores: Any) -> Trust:
-    """Return what held-out texts tell about answers, compared with a sample of the other labelled ones."""
-    every = np.arange(len(labels.targets))
-    some = np.union1d(rows, evenly(every, _TRUST_TEXTS))
-    sample: ShardedDocuments = documents[np.flatnonzero(labels.labelled)[some]]
-    own = Labels(labels.classes, np.ones(len(some), bool), labels.targets[some], labels.multilabel)
-    lengths = sample.lengths()
-    terms = sample.csr, sample.counts(), lambda texts: lengths[texts]
-    return held_out_trust(model, *terms, own, np.searchsorted(some, rows), scores)
+def _session(estimator: WGCNTextClassifier, shards: Sequence[Shard], n_labelled_shards: int, site: Site) -> Session:
+    """Return a session of texts on disk, trained."""
+    started, preparation = time.perf_counter(), Preparation.of(estimator)
+    pieces = tokenised(shards, site, str(preparation.tokenizer))
+    labels = read_piece_labels(pieces, site.work, n_labelled_shards)
+    estimator.check_parameters(labels)
+    leads = LEADS if LinearTraining.of(estimator).tunes(int(labels.labelled.sum())) else ()
+    prepared = _prepared(preparation, pieces, leads, site)
+    load_compiled()
+    prepared.seconds = time.perf_counter() - started
+    return ShardedSession(prepared, WGCNClassifier.of(estimator), site=site).train(labels)
+
+
+def _prepared(preparation: Preparation, pieces: Sequence[Piece], leads: Sequence[int], site: Site) -> ShardedPrepared:
+    """Do for texts on disk what `Preparation.prepare` does for texts in memory."""
+    n_documents = sum(piece.n_documents for piece in pieces)
+    with stage("Choosing words") as choosing:
+        rules = preparation.vocabulary_rules()
+        words, coding = choose_vocabulary(pieces, site, ngram_range=preparation.ngram_range, rules=rules)
+        if (often := preparation.often_enough(words)) is not None:
+            words, coding = words.part(np.flatnonzero(often)), coding.part(often)
+        choosing.detail = f"{len(words):,} words and n-grams"
+    with stage("Weighting terms"):
+        weighting = TermWeighting(
+            smooth_idf(words.document_counts, n_documents), sublinear=preparation.sublinear, norm=preparation.norm
+        )
+        stop_words = frozenset(preparation.stop_words or ())
+        documents = store_documents(pieces, site, coding, weighting, leads=leads, stop_words=stop_words)
+        if not preparation.are_long(sum(part.n_long for part in documents.partitions), n_documents):
+            leads = ()
+    nodes = preparation.nodes(words)
+    places = np.flatnonzero(nodes)
+    settings = preparation.graph_settings()
+    graph = build_graph(pieces, site, words.part(places), coding.part(nodes), **settings).among(words, places)
+    nothing = np.empty(0, np.int64)
+    return ShardedPrepared(
+        preparation=preparation,
+        vocabulary=words,
+        weighting=weighting,
+        word_graph=graph,
+        n_background=0,
+        seconds=0.0,
+        tokens=Tokens(nothing.astype(np.int32), np.zeros(1, np.int64), []),  # none is in memory
+        digests=np.concatenate([nothing, *(piece.digests(site.work) for piece in pieces)]),
+        term_counts=csr_array((0, len(words))),
+        leading=dict.fromkeys(leads, np.empty(0, np.uint8)),
+        n_in_graph=n_documents,
+        documents=documents,
+    )

@@ -33,7 +33,8 @@ from wgcn.linear.model import Blocks, FittedColumns, LinearFit, LinearSettings, 
 from wgcn.linear.naive_bayes import NaiveBayesScales
 from wgcn.linear.operator import GraphBlock, Memory, SubwordBlock
 from wgcn.linear.solver import descend
-from wgcn.linear.training import Earlier, LinearTask, LinearTraining, Trainer
+from wgcn.linear.task import Earlier, LinearTask, LinearTraining
+from wgcn.linear.training import Trainer
 from wgcn.scale.documents import Selection, ShardedDocuments
 from wgcn.scale.solver import FitPartition, ShardedProblem, ShardedState, SumsOperator, class_counts
 from wgcn.scale.store import Outputs, WorkFolder, key_of

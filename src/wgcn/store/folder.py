@@ -145,7 +145,7 @@ class Folder:
 
 
 @dataclass(frozen=True)
-class Session:
+class SessionFiles:
     """What is saved beside what a folder holds. `check` is what loading does with the folder that has it."""
 
     config: Mapping[str, Any]
@@ -182,7 +182,7 @@ def save_folder(
     *,
     schema: Schema | None = None,
     check: Callable[[Folder], object] = lambda folder: None,
-    session: Session | None = None,
+    session: SessionFiles | None = None,
 ) -> str:
     """Write a folder, completely or not at all; return its digest.
 

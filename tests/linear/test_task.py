@@ -3,24 +3,9 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
 
 from wgcn.labels.targets import Targets, merged_targets, places_in
-from wgcn.linear.additions import Added, are_few, earlier_terms, find_texts, renumbered, warm_start
-from wgcn.text.encode import text_digest
-from wgcn.text.vocabulary import Vocabulary
-from wgcn.text.weighting import TermWeighting
-
-TEXTS = st.lists(st.sampled_from("abcde"), max_size=8)
-
-
-@given(TEXTS, TEXTS)
-def test_texts_are_found_as_often_as_they_are_there(known: list[str], wanted: list[str]) -> None:
-    found = find_texts(np.array(list(map(text_digest, known)), np.int64), wanted)
-    pairs = {(i, j) for i, text in enumerate(wanted) for j, other in enumerate(known) if text == other}
-    assert set(zip(found.given.tolist(), found.documents.tolist(), strict=True)) == pairs
-    assert len(found.given) == len(pairs)
-    assert found.new.tolist() == [i for i, text in enumerate(wanted) if text not in known]
+from wgcn.linear.task import Added, are_few, warm_start
 
 
 @given(st.lists(st.integers(0, 9), unique=True), st.lists(st.integers(0, 9)))
@@ -65,36 +50,6 @@ def test_later_targets_replace_earlier_ones() -> None:
     labelled, targets = merged_targets((4, 3), [first, second])
     assert labelled.tolist() == [True, False, True, True]
     assert targets.toarray().tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 1]]
-
-
-def test_terms_are_weighted_as_by_the_earlier_model() -> None:
-    now = Vocabulary(["c", "a", "b"]), TermWeighting(np.array([3.0, 2.0, 1.5], np.float32))
-    before = Vocabulary(["a", "b"]), TermWeighting(np.array([1.0, 2.0], np.float32))
-    counts, words, offsets = np.array([2, 1, 3, 5]), np.array([0, 1, 2, 0]), np.array([0, 3, 4])
-    terms = csr_array((now[1].weigh(counts, words, offsets), words, offsets), (2, 3))
-    expected = before[1].weigh(np.array([1, 3]), np.array([0, 1]), np.array([0, 2]))
-    assert np.allclose(earlier_terms(terms, now, before).toarray(), np.vstack([expected, np.zeros(2)]))
-
-
-@given(st.permutations("abcdefg"), st.integers(1, 7), st.integers(0, 2**32 - 1))
-def test_a_renumbered_graph_joins_the_same_words(words: list[str], n_before: int, seed: int) -> None:
-    rng, before = np.random.default_rng(seed), sorted(words[:n_before])
-    weights = np.triu(rng.random((n_before, n_before)) * (rng.random((n_before, n_before)) < 0.5))
-    weights = (weights + weights.T).astype(np.float32)
-    found = renumbered(csr_array(weights), Vocabulary(before), Vocabulary(words))
-    assert found is not None
-    graph, places = found
-    edged = weights.any(axis=1)
-    assert [words[place] for place in places[edged]] == [word for word, has in zip(before, edged, strict=True) if has]
-    assert (places[~edged] == -1).all()
-    assert graph.nnz == np.count_nonzero(weights)
-    assert graph.has_sorted_indices
-    assert np.array_equal(graph.toarray()[np.ix_(places[edged], places[edged])], weights[np.ix_(edged, edged)])
-
-
-def test_a_graph_whose_words_are_gone_is_not_renumbered() -> None:
-    assert renumbered(csr_array(np.eye(2)), Vocabulary(["a", "b"]), Vocabulary(["b", "c"])) is None
-    assert renumbered(csr_array(np.diag([0.0, 1.0])), Vocabulary(["a", "b"]), Vocabulary(["b", "c"])) is not None
 
 
 def test_few_documents_are_a_small_share_of_many() -> None:
