@@ -1,30 +1,22 @@
-"""wgcn predict, evaluate, extend, export and info: what is done with a model."""
+"""wgcn predict, evaluate, explain, words, extend, export, serve and info: what is done with a model."""
 
+import os
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from wgcn.base.errors import InputError
+from wgcn.base.errors import InputError, needs
 from wgcn.base.progress import stage
+from wgcn.cli import options
 from wgcn.cli.console import say, show, stages, warn
-from wgcn.cli.options import (
-    LabelColumn,
-    LabelSeparator,
-    Missing,
-    ModelFolder,
-    Overwrite,
-    TextFiles,
-    read_files,
-    reads_files,
-    to_file,
-)
+from wgcn.cli.options import Given, ModelFolder, Overwrite, to_file
 from wgcn.cli.predict import predict_texts
 
 
-@reads_files
+@options.grouped
 def predict(
-    reading: dict[str, Any],
     folder: ModelFolder,
     texts: Annotated[
         list[str] | None,
@@ -58,6 +50,8 @@ def predict(
         str | None, typer.Option(metavar="CHAR", help="Between several labels of a text. Default: ;")
     ] = None,
     overwrite: Overwrite = False,
+    *,
+    reading: Given,
 ) -> None:
     """Classify texts, however many: they are read and answered in batches.
 
@@ -67,9 +61,8 @@ def predict(
 
     Of several files, each becomes a file of the folder that --output names.
     """
-    added: dict[str, Any] = {"confidence": confidence, "top": top, "proba": proba}
-    added |= {"abstain": abstain, "coverage": coverage, "scope": scope, "overwrite": overwrite}
-    added["label_separator"] = label_separator
+    added: Given = {"confidence": confidence, "top": top, "proba": proba, "abstain": abstain, "coverage": coverage}
+    added |= {"scope": scope, "label_separator": label_separator, "overwrite": overwrite}
     if texts and len(texts) > 1:
         from wgcn.scale.prediction import predict_files
 
@@ -81,14 +74,12 @@ def predict(
     predict_texts(folder, texts[0] if texts else "-", output=output, output_format=output_format, **added, **reading)
 
 
-@reads_files
+@options.grouped
 def evaluate(
-    reading: dict[str, Any],
     folder: ModelFolder,
     test: Annotated[Path, typer.Argument(metavar="TEST", help="Labelled texts not in training; - is standard input.")],
-    label_column: LabelColumn = "label",
-    label_separator: LabelSeparator = None,
-    missing: Missing = None,
+    *,
+    labels: Given,
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the confusion matrix: .png, .svg or .pdf.")
     ] = None,
@@ -99,30 +90,27 @@ def evaluate(
         bool, typer.Option("--skip-unknown", help="Leave out texts whose label the model does not know.")
     ] = False,
     overwrite: Overwrite = False,
+    reading: Given,
 ) -> None:
     """Measure a model on labelled texts: accuracy with a 95 % interval, macro F1, and a table of the classes.
 
     Example: wgcn evaluate my-model test.csv --text-column body --picture confusion.png
     """
     from wgcn.active.notices import shared_texts
-    from wgcn.io.labelled import read_labelled
     from wgcn.model.text_model import TextModel
-    from wgcn.plots import check_picture, plot_confusion
+    from wgcn.plots import plot_confusion
     from wgcn.trust.accuracy import measure
 
-    if picture is not None:
-        check_picture(picture, overwrite=overwrite, inputs=[test, *([] if train is None else [train])])
+    options.check_output(picture, "picture", overwrite=overwrite, inputs=[test, train])
     model = TextModel.load(folder)
     if picture is not None and model.scorer.multilabel:
         raise InputError("A confusion matrix is for models that give one label per text. Leave out --picture.")
-    if label_separator is not None and not model.scorer.multilabel:
+    if labels["label_separator"] is not None and not model.scorer.multilabel:
         raise InputError("The model gives one label per text: leave out --label-separator.")
-    labels_as: dict[str, Any] = {"label_column": label_column, "separator": label_separator, "missing": missing}
-    rows = read_labelled(test, **labels_as, **reading)
-    found = measure(model, rows, skip_unknown)
+    found = measure(model, options.read_labelled_rows(test, labels, reading), skip_unknown)
     if found.n_left_out:
         say(f"Left out {found.n_left_out:,} texts whose label is not in the model.")
-    if train is not None and (notice := shared_texts(read_files([train], reading), found.texts)):
+    if train is not None and (notice := shared_texts(options.read_files([train], reading), found.texts)):
         warn(notice)
     show(found.figures)
     typer.echo(f"\n{found.table}")
@@ -131,15 +119,59 @@ def evaluate(
         say(f"The confusion matrix is in {picture}.")
 
 
-@reads_files
-def extend(
-    reading: dict[str, Any],
+def explain(
     folder: ModelFolder,
-    texts: TextFiles,
+    texts: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Texts to explain, in quotes.")],
+    label: Annotated[
+        str | None, typer.Option(metavar="CLASS", help="Class to explain. Default: the one with the highest score.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page instead.")] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Show which words of a text speak for a class and against it, and what their neighbours in the graph add.
+
+    Example: wgcn explain my-model "The match ended in a draw." --html why.html
+    """
+    from wgcn.base.files import write_file
+    from wgcn.explain.render import as_html, as_text
+    from wgcn.model.text_model import TextModel
+
+    options.check_output(html, overwrite=overwrite)
+    explanations = TextModel.load(folder).explain(texts)
+    if html is not None:
+        write_file(html, lambda file: file.write(as_html(explanations, label).encode()))
+        say(f"The explanations are in {html}.")
+        return
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    typer.echo("\n\n".join(as_text(each, label, colour=colour) for each in explanations).encode(), nl=False)
+
+
+def words(
+    folder: ModelFolder,
+    label: Annotated[str | None, typer.Option(metavar="CLASS", help="Only the words of this class.")] = None,
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="Words per class.")] = 20,
+) -> None:
+    """Show the words that speak most for each class.
+
+    Example: wgcn words my-model --top 10
+    """
+    from wgcn.explain.render import harmless
+    from wgcn.model.text_model import TextModel
+
+    model = TextModel.load(folder)
+    rows = {str(name): model.top_words(name, top) for name in (model.classes.tolist() if label is None else [label])}
+    show({harmless(name): harmless(", ".join(word for word, _ in found)) for name, found in rows.items()})
+
+
+@options.grouped
+def extend(
+    folder: ModelFolder,
+    texts: options.TextFiles,
     *,
     output: Annotated[Path, to_file(metavar="DIR", help="Folder to write the new model to.")],
     min_count: Annotated[int, typer.Option(min=1, help="Add words that occur at least this often in the texts.")] = 2,
     overwrite: Overwrite = False,
+    reading: Given,
 ) -> None:
     """Add words to a model that it does not know, without training.
 
@@ -147,11 +179,10 @@ def extend(
     """
     from wgcn.model.card import words_added
     from wgcn.model.text_model import TextModel
-    from wgcn.store.folder import check_target
 
-    check_target(output, "model", overwrite=overwrite, inputs=[folder, *texts])
+    options.check_output(output, "model", overwrite=overwrite, inputs=[folder, *texts])
     model = TextModel.load(folder)
-    more = read_files(texts, reading)
+    more = options.read_files(texts, reading)
     with stages(), stage("Adding words"):
         larger = model.extend(more, min_count)
     larger.save(output)
@@ -174,6 +205,34 @@ def export(
 
     for line in export_model(folder, html, js, title, overwrite=overwrite):
         say(line)
+
+
+def serve(
+    models: Annotated[list[str], typer.Argument(metavar="MODEL...", help="Folders of models: DIR, or NAME=DIR.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
+    token: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Ask for this token. Better: WGCN_TOKEN in the environment.")
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Also answer under this host name. Repeatable.")
+    ] = None,
+    queue: Annotated[int, typer.Option(min=1, metavar="N", help="Requests at a time; more are told to wait.")] = 128,
+    max_body: Annotated[int, typer.Option(min=1, metavar="MB", help="Size of a request at most.")] = 8,
+    max_texts: Annotated[int, typer.Option(min=1, metavar="N", help="Texts of a request at most.")] = 1000,
+    max_answer: Annotated[int, typer.Option(min=1, metavar="MB", help="Size of an answer at most.")] = 32,
+) -> None:
+    """Answer requests over HTTP: predictions, explanations, the models and their cards.
+
+    A folder that changes is loaded again. Example: wgcn serve my-model --port 8000, then
+    curl localhost:8000/v1/predict --data '{"text": "A text."}'
+    """
+    with needs("wgcn serve", "serve"):
+        from wgcn.serve.app import serve as serve_models
+
+    limits = {"body": max_body * 1_000_000, "texts": max_texts, "requests": queue, "answer": max_answer * 1_000_000}
+    asked: Given = {"token": token, "allow_hosts": allow_host or (), **limits}
+    serve_models(models, host, port, ready=lambda url: say(f"The models are at {url}. Ctrl-C stops."), **asked)
 
 
 def info(folder: ModelFolder) -> None:
