@@ -29,9 +29,6 @@ WINDOW_WEIGHTS: tuple[str, ...] = ("pmi", "npmi", "count")
 DOCUMENT_WEIGHTS: tuple[str, ...] = ("cosine", "product")
 WEIGHTS = WINDOW_WEIGHTS + DOCUMENT_WEIGHTS
 
-# Entries of X^T X that are formed before they are pruned: this bounds the memory.
-_BLOCK_ENTRIES = 1 << 24
-
 
 @dataclass(frozen=True)
 class EdgeRules:
@@ -104,16 +101,19 @@ def from_documents(document_terms: csr_array, weight: Weight, rules: EdgeRules) 
     return product(terms, terms, rules)
 
 
-def product(left: csr_array, right: csr_array, rules: EdgeRules) -> csr_array:
-    """Return the mean of L^T R and R^T L, of two matrices of documents by words, as edges between words."""
+def product(left: csr_array, right: csr_array, rules: EdgeRules, *, block_entries: int = 1 << 24) -> csr_array:
+    """Return the mean of L^T R and R^T L, of two matrices of documents by words, as edges between words.
+
+    Blocks of so many entries are formed and pruned at once, so that only the edges that are kept are held in memory.
+    """
     factors = [(csr_array(left.T), right)]
     if left is not right:
         factors.append((csr_array(right.T), left))
     transposed = factors[0][0]
     entries = np.concatenate(([0], np.cumsum(np.diff(right.indptr)[transposed.indices], dtype=np.int64)))
     diagonal = np.zeros(left.shape[1], left.dtype)
-    blocks = []  # of rows, pruned at once, so that only the edges that are kept are held in memory
-    for first, last in row_blocks(entries[transposed.indptr], _BLOCK_ENTRIES):
+    blocks = []
+    for first, last in row_blocks(entries[transposed.indptr], block_entries):
         block = csr_array(_mean([rows[first:last] @ other for rows, other in factors]), dtype=left.dtype)
         diagonal[first:last] = block.diagonal(first)
         if rules.min_count > 1:
