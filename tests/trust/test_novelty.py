@@ -52,10 +52,9 @@ def test_similarities_equal_brute_force() -> None:
     np.testing.assert_allclose(found, [cosines.max(axis=1), far])
 
 
-def test_of_very_many_held_out_texts_some_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(novelty, "_MOST_COMPARED", 20)
+def test_of_very_many_held_out_texts_some_are_compared() -> None:
     rng = np.random.default_rng(0)
-    weights = novelty_weights(threads(20, 10, rng), rng.integers(2, size=200), np.arange(0, 200, 4))
+    weights = novelty_weights(threads(20, 10, rng), rng.integers(2, size=200), np.arange(0, 200, 4), 20)
     assert np.count_nonzero(weights) <= 20
     assert weights.sum() == pytest.approx(20)
 
