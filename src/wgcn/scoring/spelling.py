@@ -74,7 +74,12 @@ class Spelling:
         return cls(hashes, rows, idf)
 
 
+def half_precision(values: Floats) -> npt.NDArray[np.float16]:
+    """Return values in half precision, the largest that it has instead of infinity."""
+    return np.asarray(np.clip(values, -_LARGEST, _LARGEST).astype(np.float16))
+
+
 def make_spelling(subwords: Subwords, learnt: Floats, idf: Floats) -> Spelling:
     """Return the spelling of a model from V, of shape (subwords, hidden), and the idf of its words."""
-    rows = np.clip(learnt * subwords.weights[:, None], -_LARGEST, _LARGEST).astype(np.float16)
+    rows = half_precision(learnt * subwords.weights[:, None])
     return Spelling(subwords.hashes, rows, _WEIGHT * float(idf.max(initial=1)))
