@@ -1,6 +1,6 @@
 """wgcn fit: train a text classifier and save it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -97,27 +97,23 @@ def fit(
     options.check_output(model, "model", overwrite=overwrite, inputs=inputs)
     work = None if limits is None else limits.work_folder(model)
     read = partial(options.read_labelled_texts, train[0], labels, reading, optional=bool(seeds))
-
-    def advice() -> str | None:
+    more = [] if limits is not None or unlabeled is None else _more_texts(unlabeled, train[0], reading)
+    with options.interrupts_told(partial(_advice, model, work, network, checkpoint)):
         if limits is not None:
-            return options.advice_to_go_on(work)
-        return f"Nothing was written to {model}." + (_advice_to_resume(checkpoint) if network else "")
-
-    with options.interrupts_told(advice):
-        if limits is not None:
-            limited: Given = {"memory": limits.memory, "scheduler": limits.scheduler, "n_workers": limits.n_workers}
-            limited |= {"work": work, "restart": limits.restart, "reading": reading, **labels}
-            fitted = _fit_files(train, unlabeled or [], {**limited, **settings})
+            resources |= {"n_workers": resources.pop("workers"), "work": work, "reading": reading, **labels}
+            fitted = _fit_files(train, unlabeled or [], resources | settings)
+        elif network:
+            fitted = _fit_network(texts_as, training, read, more)
         else:
-            read_as = reading | {"format": None} if str(train[0]) == "-" else reading  # the format is that of stdin
-            more = options.read_files(unlabeled or [], read_as)
-            if network:
-                fitted = _fit_network(texts_as, training, read, more)
-            else:
-                fitted = _fit_linear(settings, read, more, seeds)
+            fitted = _fit_linear(settings, read, more, seeds)
     fitted.save(model)
     show(model_rows(fitted))
     say(f"The model is in {model}. Use it: wgcn predict {model} FILE")
+
+
+def _more_texts(unlabeled: list[Path], train: Path, reading: Given) -> Iterator[str]:
+    """Return the texts of more files; a format that is given for standard input is not theirs."""
+    return options.read_files(unlabeled, reading | {"format": None} if str(train) == "-" else reading)
 
 
 def _check_kind(network: bool, *, seeds: bool, of_network: bool, out_of_core: bool, n_files: int) -> None:
@@ -132,10 +128,16 @@ def _check_kind(network: bool, *, seeds: bool, of_network: bool, out_of_core: bo
         raise InputError("Several files are fitted out of core: give --memory, such as --memory 4GB.")
 
 
-def _advice_to_resume(checkpoint: Path | None) -> str:
+def _advice(model: Path, work: Path | None, network: bool, checkpoint: Path | None) -> str | None:
+    """Say what an interrupted fit has left, and how to go on."""
+    if work is not None:
+        return options.advice_to_go_on(work)
+    left = f"Nothing was written to {model}."
+    if not network:
+        return left
     if checkpoint is not None and checkpoint.exists():
-        return f" The same command goes on from {checkpoint}."
-    return " To be able to go on after an interruption, give --checkpoint FILE."
+        return f"{left} The same command goes on from {checkpoint}."
+    return f"{left} To be able to go on after an interruption, give --checkpoint FILE."
 
 
 def _fit_files(train: list[Path], unlabeled: list[Path], how: Given) -> "TextModel":
@@ -145,7 +147,7 @@ def _fit_files(train: list[Path], unlabeled: list[Path], how: Given) -> "TextMod
         return fit_files(train, unlabeled=unlabeled, progress=counter(bars), **how)
 
 
-def _fit_linear(settings: Given, read: Read, unlabeled: Iterator[str], seeds: Given | None) -> "TextModel":
+def _fit_linear(settings: Given, read: Read, unlabeled: Iterable[str], seeds: Given | None) -> "TextModel":
     from wgcn.estimators.text import WGCNTextClassifier
 
     estimator = WGCNTextClassifier(**settings)
@@ -155,7 +157,7 @@ def _fit_linear(settings: Given, read: Read, unlabeled: Iterator[str], seeds: Gi
         return estimator.fit(texts, labels, unlabeled=unlabeled, seeds=seeds).model_
 
 
-def _fit_network(texts_as: Given, settings: Given, read: Read, more: Iterator[str]) -> "TextModel":
+def _fit_network(texts_as: Given, settings: Given, read: Read, more: Iterable[str]) -> "TextModel":
     from wgcn.estimators.network import WGCNNetworkClassifier
     from wgcn.estimators.preparation import Preparation
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from safetensors.numpy import save
 
 from wgcn.base.errors import LARGEST, InputError, StoreError
 from wgcn.base.files import write_file
-from wgcn.network.settings import EpochRecord
+from wgcn.network.settings import EpochRecord, Network
 from wgcn.store.contents import read_json
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 _FORMAT = "wgcn-checkpoint-2"
 _MAX_HEADER_BYTES = 3 << 20  # more than all epochs need; what is read of them takes twenty times their size
-_PARTS = ("word_table", "class_weights", "bias")
+_PARTS = tuple(field.name for field in fields(Network))
 
 
 class Checkpoint:
@@ -43,7 +44,7 @@ class Checkpoint:
         """Write the state of a training, whose current run is given: whole, or not at all."""
         arrays = {f"run.{name}": tensor.cpu().numpy() for name, tensor in run.tensors().items()}
         for i, network in enumerate(training.networks):
-            arrays.update({f"done.{i}.{name}": part for name, part in zip(_PARTS, network, strict=True)})
+            arrays.update({f"done.{i}.{part}": getattr(network, part) for part in _PARTS})
         text = json.dumps({"format": _FORMAT, "fingerprint": self.fingerprint, "records": training.records})
         content = save(arrays, {"state": text, "digest": digest(text, arrays)})
         write_file(self.path, lambda file: file.write(content))
@@ -71,7 +72,7 @@ class Checkpoint:
             run = training.begin(_replay(training, state["records"]))
             n_networks = run.progress.number + run.progress.refit
             _check_tensors(arrays, run, n_networks)
-            training.networks = [tuple(arrays[f"done.{i}.{part}"] for part in _PARTS) for i in range(n_networks)]
+            training.networks = [Network(*(arrays[f"done.{i}.{part}"] for part in _PARTS)) for i in range(n_networks)]
             run.load_tensors({name[4:]: torch.from_numpy(arrays[name]) for name in arrays if name.startswith("run.")})
         except InputError:
             raise

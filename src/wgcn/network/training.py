@@ -25,13 +25,10 @@ from wgcn.labels.splits import Rows, validation_rows
 from wgcn.network.checkpoint import Checkpoint, digest
 from wgcn.network.cuda import Recorded
 from wgcn.network.module import WGCN, can_fold, find_centring, fold, sparse_matrix
-from wgcn.network.settings import Callback, EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
+from wgcn.network.settings import Callback, EpochRecord, Network, NetworkSettings, TrainedNetwork, TrainingSettings
 from wgcn.store.folder import csr_tensors
 
-Network = tuple[npt.NDArray[np.float32], ...]  # word table, class weights and bias
-
 EPOCHS_WITHOUT_VALIDATION = 100
-_CHECKPOINT_EVERY = 25  # epochs
 
 
 class _Documents:
@@ -167,7 +164,7 @@ class Run:
         for name, weights in self.best.items():
             self.model.get_parameter(name).copy_(weights)
         parts = (self.model.word_embeddings(self.training.adjacency), self.model.class_weights, self.model.bias)
-        return tuple(part.detach().cpu().numpy() for part in parts)
+        return Network(*(part.detach().cpu().numpy() for part in parts))
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all that the next epochs depend on, beside the progress."""
@@ -231,12 +228,16 @@ class Training:
         self.run: Run | None = None
 
     def train(
-        self, callbacks: Sequence[Callback] = (), checkpoint: str | Path | None = None, resume: bool = False
+        self,
+        callbacks: Sequence[Callback] = (),
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+        checkpoint_every: int = 25,
     ) -> TrainedNetwork:
         """Train to the end. `checkpoint` is the file that keeps the state; with `resume` the training continues there.
 
-        Ctrl-C ends the training after the epoch in progress and keeps the best network so far; a second one raises
-        KeyboardInterrupt at once.
+        The state is kept every so many epochs. Ctrl-C ends the training after the epoch in progress and keeps the best
+        network so far; a second one raises KeyboardInterrupt at once.
         """
         file = None if checkpoint is None else Checkpoint(Path(checkpoint), self.fingerprint())
         if file is not None and resume:
@@ -252,18 +253,18 @@ class Training:
                     except KeyboardInterrupt:
                         interrupt.set()
                     interrupted = interrupt.is_set()
-                    if file is not None and (interrupted or run.progress.epoch % _CHECKPOINT_EVERY == 0):
+                    if file is not None and (interrupted or run.progress.epoch % checkpoint_every == 0):
                         file.save(self, run)
                 if run.progress.finished:
                     self.finish_run(run)
         unfinished = self.run is not None or self.next_progress() is not None
         if self.run is not None and not self.run.progress.refit:
             self.finish_run(self.run)
-        tables, class_weights, biases = zip(*self.networks, strict=True)
+        networks = self.networks
         return TrainedNetwork(  # the networks side by side, as one whose logits are the mean of theirs
-            np.hstack(tables),
-            np.vstack(class_weights, dtype=np.float32) / np.float32(len(self.networks)),
-            np.mean(biases, axis=0, dtype=np.float32),
+            np.hstack([each.word_table for each in networks]),
+            np.vstack([each.class_weights for each in networks], dtype=np.float32) / np.float32(len(networks)),
+            np.mean([each.bias for each in networks], axis=0, dtype=np.float32),
             tuple({progress.number: progress.best_epoch for progress in self.finished}.values()),
             tuple(self.records),
             self.n_held_out,
