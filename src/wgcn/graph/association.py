@@ -11,13 +11,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, triu, vstack
 
-from wgcn.base.arrays import row_blocks
+from wgcn.base.arrays import Floats, Ints, row_blocks
 from wgcn.base.errors import InputError, check_least
 from wgcn.base.threads import n_threads
 from wgcn.graph import kernels
@@ -67,7 +67,7 @@ def from_windows(counts: WindowCounts, weight: Weight, rules: EdgeRules, n_jobs:
 
 def weigh_windows(
     counts: WindowCounts, weight: Weight, rules: EdgeRules, n_jobs: int | None = None
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+) -> tuple[Floats, Floats]:
     """Return the weights of pairs, 0 for those that are not kept, and of each word with itself."""
     _check_weight(weight, WINDOW_WEIGHTS, "windows")
     pairs, words, n_windows = counts.pair_windows, counts.word_windows, max(counts.n_windows, 1)
@@ -79,11 +79,12 @@ def weigh_windows(
         "count": words,
     }
 
-    def weigh(rows: tuple[int, int]) -> Any:
-        return kernels.weigh_pairs(
+    def weigh(rows: tuple[int, int]) -> Floats:
+        found: Floats = kernels.weigh_pairs(
             pairs.indptr, pairs.indices, pairs.data, log_marginals, np.log(n_windows), WINDOW_WEIGHTS.index(weight),
             rules.threshold, rules.min_count, *rows,
         )  # fmt: skip
+        return found
 
     edges = np.linspace(0, len(words), 33).astype(int).tolist()
     with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
@@ -146,13 +147,7 @@ def _pattern(matrix: csr_array) -> csr_array:
     return csr_array(matrix != 0, dtype=np.float32)
 
 
-def symmetric(
-    indptr: npt.NDArray[Any],
-    columns: npt.NDArray[Any],
-    weights: npt.NDArray[Any],
-    own: npt.NDArray[Any],
-    rules: EdgeRules,
-) -> csr_array:
+def symmetric(indptr: Ints, columns: Ints, weights: Floats, own: Floats, rules: EdgeRules) -> csr_array:
     """Make the graph of its upper triangle: set the diagonal, mirror, keep the strongest edges."""
     diagonal = {"self": own, "one": np.ones_like(own), "none": np.zeros_like(own)}[rules.diagonal]
     indptr, columns, weights = kernels.mirror(indptr, columns, weights, diagonal)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +34,12 @@ _MAX_HEADER_BYTES = 3 << 20  # more than all epochs need; what is read of them t
 _PARTS = tuple(field.name for field in fields(Network))
 
 
+@dataclass(frozen=True)
 class Checkpoint:
     """The state of a training in one safetensors file, with JSON in its header and a digest over both."""
 
-    def __init__(self, path: Path, fingerprint: str) -> None:
-        self.path, self.fingerprint = path, fingerprint
+    path: Path
+    fingerprint: str  # of the training
 
     def save(self, training: Training, run: Run) -> None:
         """Write the state of a training, whose current run is given: whole, or not at all."""

@@ -21,21 +21,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array, eye_array
 from scipy.special import softmax
 from sklearn.metrics import cohen_kappa_score
 from sklearn.naive_bayes import ComplementNB
 from sklearn.utils import check_random_state
 
+from wgcn.base.arrays import Floats, Ints
 from wgcn.labels.splits import copy_groups, evenly, folds
 from wgcn.semi.seed_words import FEW_JUDGED, SeedRows, SeedTrust, SeedWord
 
-Floats = npt.NDArray[Any]
-Ints = npt.NDArray[np.int64]
 Place = Callable[[csr_array], Floats]  # from rows of terms to places in the space
 
 _POWER = 6  # of the cosine
