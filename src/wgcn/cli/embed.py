@@ -19,13 +19,13 @@ def embed(
     files: options.TextFiles,
     output: Annotated[Path, options.to_file(metavar="FILE.npy", help="Array to write, with one row per text.")],
     model: Annotated[
-        Path | None, typer.Option("--model", "-m", metavar="DIR", help="Use an embedder that --save wrote; fit none.")
+        Path | None, typer.Option("--model", "-m", metavar="DIR", help="Use an embedder that --save wrote.")
     ] = None,
-    save: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to keep the fitted embedder in.")] = None,
+    save: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to save the fitted embedder to.")] = None,
     components: Annotated[int, typer.Option(min=2, metavar="N", help="Columns, an even number.")] = 200,
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
-    ngrams: Annotated[int, typer.Option(min=1, metavar="N", help="Longest phrase, in words.")] = 1,
+    ngrams: Annotated[int, typer.Option(min=1, metavar="N", help="Longest n-gram, in words.")] = 1,
     min_count: options.MinCount = None,
     window: options.Window = 20,
     graph_weight: Annotated[
@@ -37,8 +37,9 @@ def embed(
 ) -> None:
     """Turn texts into vectors, learnt from these texts without labels.
 
-    A vector has the length 1; that of a text with no known word is 0. Read the array with numpy.load. Example: wgcn
-    embed posts.csv --text-column body --output posts.npy --save my-embedder
+    Vectors have length 1; that of a text without a known word is 0. Read the array with numpy.load.
+
+    Example: wgcn embed posts.csv --text-column body --output posts.npy --save my-embedder
     """
     import numpy as np
 

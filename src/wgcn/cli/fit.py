@@ -28,24 +28,22 @@ def fit(
     ],
     model: Annotated[Path, typer.Option("--model", "-m", metavar="DIR", help="Folder to write the model to.")],
     *,
-    unlabeled: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="More texts, without labels. Repeatable.")
-    ] = None,
+    unlabeled: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Unlabelled texts. Repeatable.")] = None,
     seed: options.Seed = None,
     seeds_file: options.SeedsFile = None,
     labels: Given,
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
     ngrams: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Longest phrase, in words. Default: 2; 1 with --network.")
+        int | None, typer.Option(min=1, metavar="N", help="Longest n-gram, in words. Default: 2; 1 with --network.")
     ] = None,
     min_count: options.MinCount = None,
     window: options.Window = 20,
-    alpha: Annotated[float, _model(min=0.0, metavar="X", help="Weight of the word graph; 0 is no graph.")] = 0.5,
-    c: Annotated[float, _model("--C", metavar="X", help="Larger fits the training texts more closely.")] = 0.5,
-    subwords: Annotated[float, _model(min=0.0, metavar="X", help="Weight of parts of words; 0 is none.")] = 1.5,
+    alpha: Annotated[float, _model(min=0.0, metavar="X", help="Weight of the word graph; 0 for none.")] = 0.5,
+    c: Annotated[float, _model("--C", metavar="X", help="Inverse of the regularisation strength.")] = 0.5,
+    subwords: Annotated[float, _model(min=0.0, metavar="X", help="Weight of subwords; 0 for none.")] = 1.5,
     tune: Annotated[
-        bool, _model("--tune/--no-tune", help="Try other settings by cross-validation, from 1,000 labels on.")
+        bool, _model("--tune/--no-tune", help="Compare other settings on held-out texts, from 1,000 labels on.")
     ] = True,
     balanced: Annotated[bool, _model("--balanced", help="Give every class the same weight in training.")] = False,
     class_prior: Annotated[
@@ -53,7 +51,7 @@ def fit(
         _model(metavar="LABEL=SHARE", help="Expected share of a class in new texts. Repeatable; or 'uniform'."),
     ] = None,
     network: Annotated[bool, _network("--network", help="Train the paper's neural network instead (torch).")] = False,
-    epochs: Annotated[int | None, _network(min=1, metavar="N", help="Most epochs. Default: 800.")] = None,
+    epochs: Annotated[int | None, _network(min=1, metavar="N", help="Largest number of epochs. Default: 800.")] = None,
     checkpoint: Annotated[
         Path | None, _network(metavar="FILE", help="Save the training state here, and resume from it.")
     ] = None,

@@ -12,7 +12,7 @@ from wgcn.cli.options import to_file
 if TYPE_CHECKING:
     from wgcn.graph import GraphInfo
 
-app = typer.Typer(help="Build a graph of words from text, and look at it.", no_args_is_help=True)
+app = typer.Typer(help="Build a word graph from text, and inspect it.", no_args_is_help=True)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a graph that 'wgcn graph build' wrote.")]
 Word = Annotated[str, typer.Argument(help="A word of the graph, as its tokenizer writes it: usually in lower case.")]

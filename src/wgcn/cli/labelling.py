@@ -10,14 +10,14 @@ from wgcn.cli import options
 from wgcn.cli.console import say, stages, warn
 from wgcn.cli.options import Given, to_file
 
-Texts = Annotated[Path, typer.Argument(metavar="TEXTS", help="Texts, of which some have a label; - is standard input.")]
+Texts = Annotated[Path, typer.Argument(metavar="TEXTS", help="Texts, some of them labelled; - is standard input.")]
 
 
 @options.grouped
 def label(
     texts: Annotated[Path | None, typer.Argument(metavar="[TEXTS]", help="File with texts, labelled or not.")] = None,
     project: Annotated[
-        Path | None, typer.Option(metavar="NAME", help="File to keep all work in. Default: the name of the texts.")
+        Path | None, typer.Option(metavar="NAME", help="File that keeps all work. Default: named after the texts.")
     ] = None,
     label_column: options.LabelColumn = "label",
     missing: options.Missing = None,
@@ -48,9 +48,9 @@ def seeds(
     stop_words: options.StopWords = None,
     reading: Given,
 ) -> None:
-    """Show what seed words stand for: the texts that have them, the words they draw in, and how far they can serve.
+    """Show what seed words stand for: texts that contain them, words they draw in, and their agreement.
 
-    Strike a word out with a minus. Example: wgcn seeds texts.csv --seed "sport=game,team,-card" --seed politics
+    Exclude a word with a minus. Example: wgcn seeds texts.csv --seed "sport=game,team,-card" --seed politics
     """
     from wgcn.estimators.text import WGCNTextClassifier
     from wgcn.semi.seed_words import problems, read_seed_options, shown_shares, shown_words
@@ -75,7 +75,7 @@ def suggest(
     overwrite: options.Overwrite = False,
     reading: Given,
 ) -> None:
-    """Say which texts to label next; there may be no label yet. Rows count from 1, below a header.
+    """Suggest which texts to label next. No label is needed yet. Rows count from 1, below a header.
 
     Example: wgcn suggest texts.csv -n 20 --output to-label.csv
     """
@@ -107,8 +107,9 @@ def review(
 ) -> None:
     """Show the labels that look wrong, most doubtful first.
 
-    A model is fitted, and each label is judged without it. Rows are counted from 1, below the header. Example: wgcn
-    review train.csv --text-column body -n 50 --output doubts.csv
+    A model is fitted, and each label is judged without itself. Rows count from 1, below the header.
+
+    Example: wgcn review train.csv --text-column body -n 50 --output doubts.csv
     """
     from wgcn.active.review import report, write_report
     from wgcn.base.files import write_file

@@ -20,46 +20,44 @@ def predict(
     folder: ModelFolder,
     texts: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE...|-]", help="Texts to classify. Standard input: one per line, or --format."),
+        typer.Argument(metavar="[FILE...|-]", help="Texts to classify. Default: standard input, one per line."),
     ] = None,
     output: Annotated[
-        Path | None, to_file(metavar="FILE", help=".csv, .tsv, .jsonl or .parquet; .txt: labels alone.")
+        Path | None, to_file(metavar="FILE", help=".csv, .tsv, .jsonl or .parquet; .txt for labels only.")
     ] = None,
     output_format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="csv, tsv, jsonl, parquet or txt, whatever the name says.")
+        str | None, typer.Option(metavar="NAME", help="csv, tsv, jsonl, parquet or txt. Default: by the name.")
     ] = None,
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Also print the label's probability, and the share of unknown words.")
     ] = False,
-    top: Annotated[int, typer.Option(min=1, metavar="K", help="Also give the next labels, up to K in all.")] = 1,
+    top: Annotated[int, typer.Option(min=1, metavar="K", help="Also give the next labels, K in all.")] = 1,
     proba: Annotated[bool, typer.Option("--proba", help="Also give every probability, as probability_CLASS.")] = False,
     abstain: Annotated[
         float | None,
-        typer.Option(metavar="P", help="Give no label where it is less likely than this, or the text is out of scope."),
+        typer.Option(metavar="P", help="Give no label if it is less likely than this, or if the text is out of scope."),
     ] = None,
     coverage: Annotated[
         float | None,
-        typer.Option(
-            metavar="SHARE", help="Also give a set of labels: the right one is in it for this share of texts."
-        ),
+        typer.Option(metavar="SHARE", help="Also give a set of labels that has the right one for this share of texts."),
     ] = None,
     scope: Annotated[
-        bool, typer.Option("--scope", help="Also give how strange a text is: 0.99 is stranger than 99 % of training.")
+        bool,
+        typer.Option("--scope", help="Also give how strange a text is: 0.99 is stranger than 99 % of held-out texts."),
     ] = False,
     label_separator: Annotated[
-        str | None, typer.Option(metavar="CHAR", help="Between several labels of a text. Default: ;")
+        str | None, typer.Option(metavar="CHAR", help="Separator between several labels of a text. Default: ;")
     ] = None,
     overwrite: Overwrite = False,
     *,
     reading: Given,
 ) -> None:
-    """Classify texts, however many: they are read and answered in batches.
+    """Classify texts. They are read and answered in batches, so a file may be larger than memory.
 
-    Prints one label per text; several labels are separated by a semicolon. With more columns than that, they are
-    separated by tabs and have a header. A table keeps the columns of the file and adds label, confidence and
-    unknown_words. Example: wgcn predict my-model new.csv --abstain 0.8 --coverage 0.9 --output labels.csv
+    Prints one label per text, or tab-separated columns with a header if more is asked for. A table of --output keeps
+    the columns of the file and adds label, confidence and unknown_words. With several files, --output is a folder.
 
-    Of several files, each becomes a file of the folder that --output names.
+    Example: wgcn predict my-model new.csv --abstain 0.8 --coverage 0.9 --output labels.csv
     """
     added: Given = {"confidence": confidence, "top": top, "proba": proba, "abstain": abstain, "coverage": coverage}
     added |= {"scope": scope, "label_separator": label_separator, "overwrite": overwrite}
@@ -84,7 +82,7 @@ def evaluate(
         Path | None, typer.Option(metavar="FILE", help="Draw the confusion matrix: .png, .svg or .pdf.")
     ] = None,
     train: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The training texts, to warn of test texts among them.")
+        Path | None, typer.Option(metavar="FILE", help="Training texts, to warn of copies among the test texts.")
     ] = None,
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="Leave out texts whose label the model does not know.")
@@ -125,10 +123,10 @@ def explain(
     label: Annotated[
         str | None, typer.Option(metavar="CLASS", help="Class to explain. Default: the one with the highest score.")
     ] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page instead.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page instead.")] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Show which words of a text speak for a class and against it, and what their neighbours in the graph add.
+    """Show which words of a text speak for a class and against it, and what their neighbours in the graph contribute.
 
     Example: wgcn explain my-model "The match ended in a draw." --html why.html
     """
@@ -151,7 +149,7 @@ def words(
     label: Annotated[str | None, typer.Option(metavar="CLASS", help="Only the words of this class.")] = None,
     top: Annotated[int, typer.Option(min=1, metavar="N", help="Words per class.")] = 20,
 ) -> None:
-    """Show the words that speak most for each class.
+    """Show the strongest words of each class.
 
     Example: wgcn words my-model --top 10
     """
@@ -173,7 +171,7 @@ def extend(
     overwrite: Overwrite = False,
     reading: Given,
 ) -> None:
-    """Add words to a model that it does not know, without training.
+    """Add unknown words to a model, without training.
 
     Example: wgcn extend my-model more.csv --text-column body --output larger-model
     """
@@ -197,7 +195,7 @@ def export(
     title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the page.")] = "Classify texts",
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a model that runs in the browser, with the same labels as here and no server.
+    """Write a model as a page or a package for the browser, with the same labels and without a server.
 
     Example: wgcn export my-model --html classify.html
     """
@@ -212,15 +210,15 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
     token: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Ask for this token. Better: WGCN_TOKEN in the environment.")
+        str | None, typer.Option(metavar="TEXT", help="Require this token. Better: WGCN_TOKEN in the environment.")
     ] = None,
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Also answer under this host name. Repeatable.")
     ] = None,
-    queue: Annotated[int, typer.Option(min=1, metavar="N", help="Requests at a time; more are told to wait.")] = 128,
-    max_body: Annotated[int, typer.Option(min=1, metavar="MB", help="Size of a request at most.")] = 8,
-    max_texts: Annotated[int, typer.Option(min=1, metavar="N", help="Texts of a request at most.")] = 1000,
-    max_answer: Annotated[int, typer.Option(min=1, metavar="MB", help="Size of an answer at most.")] = 32,
+    queue: Annotated[int, typer.Option(min=1, metavar="N", help="Requests at a time; further ones get 503.")] = 128,
+    max_body: Annotated[int, typer.Option(min=1, metavar="MB", help="Largest request.")] = 8,
+    max_texts: Annotated[int, typer.Option(min=1, metavar="N", help="Most texts per request.")] = 1000,
+    max_answer: Annotated[int, typer.Option(min=1, metavar="MB", help="Largest answer.")] = 32,
 ) -> None:
     """Answer requests over HTTP: predictions, explanations, the models and their cards.
 
@@ -236,7 +234,7 @@ def serve(
 
 
 def info(folder: ModelFolder) -> None:
-    """Show what a model is: its card.
+    """Show the card of a model: classes, settings, held-out accuracy.
 
     Example: wgcn info my-model
     """

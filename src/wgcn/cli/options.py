@@ -18,11 +18,11 @@ from wgcn.base.errors import InputError, interrupts_raised
 from wgcn.cli.console import say
 
 _ENDINGS = "txt, csv, tsv, jsonl, json, parquet or xlsx"
-TextFiles = Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"Texts: {_ENDINGS}, most also .gz.")]
+TextFiles = Annotated[list[Path], typer.Argument(metavar="FILE...", help=f"Texts: {_ENDINGS}, most also gzipped.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a model that 'wgcn fit' wrote.")]
 LabelColumn = Annotated[str, typer.Option(metavar="NAME", help="Column with the label: name, or position from 0.")]
 Missing = Annotated[
-    str | None, typer.Option(metavar="LABELS", help="Labels that stand for none, separated by commas: N/A,None.")
+    str | None, typer.Option(metavar="LABELS", help="Labels that mean a missing one, separated by commas: N/A,None.")
 ]
 TokenizerName = Annotated[
     Literal["words", "characters", "text_gcn"],
@@ -32,14 +32,18 @@ StopWords = Annotated[
     str | None, typer.Option(metavar="FILE", help="Words to ignore: a file with one per line, or 'english'.")
 ]
 MinCount = Annotated[int | None, typer.Option(min=1, metavar="N", help="Ignore words that occur less often than this.")]
-Window = Annotated[int, typer.Option(min=2, metavar="N", help="Words at most this far apart are joined in the graph.")]
+Window = Annotated[
+    int, typer.Option(min=2, metavar="N", help="Words per window: those that share windows get an edge.")
+]
 
 _SEED = "Words that stand for a class: sport=game,team. Repeatable."
 Seed = Annotated[list[str] | None, typer.Option(metavar="CLASS=WORDS", help=_SEED)]
-SeedsFile = Annotated[Path | None, typer.Option("--seeds", metavar="FILE", help="The same: lines 'class: word, word'.")]
+SeedsFile = Annotated[
+    Path | None, typer.Option("--seeds", metavar="FILE", help="File of seed words: lines 'class: word, word'.")
+]
 
 to_file = partial(typer.Option, "--output", "-o")
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it is there already.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it exists.")]
 _Text = str | None
 _file = partial(typer.Option, rich_help_panel="Reading files")
 _limit = partial(typer.Option, rich_help_panel="Text that does not fit into memory")
@@ -50,9 +54,9 @@ def _reading(
         _Text, _file(metavar="NAME", help="Text column: name, or position from 0. Default: text.")
     ] = None,
     header: Annotated[bool, _file("--header/--no-header", help="Whether tables begin with column names.")] = True,
-    delimiter: Annotated[_Text, _file(metavar="CHAR", help="Between the fields of .csv. Default: found.")] = None,
-    encoding: Annotated[_Text, _file(metavar="NAME", help="Such as utf-8 or cp1252. Default: found.")] = None,
-    format: Annotated[_Text, _file(metavar="NAME", help=f"{_ENDINGS}. For - and odd names.")] = None,  # noqa: A002
+    delimiter: Annotated[_Text, _file(metavar="CHAR", help="Separator of fields in .csv. Default: detected.")] = None,
+    encoding: Annotated[_Text, _file(metavar="NAME", help="Such as utf-8 or cp1252. Default: detected.")] = None,
+    format: Annotated[_Text, _file(metavar="NAME", help=f"{_ENDINGS}. Default: by the name.")] = None,  # noqa: A002
 ) -> None:
     pass
 
@@ -60,7 +64,7 @@ def _reading(
 def _labels(
     label_column: LabelColumn = "label",
     label_separator: Annotated[
-        _Text, typer.Option(metavar="CHAR", help="Texts may have several labels, separated by this.")
+        _Text, typer.Option(metavar="CHAR", help="Separator between several labels of a text.")
     ] = None,
     missing: Missing = None,
 ) -> None:
@@ -68,13 +72,13 @@ def _labels(
 
 
 def _resources(
-    memory: Annotated[_Text, _limit(metavar="SIZE", help="Work out of core in so much memory, such as 4GB.")] = None,
+    memory: Annotated[_Text, _limit(metavar="SIZE", help="Work out of core within this memory, such as 4GB.")] = None,
     scheduler: Annotated[
-        _Text, _limit(metavar="ADDRESS", help="Of a Dask cluster, or 'local'. Default: threads, without Dask.")
+        _Text, _limit(metavar="ADDRESS", help="Dask cluster to use, or 'local'. Default: threads, without Dask.")
     ] = None,
     workers: Annotated[int | None, _limit(min=1, metavar="N", help="Threads or processes. Default: all cores.")] = None,
-    work: Annotated[Path | None, _limit(metavar="DIR", help="For files in between. Default: DIR.work")] = None,
-    restart: Annotated[bool, _limit("--restart", help="Begin anew after an interruption.")] = False,
+    work: Annotated[Path | None, _limit(metavar="DIR", help="Intermediate files. Default: DIR.work")] = None,
+    restart: Annotated[bool, _limit("--restart", help="Discard the work of an interrupted run.")] = False,
 ) -> None:
     pass
 
