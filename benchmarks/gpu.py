@@ -136,7 +136,7 @@ def peak_mib(device: torch.device) -> float | None:
 @contextmanager
 def way_of(way: str) -> Iterator[None]:
     """Record epochs or not: without a recording the warm-up never ends."""
-    with patch.object(cuda, "_WARM_UP", cuda._WARM_UP if way == GRAPH else 10**9):
+    with patch.object(cuda.Recorded, "warm_up", cuda.Recorded.warm_up if way == GRAPH else 10**9):
         yield
 
 

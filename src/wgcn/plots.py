@@ -6,29 +6,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from wgcn.base.arrays import Ints
 from wgcn.base.errors import InputError, needs
-from wgcn.base.files import check_replaced, file_target, write_file, writing
+from wgcn.base.files import write_file
+from wgcn.store.folder import check_target
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from wgcn.active.curve import CurvePoint
+    from wgcn.graph import WordGraph
 
-_DATE_KEYS = {".png": None, ".svg": "Date", ".pdf": "CreationDate"}
+_DATES: dict[str, dict[str, None]] = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # left out
 # Background, text colour and font size of the word, its neighbours, and their neighbours.
 _STYLES = (("#d1495b", "white", 13), ("#2e6f95", "white", 10), ("#8fb8cc", "black", 8))
 _EDGE_COLOUR = "#9aa5ad"
-
-
-class _Graph(Protocol):
-    """A `wgcn.WordGraph`."""
-
-    def neighbours(self, word: str, k: int = 10, *, min_count: int | None = None) -> list[Any]: ...
 
 
 def check_picture(path: str | Path, *, overwrite: bool = True, inputs: Iterable[str | Path] = ()) -> None:
@@ -36,11 +32,9 @@ def check_picture(path: str | Path, *, overwrite: bool = True, inputs: Iterable[
 
     It may not be one of the `inputs`, and what is there is replaced only with `overwrite`.
     """
-    if Path(path).suffix.lower() not in _DATE_KEYS:
-        raise InputError(f"A picture ends in {', '.join(_DATE_KEYS)}, got {Path(path).name!r}.")
-    with writing(Path(path)):
-        file_target(Path(path))
-        check_replaced(Path(path), overwrite=overwrite, inputs=inputs)
+    if Path(path).suffix.lower() not in _DATES:
+        raise InputError(f"A picture ends in {', '.join(_DATES)}, got {Path(path).name!r}.")
+    check_target(path, overwrite=overwrite, inputs=inputs)
     with needs("A picture"):
         import matplotlib  # noqa: F401
 
@@ -58,18 +52,14 @@ def drawing(size: tuple[float, float], *paths: str | Path) -> Iterator[Figure]:
         yield figure
         for path in map(Path, paths):
             suffix = path.suffix.lower()
-            key = _DATE_KEYS[suffix]
-            write_file(path, partial(figure.savefig, format=suffix[1:], dpi=130, metadata={key: None} if key else {}))
+            write_file(path, partial(figure.savefig, format=suffix[1:], dpi=130, metadata=_DATES[suffix]))
 
 
-def plot_confusion(
-    truth: npt.NDArray[np.int64], predicted: npt.NDArray[np.int64], names: list[str], path: str | Path
-) -> None:
+def plot_confusion(truth: Ints, predicted: Ints, names: list[str], path: str | Path) -> None:
     """Draw the confusion matrix, coloured by the shares of each true class; `truth`, `predicted`: indices of names."""
     n = len(names)
-    counts = np.zeros((n, n), np.int64)
-    np.add.at(counts, (truth, predicted), 1)
-    shares: npt.NDArray[Any] = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    counts = np.bincount(truth * n + predicted, minlength=n * n).reshape(n, n)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     side = min(max(5.0, 0.42 * n), 24.0)
     labels = [name if len(name) <= 30 else name[:29] + "…" for name in names]
     with drawing((side + 1.5, side), path) as figure:
@@ -86,7 +76,7 @@ def plot_confusion(
 
 
 def plot_neighbourhood(
-    graph: _Graph, word: str, path: str | Path, *, k: int = 12, further: int = 3, min_count: int | None = None
+    graph: WordGraph, word: str, path: str | Path, *, k: int = 12, further: int = 3, min_count: int | None = None
 ) -> None:
     """Draw a word, its k strongest neighbours, and the strongest neighbours of these; the same bytes every time."""
     with needs("A picture of a graph"):

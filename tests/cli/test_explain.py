@@ -73,4 +73,4 @@ def test_the_commands_load_nothing_heavy(arguments: list[str]) -> None:
     script = f"{begin}\ntry: main()\nfinally: print(*sys.modules)"
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (2, "Error: There is no model folder nowhere. Check the path.\n")
-    assert not set(result.stdout.split()) & {"rich", "scipy", "sklearn", "numba", "wgcn.cli.model", "wgcn.io.read"}
+    assert not set(result.stdout.split()) & {"rich", "scipy", "sklearn", "numba", "wgcn.cli.fit", "wgcn.io.read"}

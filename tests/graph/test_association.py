@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from wgcn.base.errors import InputError
-from wgcn.graph import association
 from wgcn.graph.association import EdgeRules, from_documents, from_windows, normalize, product
 from wgcn.graph.counts import WindowCounts
 from wgcn.text.corpus import Corpus
@@ -86,15 +85,20 @@ def test_a_word_in_no_window_has_no_edge() -> None:
     assert adjacency[[2, 3, 4, 5]].nnz == 0
 
 
-@given(matrix=matrices, weight=st.sampled_from(["product", "cosine"]), min_count=st.integers(1, 3))
-def test_document_weights_equal_the_dense_formula(matrix: list[list[int]], weight: str, min_count: int) -> None:
+@given(
+    matrix=matrices, weight=st.sampled_from(["product", "cosine"]), min_count=st.integers(1, 3), least=st.integers(0, 6)
+)
+def test_document_weights_equal_the_dense_formula(
+    matrix: list[list[int]], weight: str, min_count: int, least: int
+) -> None:
     x = np.array(matrix, float)
     lengths = np.linalg.norm(x, axis=0)
     columns = x / np.where(lengths > 0, lengths, 1) if weight == "cosine" else x
     expected = columns.T @ columns
     shared = (x > 0).astype(int).T @ (x > 0).astype(int)
-    expected = np.where((shared >= min_count) | np.eye(5, dtype=bool), expected, 0)
-    got = from_documents(csr_array(x), weight, EdgeRules(min_count=min_count))  # type: ignore[arg-type]
+    threshold = 0 if weight == "cosine" else least  # an edge must be above it, and counts can be equal to it
+    expected = np.where((shared >= min_count) & (expected > threshold) | np.eye(5, dtype=bool), expected, 0)
+    got = from_documents(csr_array(x), weight, EdgeRules(threshold, min_count))  # type: ignore[arg-type]
     assert_symmetric_and_clean(got)
     np.testing.assert_allclose(got.toarray(), expected, rtol=1e-5)
 
@@ -103,10 +107,7 @@ def test_document_weights_equal_the_dense_formula(matrix: list[list[int]], weigh
 def test_blocks_do_not_change_the_product(matrix: list[list[int]], entries: int) -> None:
     x = csr_array(np.array(matrix, np.float32))
     whole = product(x, x, EdgeRules())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(association, "_BLOCK_ENTRIES", entries)
-        parts = product(x, x, EdgeRules())
-    assert (whole != parts).nnz == 0
+    assert (whole != product(x, x, EdgeRules(), block_entries=entries)).nnz == 0
 
 
 @given(sequences=corpora.filter(any), k=st.integers(1, 5))
@@ -122,14 +123,14 @@ def test_top_k_keeps_an_edge_that_either_word_holds_strong(sequences: list[list[
     np.testing.assert_array_equal(got.toarray(), expected)
 
 
-@given(corpora.filter(any))
-def test_normalisation_divides_by_the_roots_of_both_degrees(sequences: list[list[int]]) -> None:
-    adjacency = from_windows(counts_of(sequences), "pmi", EdgeRules())
+@given(sequences=corpora.filter(any), threshold=st.sampled_from([0.0, -5.0]))
+def test_normalisation_divides_by_the_roots_of_both_degrees(sequences: list[list[int]], threshold: float) -> None:
+    adjacency = from_windows(counts_of(sequences), "pmi", EdgeRules(threshold))  # below 0, with negative edges
     dense = adjacency.toarray().astype(float)
-    degrees = dense.sum(axis=1)
+    degrees = np.abs(dense).sum(axis=1)
     scale = np.where(degrees > 0, 1 / np.sqrt(np.where(degrees > 0, degrees, 1)), 0)
     normalized, got_degrees = normalize(adjacency)
-    np.testing.assert_allclose(normalized.toarray(), scale[:, None] * dense * scale, rtol=1e-5)
+    np.testing.assert_allclose(normalized.toarray(), scale[:, None] * dense * scale, rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(got_degrees, degrees, rtol=1e-6)
     assert (normalized != normalized.T).nnz == 0
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from wgcn.base.errors import InputError, StoreError
-from wgcn.graph.counts import WindowCounts, count_type
+from wgcn.graph.counts import WindowCounts, count_type, raised_limit
 from wgcn.io.read import read_texts
 from wgcn.store import folder as store
 from wgcn.text.corpus import Corpus
@@ -183,6 +183,19 @@ def test_in_more_text_a_pair_has_to_be_seen_more_often() -> None:
     assert counts.pair_windows.nnz == (all_pairs.data >= least).sum()
     assert 4_000 < counts.pair_windows.nnz < 16_000  # it is estimated from few words
     assert WindowCounts.of_frequent_pairs(corpus, 10, min_pairs=2, max_pairs=10**6)[1] == 2
+
+
+@given(st.dictionaries(st.integers(1, 9), st.integers(1, 30), min_size=1), st.integers(1, 2000))
+def test_a_raised_limit_is_the_least_that_keeps_few_enough_pairs(times_of: dict[int, int], max_pairs: int) -> None:
+    sizes = np.array(sorted(times_of))
+    times = np.array([times_of[size] for size in sizes.tolist()])
+
+    def kept(limit: int) -> int:
+        return 64 * int(times[sizes >= limit].sum())  # one word in 64 is sampled
+
+    limit = raised_limit(sizes, times, 1, max_pairs)
+    assert kept(limit) <= max_pairs
+    assert limit == 1 or kept(limit - 1) > max_pairs
 
 
 def test_two_dimensional_counts_and_counts_that_no_text_gives_are_refused(tmp_path: Path) -> None:

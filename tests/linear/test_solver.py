@@ -148,6 +148,19 @@ def test_the_same_problem_gives_the_same_bits() -> None:
     assert once.bias.tobytes() == twice.bias.tobytes()
 
 
+def test_a_few_new_documents_are_learnt_even_if_the_gap_is_within_the_tolerance_without() -> None:
+    documents = Documents(n=400, v=20, k=2)
+    documents.given[-2:] = 0
+    documents.z = [0.1 * z for z in documents.z]  # two of so many documents make little difference
+    known = minimize(documents.problem(), tol=1e-5, max_iter=1000)
+    start = known.dual.copy()
+    start[-2:] = 0  # of documents that the earlier fit did not have
+    found = minimize(documents.problem(), tol=0.2, max_iter=1000, start=start)
+    assert found.history[0]["gap"] < 0.1 * found.history[0]["loss"]
+    assert known.dual[-2:].any(axis=0).all()
+    assert found.dual[-2:].any(axis=0).all()
+
+
 def test_a_column_of_one_sign_is_answered_by_the_bias() -> None:
     documents = Documents(k=2)
     documents.signs[:, 0] = -1

@@ -167,7 +167,7 @@ def test_a_recorded_step_goes_on_as_one_that_is_not(monkeypatch: pytest.MonkeyPa
     losses, state, called = run()
     assert called == 4  # of which the last was recorded, not run
     assert len(set(losses)) == 20
-    monkeypatch.setattr("wgcn.network.cuda._WARM_UP", 100)
+    monkeypatch.setattr(Recorded, "warm_up", 100)
     usual, usual_state, called = run()
     assert called == 20
     np.testing.assert_allclose(losses, usual, rtol=1e-6)

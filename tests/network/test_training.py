@@ -13,6 +13,7 @@ from scipy.linalg import block_diag
 from scipy.sparse import csr_array
 
 from wgcn.base.errors import InputError, StoreError
+from wgcn.network.cuda import Recorded
 from wgcn.network.module import WGCN, can_fold, find_centring, sparse_matrix
 from wgcn.network.settings import Callback, EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
 from wgcn.network.training import Training
@@ -58,9 +59,14 @@ def logits(trained: TrainedNetwork, x: csr_array) -> np.ndarray:
 
 
 def train(
-    *data: Any, callbacks: Sequence[Callback] = (), checkpoint: Path | None = None, resume: bool = False, **options: Any
+    *data: Any,
+    callbacks: Sequence[Callback] = (),
+    checkpoint: Path | None = None,
+    resume: bool = False,
+    checkpoint_every: int = 25,
+    **options: Any,
 ) -> TrainedNetwork:
-    return Training(*data, **options).train(callbacks, checkpoint, resume)
+    return Training(*data, **options).train(callbacks, checkpoint, resume, checkpoint_every)
 
 
 def fit(*, network: NetworkSettings = NETWORK, settings: TrainingSettings = SETTINGS, **options: Any) -> TrainedNetwork:
@@ -417,14 +423,13 @@ def test_resuming_knows_which_network_it_was_at(tmp_path: Path, where: dict[str,
     assert_same(fit(settings=settings, checkpoint=file, resume=True), fit(settings=settings))
 
 
-def test_a_killed_training_resumes_from_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_training_resumes_from_the_last_checkpoint(tmp_path: Path) -> None:
     def die(record: EpochRecord, model: WGCN) -> None:
         if record.epoch == 18:
             raise RuntimeError("killed")
 
-    monkeypatch.setattr("wgcn.network.training._CHECKPOINT_EVERY", 7)
     with pytest.raises(RuntimeError, match="killed"):
-        fit(checkpoint=tmp_path / "state", callbacks=[Watch(die)])
+        fit(checkpoint=tmp_path / "state", checkpoint_every=7, callbacks=[Watch(die)])
     seen: list[int] = []
     resumed = fit(
         checkpoint=tmp_path / "state",
@@ -436,9 +441,8 @@ def test_a_killed_training_resumes_from_the_last_checkpoint(tmp_path: Path, monk
     assert [file.name for file in tmp_path.iterdir()] == ["state"]
 
 
-def test_resuming_a_training_that_ended_gives_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.network.training._CHECKPOINT_EVERY", 10)
-    first = fit(checkpoint=tmp_path / "state")
+def test_resuming_a_training_that_ended_gives_it_again(tmp_path: Path) -> None:
+    first = fit(checkpoint=tmp_path / "state", checkpoint_every=10)
     assert_same(fit(checkpoint=tmp_path / "state", resume=True), first)
 
 
@@ -600,5 +604,5 @@ def test_recorded_epochs_learn_what_others_learn(
     targets = np.random.default_rng(0).integers(0, 2, 60)
     settings = replace(SETTINGS, device="cuda", max_epochs=100, patience=8, stopping=stopping, refit=True)
     recorded = fit(targets=targets, network=replace(NETWORK, **network), settings=settings)
-    monkeypatch.setattr("wgcn.network.cuda._WARM_UP", 10**9)
+    monkeypatch.setattr(Recorded, "warm_up", 10**9)
     assert_same(recorded, fit(targets=targets, network=replace(NETWORK, **network), settings=settings))

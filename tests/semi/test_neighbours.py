@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from wgcn.semi import space as neighbours
-from wgcn.semi.space import Nearest, nearest_documents
+from wgcn.semi.space import Nearest, NeighbourSearch, keep_nearest, nearest_documents, tree_parts
 
 seeds = st.integers(0, 10_000)
 
@@ -29,11 +28,9 @@ def topics(n: int, n_topics: int = 5, columns: int = 20, seed: int = 0) -> np.nd
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-def found(rows: np.ndarray, n_near: int, n_threads: int = 2, **constants: int) -> Nearest:
-    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(n_threads) as pool:
-        for name, value in constants.items():
-            patch.setattr(neighbours, name, value)
-        return nearest_documents(rows, n_near, pool)
+def found(rows: np.ndarray, n_near: int, n_threads: int = 2, **how: int) -> Nearest:
+    with ThreadPoolExecutor(n_threads) as pool:
+        return nearest_documents(rows, n_near, pool, NeighbourSearch(**how))
 
 
 def neighbour_sets(nearest: Nearest) -> list[set[int]]:
@@ -56,7 +53,7 @@ def expected_sets(rows: np.ndarray, n_near: int) -> list[set[int]]:
 @settings(max_examples=20)
 def test_below_the_limit_they_are_the_nearest_of_all(n_near: int, block: int, seed: int) -> None:
     rows = topics(60, seed=seed)
-    nearest = found(rows, n_near, _BLOCK=block)
+    nearest = found(rows, n_near, part=block)
     assert neighbour_sets(nearest) == expected_sets(rows, n_near)
     assert np.array_equal(nearest.order, np.arange(60))
 
@@ -65,7 +62,7 @@ def test_below_the_limit_they_are_the_nearest_of_all(n_near: int, block: int, se
 @settings(max_examples=20)
 def test_trees_of_one_part_find_the_nearest_of_all(seed: int) -> None:
     rows = topics(60, seed=seed)
-    exact, trees = found(rows, 6), found(rows, 6, _MOST_EXACT=59, _BLOCK=60)
+    exact, trees = found(rows, 6), found(rows, 6, most_exact=59, part=60)
     assert neighbour_sets(trees) == neighbour_sets(exact)
     np.testing.assert_allclose(trees.graph().toarray(), exact.graph().toarray(), atol=1e-6)
 
@@ -81,7 +78,7 @@ def test_the_heap_keeps_the_nearest_of_what_it_has_seen_once_each(
     near, kept = np.full((20, n_near), -1, np.int32), np.full((20, n_near), 1e-5, np.float32)
     rows = np.array([3, 8], np.int32)
     for part in parts:
-        neighbours._keep_nearest(cosines[:, part], rows, np.array(part, np.int32), near, kept)
+        keep_nearest(cosines[:, part], rows, np.array(part, np.int32), near, kept)
     for row, values in zip(rows, cosines, strict=True):
         seen = sorted({j for part in parts for j in part} - {int(row)}, key=lambda j: -values[j])[:n_near]
         assert sorted(near[row][near[row] >= 0].tolist()) == sorted(seen)
@@ -92,9 +89,8 @@ def test_the_heap_keeps_the_nearest_of_what_it_has_seen_once_each(
 @settings(max_examples=30)
 def test_each_document_is_in_one_part_and_no_part_is_large_or_small(n: int, seed: int, alike: bool) -> None:
     rows = np.full((n, 4), 0.5, np.float32) if alike else topics(n, columns=4, seed=seed)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbours, "_BLOCK", 20)
-        parts = neighbours._parts(rows, np.arange(n, dtype=np.int32), np.random.default_rng(seed))
+    how = NeighbourSearch(part=20)
+    parts = tree_parts(rows, np.arange(n, dtype=np.int32), np.random.default_rng(seed), how)
     assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(n))
     assert all(min(10, n) <= len(part) <= 20 for part in parts)
     assert all((np.diff(part) > 0).all() for part in parts)
@@ -103,7 +99,7 @@ def test_each_document_is_in_one_part_and_no_part_is_large_or_small(n: int, seed
 def test_trees_find_most_of_the_nearest() -> None:
     rows = topics(3000, n_topics=60, columns=30)
     exact = neighbour_sets(found(rows, 10))
-    trees = neighbour_sets(found(rows, 10, _MOST_EXACT=1000, _BLOCK=200))
+    trees = neighbour_sets(found(rows, 10, most_exact=1000, part=200))
     recall = np.mean([len(a & b) / 10 for a, b in zip(exact, trees, strict=True)])
     assert recall > 0.8
     assert all(len(each) == 10 for each in trees)
@@ -113,7 +109,7 @@ def test_trees_find_most_of_the_nearest() -> None:
 @given(seed=seeds)
 @settings(max_examples=10)
 def test_the_graph_is_symmetric_and_no_document_is_its_own_neighbour(most_exact: int, seed: int) -> None:
-    graph = found(topics(200, seed=seed), 5, _MOST_EXACT=most_exact, _BLOCK=50).graph().toarray()
+    graph = found(topics(200, seed=seed), 5, most_exact=most_exact, part=50).graph().toarray()
     np.testing.assert_allclose(graph, graph.T, atol=1e-7)
     assert not graph.diagonal().any()
     assert np.linalg.eigvalsh(graph.astype(float)).max() == pytest.approx(1, abs=1e-5)
@@ -122,7 +118,7 @@ def test_the_graph_is_symmetric_and_no_document_is_its_own_neighbour(most_exact:
 @pytest.mark.parametrize("most_exact", [0, 1000])
 def test_the_bits_are_the_same_for_any_number_of_threads(most_exact: int) -> None:
     rows = topics(400)
-    one, three = (found(rows, 8, n, _MOST_EXACT=most_exact, _BLOCK=64) for n in (1, 3))
+    one, three = (found(rows, 8, n, most_exact=most_exact, part=64) for n in (1, 3))
     assert all(a.tobytes() == b.tobytes() for a, b in zip(one, three, strict=True))
 
 
@@ -130,7 +126,7 @@ def test_the_bits_are_the_same_for_any_number_of_threads(most_exact: int) -> Non
 def test_documents_without_words_and_those_all_alike_are_no_trouble(most_exact: int) -> None:
     rows = np.zeros((90, 4), np.float32)
     rows[:60, 0] = 1
-    nearest = found(rows, 5, _MOST_EXACT=most_exact, _BLOCK=20)
+    nearest = found(rows, 5, most_exact=most_exact, part=20)
     sets = neighbour_sets(nearest)
     assert all(len(each) == 5 and max(each) < 60 for each in sets[:60])
     assert not any(sets[60:])

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 from threadpoolctl import threadpool_limits
 
-from wgcn.semi import space
 from wgcn.semi.space import WordSpace, find_space
 
 seeds = st.integers(0, 10_000)
@@ -184,11 +183,10 @@ def test_a_graph_without_edges_leaves_half_of_the_space_empty() -> None:
     assert np.isfinite(placed(terms, found)).all()
 
 
-def test_of_very_many_documents_a_part_is_taken_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_very_many_documents_a_part_is_taken_evenly() -> None:
     terms = documents(41)
     few = find_space(terms[np.arange(0, 41, 4)], graph(), n_components=6)
-    monkeypatch.setattr(space, "_MOST_DOCUMENTS", 11)
-    many = find_space(terms, graph(), n_components=6)
+    many = find_space(terms, graph(), n_components=6, most_documents=11)
     assert many.words.tobytes() == few.words.tobytes()
     np.testing.assert_allclose(np.linalg.norm(placed(terms, many), axis=1), 1, rtol=1e-5)
 

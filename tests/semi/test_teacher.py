@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, hstack, random_array
 from threadpoolctl import threadpool_limits
 
-from wgcn.semi import space as neighbours
-from wgcn.semi import teacher
-from wgcn.semi.space import find_space
-from wgcn.semi.teacher import Taught, Teacher
+from wgcn.semi.space import NeighbourSearch, find_space
+from wgcn.semi.teacher import Taught, Teacher, TeacherSettings
+
+DEFAULT = TeacherSettings()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -43,8 +43,8 @@ def spread_labels(near: np.ndarray, targets: np.ndarray, labelled: np.ndarray) -
     known = np.zeros((len(near), targets.shape[1]))
     known[labelled] = targets
     spread = known
-    for _ in range(teacher._STEPS):
-        spread = teacher._SPREADING * near @ spread + (1 - teacher._SPREADING) * known
+    for _ in range(DEFAULT.n_steps):
+        spread = DEFAULT.spreading * near @ spread + (1 - DEFAULT.spreading) * known
     return with_shares(spread, targets, labelled)
 
 
@@ -77,7 +77,7 @@ def nearest(rows: np.ndarray, k: int) -> np.ndarray:
 def ridge(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Solve least squares with a penalty on the weights, not on the intercept, as one larger plain problem."""
     n, columns = rows.shape
-    penalty = teacher._PENALTY * np.mean(np.sum((rows - rows.mean(axis=0)) ** 2, axis=0))
+    penalty = DEFAULT.penalty * np.mean(np.sum((rows - rows.mean(axis=0)) ** 2, axis=0))
     larger = np.zeros((n + columns, columns + 1))
     larger[:n, :columns], larger[:n, -1] = rows, 1
     larger[n:, :columns] = np.sqrt(penalty) * np.eye(columns)
@@ -86,22 +86,26 @@ def ridge(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def reference(
-    terms: csr_array, adjacency: csr_array | None, targets: np.ndarray, labelled: np.ndarray, k: int
+    terms: csr_array,
+    adjacency: csr_array | None,
+    targets: np.ndarray,
+    labelled: np.ndarray,
+    how: TeacherSettings = DEFAULT,
 ) -> Taught:
-    found = find_space(terms, adjacency, graph_weight=teacher._GRAPH_WEIGHT)
-    shares = spread_labels(nearest(found.place(terms @ found.words).astype(float), k), targets, labelled)
+    found = find_space(terms, adjacency, graph_weight=DEFAULT.graph_weight)
+    shares = spread_labels(nearest(found.place(terms @ found.words).astype(float), how.n_near), targets, labelled)
     reached = shares.sum(axis=1) > 0
     words = found.words.astype(float)
     rows = terms @ words
     weights, bias = ridge(rows[reached], 2 * shares[reached] - 1)
     # More regressions on what the one before says, decided more clearly.
-    few = len(labelled) < teacher._FEW_LABELS
-    for _ in range(teacher._MORE_REGRESSIONS[few]):
-        sharp = np.exp(teacher._SHARPNESS * (rows @ weights + bias))
+    few = len(labelled) < how.few_labels
+    for _ in range(how.more_with_few if few else how.more_with_many):
+        sharp = np.exp(how.sharpness * (rows @ weights + bias))
         sharp[:, ~targets.any(axis=0)] = sharp[~reached] = 0
         shares = with_shares(sharp / np.maximum(sharp.sum(axis=1, keepdims=True), 1e-12), targets, labelled)
         weights, bias = ridge(rows[reached], 2 * shares[reached] - 1)
-    trust = 1 if few else teacher._MANY_TRUST
+    trust = 1 if few else how.many_trust
     return Taught(trust * (words @ weights), trust * bias)
 
 
@@ -117,43 +121,38 @@ def assert_alike(taught: Taught, expected: Taught, atol: float = 1e-3) -> None:
 def test_it_teaches_what_the_dense_reference_does(with_graph: bool, n_near: int, block: int, seed: int) -> None:
     terms, adjacency = documents(seed=seed), graph(seed=seed + 1) if with_graph else None
     targets, labelled = classes([0, 0, 0, 1, 1, 2]), np.arange(6)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(teacher, "_NEIGHBOURS", n_near)
-        patch.setattr(teacher, "_BLOCK", block)
-        patch.setattr(neighbours, "_BLOCK", block)
-        taught = Teacher(terms, adjacency).teach(targets, labelled)
+    how = TeacherSettings(n_near=n_near, block=block, search=NeighbourSearch(part=block))
+    taught = Teacher(terms, adjacency, settings=how).teach(targets, labelled)
     assert (taught.word_scores.shape, taught.bias.shape) == ((15, 3), (3,))
-    assert_alike(taught, reference(terms, adjacency, targets, labelled, n_near))
+    assert_alike(taught, reference(terms, adjacency, targets, labelled, how))
 
 
-def test_every_further_regression_decides_more_clearly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_further_regression_decides_more_clearly() -> None:
     terms, targets = documents(), classes([0, 0, 0, 1, 1, 2])
     sizes = []
     for n_more in range(4):
-        monkeypatch.setattr(teacher, "_MORE_REGRESSIONS", {True: n_more})
-        taught = Teacher(terms, graph()).teach(targets, np.arange(6))
-        assert_alike(taught, reference(terms, graph(), targets, np.arange(6), 40))
+        how = TeacherSettings(more_with_few=n_more)
+        taught = Teacher(terms, graph(), settings=how).teach(targets, np.arange(6))
+        assert_alike(taught, reference(terms, graph(), targets, np.arange(6), how))
         sizes.append(float(np.std(taught.word_scores)))
     assert sizes == sorted(set(sizes))
 
 
-def test_where_labels_are_not_few_one_more_regression_follows_and_scores_count_more(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_labels_are_not_few_one_more_regression_follows_and_scores_count_more() -> None:
     terms, targets = documents(), classes([0, 0, 0, 1, 1, 2])
     few = Teacher(terms, graph()).teach(targets, np.arange(6))
-    monkeypatch.setattr(teacher, "_FEW_LABELS", 6)
-    many = Teacher(terms, graph()).teach(targets, np.arange(6))
-    assert_alike(many, reference(terms, graph(), targets, np.arange(6), 40))
+    how = TeacherSettings(few_labels=6)
+    many = Teacher(terms, graph(), settings=how).teach(targets, np.arange(6))
+    assert_alike(many, reference(terms, graph(), targets, np.arange(6), how))
     assert not np.allclose(many.word_scores, few.word_scores, atol=1e-3)
-    fewer = Teacher(terms, graph()).teach(targets[:5], np.arange(5))
-    assert_alike(fewer, reference(terms, graph(), targets[:5], np.arange(5), 40))
+    fewer = Teacher(terms, graph(), settings=how).teach(targets[:5], np.arange(5))
+    assert_alike(fewer, reference(terms, graph(), targets[:5], np.arange(5), how))
 
 
 def test_some_of_the_labelled_documents_can_be_taken_as_unlabelled() -> None:
     terms, labelled = documents(), np.array([0, 2, 3, 5])
     taught = Teacher(terms, graph()).teach(classes([0, 0, 1, 2]), labelled)
-    assert_alike(taught, reference(terms, graph(), classes([0, 0, 1, 2]), labelled, 40))
+    assert_alike(taught, reference(terms, graph(), classes([0, 0, 1, 2]), labelled))
 
 
 def clusters(n: int = 25, words: int = 12, seed: int = 0) -> tuple[csr_array, np.ndarray]:
@@ -235,7 +234,7 @@ def test_words_without_an_edge_take_no_part() -> None:
     targets, labelled = classes([0, 0, 1, 2]), np.arange(4)
     taught = Teacher(csr_array(rows), wide).teach(targets, labelled)
     assert not taught.word_scores[15:].any()
-    expected = reference(csr_array(rows[:, :15]), adjacency, targets, labelled, 40)
+    expected = reference(csr_array(rows[:, :15]), adjacency, targets, labelled)
     assert_alike(Taught(taught.word_scores[:15], taught.bias), expected)
 
 
@@ -304,7 +303,7 @@ def test_a_labelled_document_without_words_spreads_nothing_but_stays_labelled() 
     assert np.isfinite(scores).all()
     assert set(scores[1:].argmax(axis=1).tolist()) == {0, 1}
     assert scores[0, 2] > scores[1:, 2].max()
-    assert_alike(taught, reference(csr_array(rows), None, targets, np.arange(3), 40))
+    assert_alike(taught, reference(csr_array(rows), None, targets, np.arange(3)))
 
 
 def test_a_class_without_a_label_is_nowhere() -> None:
@@ -333,12 +332,10 @@ def test_the_scores_have_the_same_bits_for_any_number_of_threads(n_jobs: int) ->
     assert one.bias.tobytes() == more.bias.tobytes()
 
 
-def test_of_many_documents_each_keeps_its_own_label(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Trees put documents in another order.
-    monkeypatch.setattr(neighbours, "_MOST_EXACT", 100)
-    monkeypatch.setattr(neighbours, "_BLOCK", 60)
+def test_of_many_documents_each_keeps_its_own_label() -> None:
+    how = TeacherSettings(search=NeighbourSearch(most_exact=100, part=60))  # trees put documents in another order
     terms, topics = clusters(150)
-    taught = Teacher(terms, None).teach(classes(topics[:6].tolist()), np.arange(6))
+    taught = Teacher(terms, None, settings=how).teach(classes(topics[:6].tolist()), np.arange(6))
     assert np.array_equal(taught.scores(terms).argmax(axis=1), topics)
 
 

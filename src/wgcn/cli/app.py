@@ -8,11 +8,13 @@ import typer
 
 from wgcn import __version__
 
-_OF_A_MODEL = ("predict", "evaluate", "extend", "export", "info")
-# Where they have another name.
-_MODULES = dict.fromkeys(_OF_A_MODEL, "model") | {"words": "explain", "curve": "suggest"}
-_LOOP = ("label", "seeds", "suggest", "review", "curve")
-_COMMANDS = ("fit", *_OF_A_MODEL, "explain", "words", "serve", *_LOOP, "embed", "graph")  # in the order of the help
+_HOMES = {  # the module of each command, in the order of the help
+    "fit": "fit",
+    **dict.fromkeys(("predict", "evaluate", "extend", "export", "info", "explain", "words", "serve"), "model"),
+    **dict.fromkeys(("label", "seeds", "suggest", "review", "curve"), "labelling"),
+    "embed": "embed",
+    "graph": "graph",
+}
 
 
 def app() -> None:
@@ -26,8 +28,8 @@ def app() -> None:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     commands.callback()(_options)
-    for name in [name for name in _COMMANDS if name in sys.argv[1:2]] or _COMMANDS:
-        module = import_module(f"wgcn.cli.{_MODULES.get(name, name)}")
+    for name in [name for name in _HOMES if name in sys.argv[1:2]] or _HOMES:
+        module = import_module(f"wgcn.cli.{_HOMES[name]}")
         if name == "graph":
             commands.add_typer(module.app, name=name)
         else:

@@ -1,7 +1,7 @@
 """wgcn embed: vectors of texts, from texts alone."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,47 +13,46 @@ from wgcn.cli.console import say, show, stages
 _FITTING = ("save", "components", "tokenizer", "stop_words", "ngrams", "min_count", "window", "graph_weight")
 
 
-@options.reads_files
+@options.grouped
 def embed(
     context: typer.Context,
-    reading: dict[str, Any],
     files: options.TextFiles,
     output: Annotated[Path, options.to_file(metavar="FILE.npy", help="Array to write, with one row per text.")],
     model: Annotated[
-        Path | None, typer.Option("--model", "-m", metavar="DIR", help="Use an embedder that --save wrote; fit none.")
+        Path | None, typer.Option("--model", "-m", metavar="DIR", help="Use an embedder that --save wrote.")
     ] = None,
-    save: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to keep the fitted embedder in.")] = None,
+    save: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to save the fitted embedder to.")] = None,
     components: Annotated[int, typer.Option(min=2, metavar="N", help="Columns, an even number.")] = 200,
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
-    ngrams: Annotated[int, typer.Option(min=1, metavar="N", help="Longest phrase, in words.")] = 1,
+    ngrams: Annotated[int, typer.Option(min=1, metavar="N", help="Longest n-gram, in words.")] = 1,
     min_count: options.MinCount = None,
     window: options.Window = 20,
     graph_weight: Annotated[
         float, typer.Option(min=0.0, metavar="X", help="Weight of a word's neighbours beside the word.")
     ] = 2.0,
     overwrite: options.Overwrite = False,
+    *,
+    reading: options.Given,
 ) -> None:
     """Turn texts into vectors, learnt from these texts without labels.
 
-    A vector has the length 1; that of a text with no known word is 0. Read the array with numpy.load. Example: wgcn
-    embed posts.csv --text-column body --output posts.npy --save my-embedder
+    Vectors have length 1; that of a text without a known word is 0. Read the array with numpy.load.
+
+    Example: wgcn embed posts.csv --text-column body --output posts.npy --save my-embedder
     """
     import numpy as np
 
     from wgcn.base.files import write_file
     from wgcn.model.embedding import EmbeddingModel
-    from wgcn.store.folder import check_target
 
     if output.suffix != ".npy":
         raise InputError(f"--output must end in .npy, got {output}: numpy's is the format that is written.")
     given = [name for name in _FITTING if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
     if model is not None and given:
         raise InputError(f"The embedder in {model} is fitted already: leave out --save and the options of fitting.")
-    inputs: list[str | Path] = [*files, *filter(None, [stop_words])]
-    check_target(output, overwrite=overwrite, inputs=inputs)
-    if save is not None:
-        check_target(save, "embedder", overwrite=overwrite, inputs=inputs)
+    options.check_output(output, overwrite=overwrite, inputs=[*files, stop_words])
+    options.check_output(save, "embedder", overwrite=overwrite, inputs=[*files, stop_words])
     texts = options.read_files(files, reading)
     if model is not None:
         fitted = EmbeddingModel.load(model)

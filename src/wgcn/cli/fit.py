@@ -1,7 +1,6 @@
 """wgcn fit: train a text classifier and save it."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -9,64 +8,56 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wgcn.base.errors import InputError, interrupts_raised
+from wgcn.base.errors import InputError
 from wgcn.cli import options
 from wgcn.cli.console import EpochBar, counter, say, show, stages
+from wgcn.cli.options import Given
 
 if TYPE_CHECKING:
     from wgcn.model.text_model import TextModel
-    from wgcn.scale.build import Resources
 
 Read = Callable[[], tuple[list[str], list[Any]]]  # gives texts and their labels
 _model = partial(typer.Option, rich_help_panel="Model")
 _network = partial(typer.Option, rich_help_panel="The paper's network")
 
-Unlabeled = Annotated[list[Path] | None, typer.Option(metavar="FILE", help="More texts, without labels. Repeatable.")]
-Ngrams = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Longest phrase, in words. Default: 2; 1 with --network.")
-]
-ClassPrior = Annotated[
-    list[str] | None,
-    _model(metavar="LABEL=SHARE", help="Expected share of a class in new texts. Repeatable; or 'uniform'."),
-]
-CheckpointFile = Annotated[
-    Path | None, _network(metavar="FILE", help="Save the training state here, and resume from it.")
-]
 
-
-@options.uses_resources
-@options.reads_files
+@options.grouped
 def fit(
-    resources: dict[str, Any],
-    reading: dict[str, Any],
     train: Annotated[
         list[Path], typer.Argument(metavar="TRAIN...", help="File with labelled texts; - is standard input.")
     ],
     model: Annotated[Path, typer.Option("--model", "-m", metavar="DIR", help="Folder to write the model to.")],
     *,
-    unlabeled: Unlabeled = None,
+    unlabeled: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Unlabelled texts. Repeatable.")] = None,
     seed: options.Seed = None,
     seeds_file: options.SeedsFile = None,
-    label_column: options.LabelColumn = "label",
-    label_separator: options.LabelSeparator = None,
-    missing: options.Missing = None,
+    labels: Given,
     tokenizer: options.TokenizerName = "words",
     stop_words: options.StopWords = None,
-    ngrams: Ngrams = None,
+    ngrams: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Longest n-gram, in words. Default: 2; 1 with --network.")
+    ] = None,
     min_count: options.MinCount = None,
     window: options.Window = 20,
-    alpha: Annotated[float, _model(min=0.0, metavar="X", help="Weight of the word graph; 0 is no graph.")] = 0.5,
-    c: Annotated[float, _model("--C", metavar="X", help="Larger fits the training texts more closely.")] = 0.5,
-    subwords: Annotated[float, _model(min=0.0, metavar="X", help="Weight of parts of words; 0 is none.")] = 1.5,
+    alpha: Annotated[float, _model(min=0.0, metavar="X", help="Weight of the word graph; 0 for none.")] = 0.5,
+    c: Annotated[float, _model("--C", metavar="X", help="Inverse of the regularisation strength.")] = 0.5,
+    subwords: Annotated[float, _model(min=0.0, metavar="X", help="Weight of subwords; 0 for none.")] = 1.5,
     tune: Annotated[
-        bool, _model("--tune/--no-tune", help="Try other settings by cross-validation, from 1,000 labels on.")
+        bool, _model("--tune/--no-tune", help="Compare other settings on held-out texts, from 1,000 labels on.")
     ] = True,
     balanced: Annotated[bool, _model("--balanced", help="Give every class the same weight in training.")] = False,
-    class_prior: ClassPrior = None,
+    class_prior: Annotated[
+        list[str] | None,
+        _model(metavar="LABEL=SHARE", help="Expected share of a class in new texts. Repeatable; or 'uniform'."),
+    ] = None,
     network: Annotated[bool, _network("--network", help="Train the paper's neural network instead (torch).")] = False,
-    epochs: Annotated[int | None, _network(min=1, metavar="N", help="Most epochs. Default: 800.")] = None,
-    checkpoint: CheckpointFile = None,
+    epochs: Annotated[int | None, _network(min=1, metavar="N", help="Largest number of epochs. Default: 800.")] = None,
+    checkpoint: Annotated[
+        Path | None, _network(metavar="FILE", help="Save the training state here, and resume from it.")
+    ] = None,
     overwrite: options.Overwrite = False,
+    reading: Given,
+    resources: Given,
 ) -> None:
     """Train a classifier on texts with labels, or with seed words for the classes.
 
@@ -77,11 +68,11 @@ def fit(
     Texts that do not fit into memory: wgcn fit shards/*.jsonl.gz --memory 4GB --model my-model
     """
     from wgcn.labels.reading import read_class_shares
+    from wgcn.model.card import model_rows
     from wgcn.scale.build import Resources
     from wgcn.semi.seed_words import read_seed_options
-    from wgcn.store.folder import check_target
 
-    texts_as = {
+    texts_as: Given = {
         "tokenizer": tokenizer,
         "stop_words": options.read_stop_words(stop_words) or None,
         "min_count": min_count,
@@ -89,26 +80,38 @@ def fit(
         "ngram_range": (1, ngrams or (1 if network else 2)),
     }
     classes_as = {"class_weight": "balanced" if balanced else None, "class_prior": read_class_shares(class_prior)}
+    settings: Given = {**texts_as, **classes_as, "alpha": alpha, "subwords": subwords, "C": c, "tune": tune}
+    training: Given = {
+        **classes_as,
+        "max_epochs": epochs or 800,
+        "checkpoint": checkpoint,
+        "resume": checkpoint is not None,
+    }
     # Everything that can be found wrong is found before the texts are read.
     seeds, limits = read_seed_options(seed, seeds_file) or None, Resources.of(**resources)
     of_network = epochs is not None or checkpoint is not None
     _check_kind(network, seeds=bool(seeds), of_network=of_network, out_of_core=limits is not None, n_files=len(train))
-    inputs = [each for each in (*train, *(unlabeled or []), seeds_file, stop_words) if each is not None]
-    check_target(model, "model", overwrite=overwrite, inputs=inputs)
-    settings = {**texts_as, **classes_as, "alpha": alpha, "subwords": subwords, "C": c, "tune": tune}
-    files: dict[str, Any] = {"unlabeled": unlabeled or [], "label_column": label_column}
-    files |= {"label_separator": label_separator, "missing": missing}
-    if limits is not None:
-        _fit_files(train, model, limits, reading=reading, **files, **settings)
-    elif network:
-        training = {"max_epochs": epochs or 800, "checkpoint": checkpoint, "resume": checkpoint is not None}
-        with _interrupts_named(model, partial(_advice_to_resume, checkpoint)):
-            fitted = _fit_network(texts_as, {**classes_as, **training}, *_texts(train[0], reading, **files))
-        _save(fitted, model)
-    else:
-        with _interrupts_named(model):
-            fitted = _fit_linear(settings, *_texts(train[0], reading, **files, optional=bool(seeds)), seeds)
-        _save(fitted, model)
+    inputs = [*train, *(unlabeled or []), seeds_file, stop_words]
+    options.check_output(model, "model", overwrite=overwrite, inputs=inputs)
+    work = None if limits is None else limits.work_folder(model)
+    read = partial(options.read_labelled_texts, train[0], labels, reading, optional=bool(seeds))
+    more = [] if limits is not None or unlabeled is None else _more_texts(unlabeled, train[0], reading)
+    with options.interrupts_told(partial(_advice, model, work, network, checkpoint)):
+        if limits is not None:
+            resources |= {"n_workers": resources.pop("workers"), "work": work, "reading": reading, **labels}
+            fitted = _fit_files(train, unlabeled or [], resources | settings)
+        elif network:
+            fitted = _fit_network(texts_as, training, read, more)
+        else:
+            fitted = _fit_linear(settings, read, more, seeds)
+    fitted.save(model)
+    show(model_rows(fitted))
+    say(f"The model is in {model}. Use it: wgcn predict {model} FILE")
+
+
+def _more_texts(unlabeled: list[Path], train: Path, reading: Given) -> Iterator[str]:
+    """Return the texts of more files; a format that is given for standard input is not theirs."""
+    return options.read_files(unlabeled, reading | {"format": None} if str(train) == "-" else reading)
 
 
 def _check_kind(network: bool, *, seeds: bool, of_network: bool, out_of_core: bool, n_files: int) -> None:
@@ -123,57 +126,26 @@ def _check_kind(network: bool, *, seeds: bool, of_network: bool, out_of_core: bo
         raise InputError("Several files are fitted out of core: give --memory, such as --memory 4GB.")
 
 
-def _texts(
-    train: Path,
-    reading: dict[str, Any],
-    *,
-    unlabeled: list[Path],
-    optional: bool = False,
-    **labels_as: Any,
-) -> tuple[Read, Iterator[str]]:
-    """Return what reads the labelled texts, and more texts; labels may be missing where they are optional."""
-    more = options.read_files(unlabeled, reading | {"format": None} if str(train) == "-" else reading)  # not of stdin
-    return partial(options.read_labelled_texts, train, reading=reading, optional=optional, **labels_as), more
-
-
-@contextmanager
-def _interrupts_named(model: Path, advice: Callable[[], str] = str) -> Iterator[None]:
-    """Say that nothing was written if the fit inside is interrupted, and what to do."""
-    try:
-        with interrupts_raised():
-            yield
-    except KeyboardInterrupt:
-        say(f"Interrupted. Nothing was written to {model}.{advice()}")
-        raise
-
-
-def _save(fitted: Any, model: Path) -> None:
-    from wgcn.model.card import model_rows
-
-    fitted.save(model)
-    show(model_rows(fitted))
-    say(f"The model is in {model}. Use it: wgcn predict {model} FILE")
-
-
-def _advice_to_resume(checkpoint: Path | None) -> str:
+def _advice(model: Path, work: Path | None, network: bool, checkpoint: Path | None) -> str | None:
+    """Say what an interrupted fit has left, and how to go on."""
+    if work is not None:
+        return options.advice_to_go_on(work)
+    left = f"Nothing was written to {model}."
+    if not network:
+        return left
     if checkpoint is not None and checkpoint.exists():
-        return f" The same command goes on from {checkpoint}."
-    return " To be able to go on after an interruption, give --checkpoint FILE."
+        return f"{left} The same command goes on from {checkpoint}."
+    return f"{left} To be able to go on after an interruption, give --checkpoint FILE."
 
 
-def _fit_files(train: list[Path], model: Path, limits: "Resources", **how: Any) -> None:
+def _fit_files(train: list[Path], unlabeled: list[Path], how: Given) -> "TextModel":
     from wgcn.scale.files import fit_files
 
-    how |= {name: getattr(limits, name) for name in ("memory", "scheduler", "n_workers", "restart")}
-    how["work"] = limits.work_folder(model)
-    with options.resumable(how["work"]), interrupts_raised(), stages() as bars:
-        fitted = fit_files(train, progress=counter(bars), **how)
-    _save(fitted, model)
+    with stages() as bars:
+        return fit_files(train, unlabeled=unlabeled, progress=counter(bars), **how)
 
 
-def _fit_linear(
-    settings: dict[str, Any], read: Read, unlabeled: Iterator[str], seeds: dict[str, list[str]] | None
-) -> "TextModel":
+def _fit_linear(settings: Given, read: Read, unlabeled: Iterable[str], seeds: Given | None) -> "TextModel":
     from wgcn.estimators.text import WGCNTextClassifier
 
     estimator = WGCNTextClassifier(**settings)
@@ -183,7 +155,7 @@ def _fit_linear(
         return estimator.fit(texts, labels, unlabeled=unlabeled, seeds=seeds).model_
 
 
-def _fit_network(texts_as: dict[str, Any], settings: dict[str, Any], read: Read, more: Iterator[str]) -> "TextModel":
+def _fit_network(texts_as: Given, settings: Given, read: Read, more: Iterable[str]) -> "TextModel":
     from wgcn.estimators.network import WGCNNetworkClassifier
     from wgcn.estimators.preparation import Preparation
 

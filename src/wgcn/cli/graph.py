@@ -1,7 +1,7 @@
 """wgcn graph: build a word graph, look at it, draw it."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -9,7 +9,10 @@ from wgcn.cli import options
 from wgcn.cli.console import counter, say, show, stages
 from wgcn.cli.options import to_file
 
-app = typer.Typer(help="Build a graph of words from text, and look at it.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from wgcn.graph import GraphInfo
+
+app = typer.Typer(help="Build a word graph from text, and inspect it.", no_args_is_help=True)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a graph that 'wgcn graph build' wrote.")]
 Word = Annotated[str, typer.Argument(help="A word of the graph, as its tokenizer writes it: usually in lower case.")]
@@ -20,11 +23,8 @@ MinNeighbour = Annotated[
 
 
 @app.command()
-@options.uses_resources
-@options.reads_files
+@options.grouped
 def build(
-    resources: dict[str, Any],
-    reading: dict[str, Any],
     files: options.TextFiles,
     output: Annotated[Path, to_file(metavar="DIR", help="Folder to write the graph to.")],
     tokenizer: options.TokenizerName = "words",
@@ -46,6 +46,9 @@ def build(
     diagonal: Annotated[Literal["self", "one", "none"], typer.Option(help="Weight of a word with itself.")] = "self",
     normalize: Annotated[bool, typer.Option(help="Symmetric normalisation of the graph.")] = True,
     overwrite: options.Overwrite = False,
+    *,
+    reading: options.Given,
+    resources: options.Given,
 ) -> None:
     """Build the word graph of a corpus.
 
@@ -55,17 +58,16 @@ def build(
     """
     from wgcn import EdgeRules, VocabularyRules
     from wgcn.scale.build import Resources, graph_from_files
-    from wgcn.store.folder import check_target
 
     # Settings are checked before the files are opened, and the files before any work is done.
     words = options.read_stop_words(stop_words)
     rules = VocabularyRules(min_count=min_count, min_df=min_df, max_df=max_df, max_size=max_words, stop_words=words)
-    how: dict[str, Any] = {"tokenizer": tokenizer, "window": window, "weight": weight, "normalized": normalize}
+    how: options.Given = {"tokenizer": tokenizer, "window": window, "weight": weight, "normalized": normalize}
     how |= {"reading": reading, "rules": rules, "edges": EdgeRules(threshold, min_pairs, top_k, diagonal)}
     limits = Resources.of(**resources)
-    inputs: list[str | Path] = [*files, *filter(None, [stop_words])]
-    check_target(output, "graph", overwrite=overwrite, inputs=inputs)
-    with options.resumable(limits.work_folder(output) if limits else None), stages() as bars:
+    options.check_output(output, "graph", overwrite=overwrite, inputs=[*files, stop_words])
+    work = limits.work_folder(output) if limits else None
+    with options.interrupts_told(lambda: options.advice_to_go_on(work)), stages() as bars:
         graph = graph_from_files(files, output, limits, progress=counter(bars), **how)
     _print_info(graph.info())
     say(f"The graph is in {output}. Look at it: wgcn graph neighbours {output} WORD")
@@ -119,16 +121,16 @@ def plot(
     Example: wgcn graph plot posts-graph wine --output wine.svg
     """
     from wgcn.graph import WordGraph
-    from wgcn.plots import check_picture, plot_neighbourhood
+    from wgcn.plots import plot_neighbourhood
 
     output = output or Path("".join(c if c.isalnum() or c in "_-'" else "_" for c in word) + ".png")
-    check_picture(output, overwrite=overwrite)
+    options.check_output(output, "picture", overwrite=overwrite)
     graph = WordGraph.load(folder)
     plot_neighbourhood(graph, word, output, k=k, further=further, min_count=min_count)
     say(f"The picture is in {output}.")
 
 
-def _print_info(info: Any) -> None:
+def _print_info(info: "GraphInfo") -> None:
     """Print the size and the settings of a graph."""
     per_word = f"{info.mean_neighbours:,.1f} on average, {info.median_neighbours:,.0f} median"
     sizes = {

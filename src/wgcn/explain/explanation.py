@@ -7,11 +7,9 @@ row of a word that has edges in the word graph is itself a sum (see `wgcn.linear
 
 The word's own part is (1 + a A_ww) U[w]; every neighbour j in the graph has the part a A_wj U[j]; and the spelling of
 the word has the part (S V)[w], computed as for a word that training did not see (`wgcn.scoring.spelling`). A model
-keeps the own parts and the strongest neighbours of each word (`Split`). What all other neighbours add is the difference
-to the row, so the parts always sum to the whole.
-
-The parts are those of `wgcn.explain.explanation`. Half precision and the strongest neighbours are enough to read them;
-what they leave out is the difference to the row itself, which is exact.
+keeps the own parts and the strongest neighbours of each word, in half precision, which is enough to read them
+(`Split`). What all other neighbours add is the difference to the row, which is exact, so the parts always sum to the
+whole.
 """
 
 from __future__ import annotations
@@ -19,21 +17,25 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from wgcn.base.arrays import Floats
 from wgcn.base.errors import InputError, StoreError
+from wgcn.scoring.spelling import half_precision
 from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary
 
-Floats = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _MIN_DOCUMENTS = 3  # texts of the training that a top word of a class is in, if that many are in the training
+_NAMED = 5  # neighbours that a word keeps
 
 
-class Neighbour(NamedTuple):
+class NeighbourPart(NamedTuple):
     """A neighbour of a word in the graph, and what it adds to the score of each class through that word."""
 
     word: str
@@ -62,10 +64,10 @@ class Explanation:
     text: str
     classes: npt.NDArray[Any]  # (classes,)
     terms: list[str]  # the known words and n-grams, each once, then words that only their spelling says something of
-    weights: npt.NDArray[Any]  # (terms,), their tf-idf weights in this text
+    weights: Floats  # (terms,), their tf-idf weights in this text
     contributions: Floats  # (terms, classes)
-    bias: npt.NDArray[Any]  # (classes,)
-    scores: npt.NDArray[Any]  # (classes,)
+    bias: Floats  # (classes,)
+    scores: Floats  # (classes,)
     probabilities: Floats  # (classes,)
     label: Any  # the predicted class; for a multi-label model the list of all that are predicted
     tokens: list[str]  # the words of the text in their order, known or not
@@ -74,7 +76,7 @@ class Explanation:
     # The part of each term itself; None if the model has not kept it, as folders of wgcn 0.2.0 and networks. A word
     # that `extend` has added has no part of its own: its row is made of other words.
     own: Floats | None = None  # (terms, classes)
-    neighbours: list[list[Neighbour]] | None = None  # of each term, the strongest first
+    neighbours: list[list[NeighbourPart]] | None = None  # of each term, the strongest first
     spelling: Floats | None = None  # (terms, classes), the part of each term's spelling; None if the model has none
 
     @property
@@ -98,7 +100,7 @@ class Explanation:
         """Return the place of a class in `classes`; of the one with the highest score for None."""
         return self.decided if label is None else find_class(self.classes, label)
 
-    def total(self) -> npt.NDArray[Any]:
+    def total(self) -> Floats:
         """Return the sum of the contributions and the bias, of shape (classes,), rounded as the model does."""
         if not self.terms:
             return self.bias.copy()
@@ -259,9 +261,9 @@ class Explainer:
 
     def _split(
         self, split: Split, weights: npt.NDArray[Any], ids: npt.NDArray[Any], contributions: Floats
-    ) -> tuple[Floats, list[list[Neighbour]]]:
+    ) -> tuple[Floats, list[list[NeighbourPart]]]:
         """Return the own parts of terms, of shape (terms, classes), and their named neighbours."""
-        own, named = contributions.copy(), list[list[Neighbour]]([] for _ in ids)
+        own, named = contributions.copy(), list[list[NeighbourPart]]([] for _ in ids)
         own[ids >= self.n_learnt] = 0
         places = np.searchsorted(split.words, ids)
         rows = np.flatnonzero(np.append(split.words, -1)[places] == ids)
@@ -270,7 +272,7 @@ class Explainer:
         near, strengths = split.neighbours[places], weight * split.strengths[places]  # (rows, k)
         parts = strengths[:, :, None] * split.own[near]  # (rows, k, classes)
         for row, words, each, is_there in zip(rows, split.words[near].tolist(), parts, strengths != 0, strict=True):
-            named[row] = [Neighbour(self.words[word], each[i]) for i, word in enumerate(words) if is_there[i]]
+            named[row] = [NeighbourPart(self.words[word], each[i]) for i, word in enumerate(words) if is_there[i]]
         return own, named
 
     def _tokens(
@@ -303,9 +305,9 @@ def find_class(classes: npt.NDArray[Any], label: Any) -> int:
 
 def rank_words(
     vocabulary: Vocabulary,
-    idf: npt.NDArray[Any],
-    table: npt.NDArray[Any],
-    class_weights: npt.NDArray[Any] | None,
+    idf: Floats,
+    table: Floats,
+    class_weights: Floats | None,
     place: int,
     n: int,
     *,
@@ -339,10 +341,6 @@ def _checked(n: int) -> int:
     return n
 
 
-_NAMED = 5  # neighbours that a word keeps
-_LARGEST = float(np.finfo(np.float16).max)
-
-
 @dataclass(frozen=True, eq=False)
 class Split:
     """The own parts and the strongest neighbours of the words that have any; any other row is its own part alone."""
@@ -354,7 +352,7 @@ class Split:
     strengths: npt.NDArray[np.float16]
 
     @classmethod
-    def load(cls, tensor: Callable[..., npt.NDArray[Any]], n_words: int, n_classes: int) -> Split:
+    def load(cls, tensor: Callable[..., Floats], n_words: int, n_classes: int) -> Split:
         """Read the split of a saved model: `tensor` is that of its folder. Anything unsound is a StoreError."""
         words = tensor("split.words", None, dtype=np.int32)
         own = tensor("split.own", len(words), n_classes, dtype=np.float16)
@@ -366,19 +364,12 @@ class Split:
         return cls(words, own, places, strengths)
 
 
-def make_split(adjacency: Any, rows: npt.NDArray[Any], factor: float, k: int = _NAMED) -> Split:
+def make_split(adjacency: csr_array, rows: Floats, factor: float, k: int = _NAMED) -> Split:
     """Return the split of a fitted model.
 
-    Parameters
-    ----------
-    adjacency : csr_array of shape (words, words)
-        A, symmetric.
-    rows : array of shape (words with edges, classes)
-        U of the words that have edges. Edges from a word to itself count as such.
-    factor : float
-        a, the weight of the graph. At 0 no word has a neighbour.
-    k : int
-        Neighbours that a word keeps: those with the largest a |A_wj| |U[j]|.
+    `adjacency` is A, (words, words), symmetric; `rows`, (words with edges, classes), are U of the words that have an
+    edge, be it to themselves. `factor` is a, the weight of the graph; at 0 no word has a neighbour. A word keeps the
+    `k` neighbours with the largest a |A_wj| |U[j]|.
     """
     from wgcn.graph.kernels import strongest_neighbours
 
@@ -393,8 +384,6 @@ def make_split(adjacency: Any, rows: npt.NDArray[Any], factor: float, k: int = _
     neighbours = places[found]
     own_factor = 1 + factor * diagonal[words]  # U counts for the word itself by this, so parts are divided by it
     strengths = factor * weights / own_factor[neighbours]
-    return Split(words.astype(np.int32), _half(own * own_factor[:, None]), neighbours, _half(strengths))
-
-
-def _half(values: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
-    return np.asarray(np.clip(values, -_LARGEST, _LARGEST).astype(np.float16))
+    return Split(
+        words.astype(np.int32), half_precision(own * own_factor[:, None]), neighbours, half_precision(strengths)
+    )

@@ -11,13 +11,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, triu, vstack
 
-from wgcn.base.arrays import row_blocks
+from wgcn.base.arrays import Floats, Ints, row_blocks
 from wgcn.base.errors import InputError, check_least
 from wgcn.base.threads import n_threads
 from wgcn.graph import kernels
@@ -28,9 +28,6 @@ Diagonal = Literal["self", "one", "none"]
 WINDOW_WEIGHTS: tuple[str, ...] = ("pmi", "npmi", "count")
 DOCUMENT_WEIGHTS: tuple[str, ...] = ("cosine", "product")
 WEIGHTS = WINDOW_WEIGHTS + DOCUMENT_WEIGHTS
-
-# Entries of X^T X that are formed before they are pruned: this bounds the memory.
-_BLOCK_ENTRIES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ def from_windows(counts: WindowCounts, weight: Weight, rules: EdgeRules, n_jobs:
 
 def weigh_windows(
     counts: WindowCounts, weight: Weight, rules: EdgeRules, n_jobs: int | None = None
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+) -> tuple[Floats, Floats]:
     """Return the weights of pairs, 0 for those that are not kept, and of each word with itself."""
     _check_weight(weight, WINDOW_WEIGHTS, "windows")
     pairs, words, n_windows = counts.pair_windows, counts.word_windows, max(counts.n_windows, 1)
@@ -82,11 +79,12 @@ def weigh_windows(
         "count": words,
     }
 
-    def weigh(rows: tuple[int, int]) -> Any:
-        return kernels.weigh_pairs(
+    def weigh(rows: tuple[int, int]) -> Floats:
+        found: Floats = kernels.weigh_pairs(
             pairs.indptr, pairs.indices, pairs.data, log_marginals, np.log(n_windows), WINDOW_WEIGHTS.index(weight),
             rules.threshold, rules.min_count, *rows,
         )  # fmt: skip
+        return found
 
     edges = np.linspace(0, len(words), 33).astype(int).tolist()
     with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
@@ -104,16 +102,19 @@ def from_documents(document_terms: csr_array, weight: Weight, rules: EdgeRules) 
     return product(terms, terms, rules)
 
 
-def product(left: csr_array, right: csr_array, rules: EdgeRules) -> csr_array:
-    """Return the mean of L^T R and R^T L, of two matrices of documents by words, as edges between words."""
+def product(left: csr_array, right: csr_array, rules: EdgeRules, *, block_entries: int = 1 << 24) -> csr_array:
+    """Return the mean of L^T R and R^T L, of two matrices of documents by words, as edges between words.
+
+    Blocks of so many entries are formed and pruned at once, so that only the edges that are kept are held in memory.
+    """
     factors = [(csr_array(left.T), right)]
     if left is not right:
         factors.append((csr_array(right.T), left))
     transposed = factors[0][0]
     entries = np.concatenate(([0], np.cumsum(np.diff(right.indptr)[transposed.indices], dtype=np.int64)))
     diagonal = np.zeros(left.shape[1], left.dtype)
-    blocks = []  # of rows, pruned at once, so that only the edges that are kept are held in memory
-    for first, last in row_blocks(entries[transposed.indptr], _BLOCK_ENTRIES):
+    blocks = []
+    for first, last in row_blocks(entries[transposed.indptr], block_entries):
         block = csr_array(_mean([rows[first:last] @ other for rows, other in factors]), dtype=left.dtype)
         diagonal[first:last] = block.diagonal(first)
         if rules.min_count > 1:
@@ -146,13 +147,7 @@ def _pattern(matrix: csr_array) -> csr_array:
     return csr_array(matrix != 0, dtype=np.float32)
 
 
-def symmetric(
-    indptr: npt.NDArray[Any],
-    columns: npt.NDArray[Any],
-    weights: npt.NDArray[Any],
-    own: npt.NDArray[Any],
-    rules: EdgeRules,
-) -> csr_array:
+def symmetric(indptr: Ints, columns: Ints, weights: Floats, own: Floats, rules: EdgeRules) -> csr_array:
     """Make the graph of its upper triangle: set the diagonal, mirror, keep the strongest edges."""
     diagonal = {"self": own, "one": np.ones_like(own), "none": np.zeros_like(own)}[rules.diagonal]
     indptr, columns, weights = kernels.mirror(indptr, columns, weights, diagonal)

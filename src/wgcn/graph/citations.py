@@ -69,23 +69,13 @@ def attach_citations(
     *,
     hops: int = 1,
 ) -> csr_array:
-    """Average new documents with those they cite: the first rows of A^hops [X; documents].
+    """Average new documents, (new, words), with those they cite: the first rows of A^hops [X; documents].
 
     A is normalised as in `normalize_documents`, a citation counting both ways. A document without citations keeps its
     row. A citation weighs less the more often the other document is cited, so rows depend on the new documents given
-    together.
-
-    Parameters
-    ----------
-    document_terms : csr_array of shape (new, words)
-        X_dv of the new documents.
-    document_graph : csr_array of shape (new, known) or (new + known, new + known)
-        Entry [i, j] is positive if new document i cites known document j; or, if square, if document i cites document
-        j, the new ones first. Without `documents`, the links among the new ones.
-    documents : csr_array of shape (known, words), optional
-        X_dv of documents that the new ones may cite.
-    hops : int
-        Length of citation paths; 0 leaves the rows as they are.
+    together. Entry [i, j] of `document_graph`, (new, known), is positive if new document i cites document j of
+    `documents`, (known, words). With the shape (new + known, new + known), the new ones first, or (new, new) without
+    `documents`, there may be links among the new ones too.
 
     Examples
     --------

@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from wgcn.base.arrays import Ints
 from wgcn.base.errors import InputError, StoreError
 from wgcn.base.threads import n_threads
 from wgcn.graph.kernels import count_rows
 from wgcn.store import folder as store
 from wgcn.text.corpus import Corpus
-from wgcn.text.ngrams import Ids, Offsets
 from wgcn.text.vocabulary import Vocabulary
 
 _INT32_MAX = np.iinfo(np.int32).max
@@ -171,7 +171,7 @@ class WindowCounts:
 class Windows:
     """The windows of documents of word ids, laid out to be counted by rows of the matrix of pairs."""
 
-    def __init__(self, ids: Ids, offsets: Offsets, n_words: int, window: int) -> None:
+    def __init__(self, ids: Ints, offsets: Ints, n_words: int, window: int) -> None:
         lengths, n_tokens = np.diff(offsets), len(ids)
         span = min(window, max(int(lengths.max(initial=0)), 2))  # a longer one counts the same, and may overflow
         self.n_windows = int(np.sum(np.maximum(lengths - span, 0) + 1, where=lengths > 0))
@@ -185,13 +185,14 @@ class Windows:
         edges = np.searchsorted(starts, np.linspace(0, starts[-1], 97)[1:-1])
         self.blocks = list(pairwise(np.unique([0, *edges, n_words]).tolist()))
 
-    def scratch(self) -> npt.NDArray[Any]:
+    def scratch(self) -> Ints:
         """Return an array that `count` needs, and leaves as it was."""
         return np.zeros(*self._scratch)
 
-    def count(self, rows: tuple[int, int], min_pairs: int, scratch: npt.NDArray[Any]) -> Any:
+    def count(self, rows: tuple[int, int], min_pairs: int, scratch: Ints) -> tuple[Ints, Ints, Ints, Ints]:
         """Return #W(i) and #W(i, j) of the rows first, ..., last - 1, as `kernels.count_rows` does."""
-        return count_rows(*self._tokens, min_pairs, *rows, scratch)
+        found: tuple[Ints, Ints, Ints, Ints] = count_rows(*self._tokens, min_pairs, *rows, scratch)
+        return found
 
 
 def sampled_words(n_words: int) -> range:
@@ -199,7 +200,7 @@ def sampled_words(n_words: int) -> range:
     return range(_SAMPLED // 2, n_words, _SAMPLED)
 
 
-def raised_limit(sizes: Offsets, times: Offsets, min_pairs: int, max_pairs: int) -> int:
+def raised_limit(sizes: Ints, times: Ints, min_pairs: int, max_pairs: int) -> int:
     """Return `min_pairs`, or more where about `max_pairs` would be exceeded, by the sizes of the sampled pairs.
 
     `sizes` are the distinct ones, sorted, and `times` says how many pairs have each.

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from wgcn.base.arrays import Floats
 from wgcn.base.errors import InputError, StoreError
 from wgcn.graph.association import DOCUMENT_WEIGHTS, WEIGHTS, EdgeRules, Weight, from_documents, from_windows, normalize
 from wgcn.graph.citations import from_citations
@@ -264,7 +265,7 @@ class WordGraph:
         """Read a graph that `save` wrote."""
         return cls.from_folder(store.load_folder(path, "graph", GRAPH_SCHEMA))
 
-    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+    def tensors(self) -> dict[str, Floats]:
         """Return the arrays by the names under which a folder keeps them; `from_folder` reads them."""
         return {"degrees": self.degrees, **store.csr_tensors("adjacency", self.adjacency)}
 

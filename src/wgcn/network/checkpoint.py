@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,30 +21,31 @@ from safetensors.numpy import save
 
 from wgcn.base.errors import LARGEST, InputError, StoreError
 from wgcn.base.files import write_file
-from wgcn.network.settings import EpochRecord
+from wgcn.network.settings import EpochRecord, Network
 from wgcn.store.contents import read_json
 
 if TYPE_CHECKING:
-    from wgcn.network.training import Progress, Run, Training
+    from wgcn.network.training import Epochs, Run, Training
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 _FORMAT = "wgcn-checkpoint-2"
 _MAX_HEADER_BYTES = 3 << 20  # more than all epochs need; what is read of them takes twenty times their size
-_PARTS = ("word_table", "class_weights", "bias")
+_PARTS = tuple(field.name for field in fields(Network))
 
 
+@dataclass(frozen=True)
 class Checkpoint:
     """The state of a training in one safetensors file, with JSON in its header and a digest over both."""
 
-    def __init__(self, path: Path, fingerprint: str) -> None:
-        self.path, self.fingerprint = path, fingerprint
+    path: Path
+    fingerprint: str  # of the training
 
     def save(self, training: Training, run: Run) -> None:
         """Write the state of a training, whose current run is given: whole, or not at all."""
         arrays = {f"run.{name}": tensor.cpu().numpy() for name, tensor in run.tensors().items()}
         for i, network in enumerate(training.networks):
-            arrays.update({f"done.{i}.{name}": part for name, part in zip(_PARTS, network, strict=True)})
+            arrays.update({f"done.{i}.{part}": getattr(network, part) for part in _PARTS})
         text = json.dumps({"format": _FORMAT, "fingerprint": self.fingerprint, "records": training.records})
         content = save(arrays, {"state": text, "digest": digest(text, arrays)})
         write_file(self.path, lambda file: file.write(content))
@@ -69,9 +71,9 @@ class Checkpoint:
                 )
             _require(state.keys() == {"format", "fingerprint", "records"}, "its fields")
             run = training.begin(_replay(training, state["records"]))
-            n_networks = run.progress.number + run.progress.refit
+            n_networks = run.epochs.number + run.epochs.refit
             _check_tensors(arrays, run, n_networks)
-            training.networks = [tuple(arrays[f"done.{i}.{part}"] for part in _PARTS) for i in range(n_networks)]
+            training.networks = [Network(*(arrays[f"done.{i}.{part}"] for part in _PARTS)) for i in range(n_networks)]
             run.load_tensors({name[4:]: torch.from_numpy(arrays[name]) for name in arrays if name.startswith("run.")})
         except InputError:
             raise
@@ -86,37 +88,37 @@ def _require(right: bool, what: str) -> None:
         raise ValueError(f"{what} cannot be those of this training")
 
 
-def _replay(training: Training, records: Any) -> Progress:
-    """Go through the epochs, each of which must be the one that comes next; return the progress of the current run."""
+def _replay(training: Training, records: Any) -> Epochs:
+    """Go through the epochs, each of which must be the one that comes next; return the epochs of the current run."""
     _require(type(records) is list and len(records) > 0, "its epochs")
-    progress = training.next_progress()
+    epochs = training.next_epochs()
     for values in records:
-        if progress is not None and progress.finished:
-            training.finished.append(progress)
-            progress = training.next_progress()
-        if progress is None or len(values) != len(EpochRecord._fields):
+        if epochs is not None and epochs.finished:
+            training.finished.append(epochs)
+            epochs = training.next_epochs()
+        if epochs is None or len(values) != len(EpochRecord._fields):
             raise ValueError("its epochs cannot be those of this training")
         record = EpochRecord(*values)
         place, validation = (record.epoch, record.network, record.refit), record[2:4]
         _require([type(value) for value in place] == [int, int, bool], "its epochs")
-        _require(place == (progress.epoch + 1, progress.number, progress.refit), "its epochs")
-        figures = [record.loss, record.seconds, *(validation if progress.validates else ())]
+        _require(place == (epochs.n_done + 1, epochs.number, epochs.refit), "its epochs")
+        figures = [record.loss, record.seconds, *(validation if epochs.validates else ())]
         _require(all(type(figure) is float and np.isfinite(figure) for figure in figures), "its epochs")
-        _require(progress.validates or validation == (None, None), "its epochs")
-        progress.losses.append(np.inf if record.validation_loss is None else record.validation_loss)
+        _require(epochs.validates or validation == (None, None), "its epochs")
+        epochs.losses.append(np.inf if record.validation_loss is None else record.validation_loss)
         training.records.append(record)
-    assert progress is not None
-    return progress
+    assert epochs is not None
+    return epochs
 
 
 def _check_tensors(arrays: Arrays, run: Run, n_networks: int) -> None:
     """Check that tensors are those of the finished networks, and of a run after its epochs so far."""
     expected: Arrays = {"run.generator": run.generator.get_state().numpy()}
     for part, (name, tensor) in zip(_PARTS, run.model.named_parameters(), strict=True):
-        kinds = ("weights", "exp_avg", "exp_avg_sq", *(["best"] if run.progress.keeps_best else []))
+        kinds = ("weights", "exp_avg", "exp_avg_sq", *(["best"] if run.epochs.keeps_best else []))
         names = [f"run.{kind}.{name}" for kind in kinds] + [f"done.{i}.{part}" for i in range(n_networks)]
         expected.update(dict.fromkeys(names, tensor.detach().cpu().numpy()))
-        expected[f"run.step.{name}"] = np.array(run.progress.epoch, np.float32)
+        expected[f"run.step.{name}"] = np.array(run.epochs.n_done, np.float32)
     _require(arrays.keys() == expected.keys(), "the names of its tensors")
     for name, array in arrays.items():
         like = expected[name]

@@ -26,7 +26,6 @@ _COLUMNS, _ROWS, _WARPS = 256, 4, 2
 # A cell of a block takes about 0.015 of the time of an entry: of 0.015, 0.03 and 0.06, and sides of 1,024 to 4,096,
 # these are the quickest on an H200 (`python -m benchmarks.gpu --tune`).
 _SIDE, _CELL, _NARROW = 2048, 0.015, 64
-_WARM_UP = 3  # calls before one is recorded: kernels are compiled, and the state of the optimiser is made
 
 
 class Pieces(NamedTuple):
@@ -147,6 +146,8 @@ class Recorded:
     the GPU. `generator` is what it draws from, if not torch's own: the numbers are those of steps without a recording.
     """
 
+    warm_up = 3  # calls before one is recorded: kernels are compiled, and the state of the optimiser is made
+
     def __init__(self, optimizer: torch.optim.Optimizer, generator: torch.Generator | None = None) -> None:
         self.optimizer, self.generator, self.calls = optimizer, generator, 0
         device = optimizer.param_groups[0]["params"][0].device
@@ -159,7 +160,7 @@ class Recorded:
         if self.stream is None:
             return step()
         self.calls += 1
-        if self.calls <= _WARM_UP:
+        if self.calls <= self.warm_up:
             self.stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(self.stream):
                 self.result = step()

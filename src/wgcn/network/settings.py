@@ -96,12 +96,18 @@ class Callback(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedNetwork:
-    """What prediction needs: logits = ReLU(X word_table) class_weights + bias. With n_models = k, hidden is k times."""
+class Network:
+    """What prediction needs: logits = ReLU(X word_table) class_weights + bias."""
 
     word_table: npt.NDArray[np.float32]  # (words, hidden)
     class_weights: npt.NDArray[np.float32]  # (hidden, classes)
     bias: npt.NDArray[np.float32]  # (classes,)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedNetwork(Network):
+    """The result of a training. With n_models = k, hidden is k times."""
+
     epochs: tuple[int, ...]  # that were trained, of each network
     records: tuple[EpochRecord, ...]
     n_held_out: int  # documents for validation

@@ -25,13 +25,10 @@ from wgcn.labels.splits import Rows, validation_rows
 from wgcn.network.checkpoint import Checkpoint, digest
 from wgcn.network.cuda import Recorded
 from wgcn.network.module import WGCN, can_fold, find_centring, fold, sparse_matrix
-from wgcn.network.settings import Callback, EpochRecord, NetworkSettings, TrainedNetwork, TrainingSettings
+from wgcn.network.settings import Callback, EpochRecord, Network, NetworkSettings, TrainedNetwork, TrainingSettings
 from wgcn.store.folder import csr_tensors
 
-Network = tuple[npt.NDArray[np.float32], ...]  # word table, class weights and bias
-
 EPOCHS_WITHOUT_VALIDATION = 100
-_CHECKPOINT_EVERY = 25  # epochs
 
 
 class _Documents:
@@ -61,7 +58,7 @@ class _Documents:
 
 
 @dataclass
-class Progress:
+class Epochs:
     """The epochs of one run so far, and when it ends: all follows from the validation losses."""
 
     settings: TrainingSettings
@@ -72,7 +69,7 @@ class Progress:
     losses: list[float] = field(default_factory=list)  # after each epoch; infinite without validation
 
     @property
-    def epoch(self) -> int:
+    def n_done(self) -> int:
         """Number of epochs so far."""
         return len(self.losses)
 
@@ -84,26 +81,26 @@ class Progress:
     @property
     def best_epoch(self) -> int:
         """The epoch whose weights are kept."""
-        return 1 + self.losses.index(min(self.losses)) if self.keeps_best else self.epoch
+        return 1 + self.losses.index(min(self.losses)) if self.keeps_best else self.n_done
 
     @property
     def finished(self) -> bool:
         """Whether there is no further epoch."""
         patience = self.settings.patience
-        if self.epoch >= self.limit or not self.validates or self.epoch <= patience:
-            return self.epoch >= self.limit
+        if self.n_done >= self.limit or not self.validates or self.n_done <= patience:
+            return self.n_done >= self.limit
         if self.keeps_best:
-            return self.epoch - self.best_epoch >= patience
+            return self.n_done - self.best_epoch >= patience
         return self.losses[-1] > float(np.mean(self.losses[-patience - 1 : -1]))
 
 
 class Run:
     """One network from its first weights to its last epoch."""
 
-    def __init__(self, training: Training, progress: Progress) -> None:
-        settings, seed = training.settings, training.settings.seed + progress.number
-        self.training, self.progress = training, progress
-        held_out = validation_rows(training.targets, settings.validation_fraction if progress.validates else 0, seed)
+    def __init__(self, training: Training, epochs: Epochs) -> None:
+        settings, seed = training.settings, training.settings.seed + epochs.number
+        self.training, self.epochs = training, epochs
+        held_out = validation_rows(training.targets, settings.validation_fraction if epochs.validates else 0, seed)
         self.documents = _Documents(training, np.setdiff1d(np.arange(len(training.targets)), held_out))
         self.validation = _Documents(training, held_out) if len(held_out) else None
         start = torch.Generator().manual_seed(seed)
@@ -121,19 +118,19 @@ class Run:
     def train_epoch(self) -> EpochRecord:
         """Train on all documents once."""
         started = time.perf_counter()
-        settings, progress = self.training.settings, self.progress
+        settings, epochs = self.training.settings, self.epochs
         mean, *figures = self.recorded(self._step).tolist()  # all at once: a GPU idles while a number is read
         validation_loss, accuracy = figures or (None, None)
-        progress.losses.append(np.inf if validation_loss is None else validation_loss)
+        epochs.losses.append(np.inf if validation_loss is None else validation_loss)
         if not np.isfinite([mean, validation_loss or 0.0]).all():
             raise InputError(
-                f"The loss became {mean} in epoch {progress.epoch} (validation: {validation_loss}): look for huge or "
+                f"The loss became {mean} in epoch {epochs.n_done} (validation: {validation_loss}): look for huge or "
                 f"missing values in the data, or lower learning_rate ({settings.learning_rate})."
             )
-        if progress.keeps_best and progress.best_epoch == progress.epoch:
+        if epochs.keeps_best and epochs.best_epoch == epochs.n_done:
             self.best = {name: weights.detach().clone() for name, weights in self.model.named_parameters()}
         seconds = time.perf_counter() - started
-        return EpochRecord(progress.epoch, mean, validation_loss, accuracy, seconds, progress.number, progress.refit)
+        return EpochRecord(epochs.n_done, mean, validation_loss, accuracy, seconds, epochs.number, epochs.refit)
 
     def _embeddings(self) -> Tensor:
         """Return the rows of words that the rows of documents are multiplied by."""
@@ -167,10 +164,10 @@ class Run:
         for name, weights in self.best.items():
             self.model.get_parameter(name).copy_(weights)
         parts = (self.model.word_embeddings(self.training.adjacency), self.model.class_weights, self.model.bias)
-        return tuple(part.detach().cpu().numpy() for part in parts)
+        return Network(*(part.detach().cpu().numpy() for part in parts))
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all that the next epochs depend on, beside the progress."""
+        """Return all that the next epochs depend on, beside the losses."""
         tensors = {"generator": self.generator.get_state()}
         for name, weights in self.model.named_parameters():
             tensors[f"weights.{name}"] = weights.detach()
@@ -225,18 +222,22 @@ class Training:
             self.document_terms = fold(adjacency, terms, network, self.centring)
         # With every seed as many documents are held out.
         self.n_held_out = len(validation_rows(self.targets, settings.validation_fraction, settings.seed))
-        self.finished: list[Progress] = []
+        self.finished: list[Epochs] = []
         self.networks: list[Network] = []
         self.records: list[EpochRecord] = []
         self.run: Run | None = None
 
     def train(
-        self, callbacks: Sequence[Callback] = (), checkpoint: str | Path | None = None, resume: bool = False
+        self,
+        callbacks: Sequence[Callback] = (),
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+        checkpoint_every: int = 25,
     ) -> TrainedNetwork:
         """Train to the end. `checkpoint` is the file that keeps the state; with `resume` the training continues there.
 
-        Ctrl-C ends the training after the epoch in progress and keeps the best network so far; a second one raises
-        KeyboardInterrupt at once.
+        The state is kept every so many epochs. Ctrl-C ends the training after the epoch in progress and keeps the best
+        network so far; a second one raises KeyboardInterrupt at once.
         """
         file = None if checkpoint is None else Checkpoint(Path(checkpoint), self.fingerprint())
         if file is not None and resume:
@@ -244,7 +245,7 @@ class Training:
         interrupted = False
         with _deferred_interrupt() as interrupt:
             while not interrupted and (run := self.current_run()) is not None:
-                while not interrupted and not run.progress.finished:
+                while not interrupted and not run.epochs.finished:
                     self.records.append(run.train_epoch())
                     try:
                         for callback in callbacks:
@@ -252,19 +253,19 @@ class Training:
                     except KeyboardInterrupt:
                         interrupt.set()
                     interrupted = interrupt.is_set()
-                    if file is not None and (interrupted or run.progress.epoch % _CHECKPOINT_EVERY == 0):
+                    if file is not None and (interrupted or run.epochs.n_done % checkpoint_every == 0):
                         file.save(self, run)
-                if run.progress.finished:
+                if run.epochs.finished:
                     self.finish_run(run)
-        unfinished = self.run is not None or self.next_progress() is not None
-        if self.run is not None and not self.run.progress.refit:
+        unfinished = self.run is not None or self.next_epochs() is not None
+        if self.run is not None and not self.run.epochs.refit:
             self.finish_run(self.run)
-        tables, class_weights, biases = zip(*self.networks, strict=True)
+        networks = self.networks
         return TrainedNetwork(  # the networks side by side, as one whose logits are the mean of theirs
-            np.hstack(tables),
-            np.vstack(class_weights, dtype=np.float32) / np.float32(len(self.networks)),
-            np.mean(biases, axis=0, dtype=np.float32),
-            tuple({progress.number: progress.best_epoch for progress in self.finished}.values()),
+            np.hstack([each.word_table for each in networks]),
+            np.vstack([each.class_weights for each in networks], dtype=np.float32) / np.float32(len(networks)),
+            np.mean([each.bias for each in networks], axis=0, dtype=np.float32),
+            tuple({epochs.number: epochs.best_epoch for epochs in self.finished}.values()),
             tuple(self.records),
             self.n_held_out,
             interrupted and unfinished,
@@ -278,35 +279,35 @@ class Training:
         arrays |= csr_tensors("documents", self.document_terms)
         return digest(json.dumps(settings, sort_keys=True, default=float), arrays)
 
-    def next_progress(self) -> Progress | None:
+    def next_epochs(self) -> Epochs | None:
         """Return the beginning of the run after the finished ones, or None when all are done."""
         settings, last = self.settings, self.finished[-1] if self.finished else None
         # What was trained without validation was trained on all documents already.
         if last is not None and last.validates and settings.refit:
-            return Progress(settings, last.number, last.best_epoch, validates=False, refit=True)
+            return Epochs(settings, last.number, last.best_epoch, validates=False, refit=True)
         number = 0 if last is None else last.number + 1
         if number == settings.n_models:
             return None
         validates, limit = self.n_held_out > 0, settings.max_epochs
         if not validates and settings.validation_fraction > 0:
             limit = min(limit, EPOCHS_WITHOUT_VALIDATION)
-        return Progress(settings, number, limit, validates)
+        return Epochs(settings, number, limit, validates)
 
     def current_run(self) -> Run | None:
         """Return the run to continue, or None when all are done."""
-        if self.run is None and (progress := self.next_progress()) is not None:
-            return self.begin(progress)
+        if self.run is None and (epochs := self.next_epochs()) is not None:
+            return self.begin(epochs)
         return self.run
 
-    def begin(self, progress: Progress) -> Run:
+    def begin(self, epochs: Epochs) -> Run:
         """Make a run the current one."""
-        self.run = Run(self, progress)
+        self.run = Run(self, epochs)
         return self.run
 
     def finish_run(self, run: Run) -> None:
         """Keep the network of the current run; that of a refit replaces the one before."""
-        self.networks[run.progress.number :] = [run.result()]
-        self.finished.append(run.progress)
+        self.networks[run.epochs.number :] = [run.result()]
+        self.finished.append(run.epochs)
         self.run = None
 
 

@@ -9,12 +9,17 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from wgcn.base.arrays import Floats, Ints, row_batches, row_blocks
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from wgcn.labels.targets import Targets
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +61,7 @@ class Scorer:
         logits = np.log(prior) - np.log1p(-prior) if self.multilabel else np.log(prior)
         return (logits / self.sharpness).astype(self.bias.dtype)
 
-    def scores_of(self, rows: Any) -> Floats:
+    def scores_of(self, rows: csr_array) -> Floats:
         """Return scores of the rows of a sparse matrix of documents by words."""
         return self.scores(rows.data, rows.indices, rows.indptr)
 
@@ -81,8 +86,8 @@ class Scorer:
         """Return scores as scikit-learn has them: for two classes one column, above 0 for the second class."""
         return (scores[:, 1] - scores[:, 0]) / 2 if scores.shape[1] == 2 and not self.multilabel else scores
 
-    def are_right(self, scores: Floats, targets: Any) -> npt.NDArray[np.bool_]:
-        """Return for which documents the decision is right, if multilabel for all classes; targets are `Targets`."""
+    def are_right(self, scores: Floats, targets: Targets) -> npt.NDArray[np.bool_]:
+        """Return for which documents the decision is right, if multilabel for all classes."""
         decided = self.decide(scores)
         return np.asarray((decided == targets.toarray()).all(axis=1) if self.multilabel else decided == targets.codes)
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +18,7 @@ from wgcn.base.arrays import Floats
 from wgcn.base.errors import StoreError
 from wgcn.scoring import scorer as sums
 from wgcn.scoring.scorer import add_up
+from wgcn.store.folder import Folder
 from wgcn.text.encode import WordBytes
 from wgcn.text.subwords import Hashes, Subwords, compiled_parts, subword_places
 
@@ -53,16 +52,16 @@ class Spelling:
         return rows / np.float32(self.idf), np.asarray(rows.any(axis=1))
 
     @cached_property
-    def _parts(self) -> tuple[Any, ...]:
+    def _parts(self) -> tuple[Floats, ...]:
         return self.rows.astype(np.float32), *compiled_parts(self.hashes)
 
-    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+    def tensors(self) -> dict[str, Floats]:
         """Return what a model folder holds, for `load`."""
         idf = np.array([self.idf], np.float32)
         return {"spelling.hashes": self.hashes, "spelling.rows": self.rows, "spelling.idf": idf}
 
     @classmethod
-    def load(cls, folder: Any, hidden: int) -> Spelling | None:
+    def load(cls, folder: Folder, hidden: int) -> Spelling | None:
         """Read what `tensors` gave from a folder; None if it has none. Anything unsound is a StoreError."""
         if "spelling.hashes" not in folder.tensors:
             return None
@@ -70,11 +69,16 @@ class Spelling:
         rows = folder.tensor("spelling.rows", len(hashes), hidden, dtype=np.float16)
         idf = float(folder.tensor("spelling.idf", 1, within=IDF_RANGE)[0])
         if (hashes[1:] <= hashes[:-1]).any():
-            raise StoreError(f"{Path(folder.path)}: the tensors 'spelling' are not those of a model. Save it again.")
+            raise StoreError(f"{folder.path}: the tensors 'spelling' are not those of a model. Save it again.")
         return cls(hashes, rows, idf)
+
+
+def half_precision(values: Floats) -> npt.NDArray[np.float16]:
+    """Return values in half precision, the largest that it has instead of infinity."""
+    return np.asarray(np.clip(values, -_LARGEST, _LARGEST).astype(np.float16))
 
 
 def make_spelling(subwords: Subwords, learnt: Floats, idf: Floats) -> Spelling:
     """Return the spelling of a model from V, of shape (subwords, hidden), and the idf of its words."""
-    rows = np.clip(learnt * subwords.weights[:, None], -_LARGEST, _LARGEST).astype(np.float16)
+    rows = half_precision(learnt * subwords.weights[:, None])
     return Spelling(subwords.hashes, rows, _WEIGHT * float(idf.max(initial=1)))

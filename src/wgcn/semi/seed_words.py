@@ -20,6 +20,8 @@ from wgcn.text.tokenize import Tokenizer
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting, document_terms
 
+Label = Any  # a class as users name it: a string or an integer
+
 _RARE = 5  # texts that have a seed
 _DOUBTFUL = 0.3  # agreement
 FEW_JUDGED = 20  # texts with seeds, by which nothing is judged; see `wgcn.semi.seeds`
@@ -33,7 +35,7 @@ _CANDIDATES = 20_000  # most frequent words that are looked at for near words
 class GivenSeeds:
     """Seeds as they were given."""
 
-    classes: tuple[Any, ...]
+    classes: tuple[Label, ...]
     seeds: tuple[tuple[str, ...], ...]  # of each class
     struck: tuple[tuple[str, ...], ...]  # words that must not count for a class
 
@@ -63,9 +65,9 @@ class SeedWord(NamedTuple):
 class SeedCheck(NamedTuple):
     """What is known of seeds without labels, before a fit."""
 
-    words: dict[Any, list[SeedWord]]  # of each class: those given, then those near them
+    words: dict[Label, list[SeedWord]]  # of each class: those given, then those near them
     trust: SeedTrust
-    shares: dict[Any, float]  # of the classes, estimated
+    shares: dict[Label, float]  # of the classes, estimated
 
 
 class SeedTrust(NamedTuple):
@@ -116,7 +118,7 @@ class SeedTrust(NamedTuple):
 # Reading
 
 
-def read_seeds(given: Any) -> GivenSeeds:
+def read_seeds(given: GivenSeeds | Mapping[Label, Sequence[str]] | Sequence[Label]) -> GivenSeeds:
     """Read ``{class: [word, ...]}``, where a word that begins with "-" is struck, or a list of class names."""
     if isinstance(given, GivenSeeds):
         return given
@@ -159,7 +161,7 @@ def read_seed_options(options: Sequence[str] | None, file: Path | None = None) -
 
 def find_seeds(
     given: GivenSeeds,
-    classes: Sequence[Any],
+    classes: Sequence[Label],
     vocabulary: Vocabulary,
     weighting: TermWeighting,
     terms: csr_array,
@@ -201,7 +203,7 @@ def _n_documents(words: list[str], vocabulary: Vocabulary, terms: csr_array) -> 
     return int(np.sum(np.diff(csr_array(terms[:, places]).indptr) == len(places)))
 
 
-def _advice(seed: str, name: Any, vocabulary: Vocabulary) -> str:
+def _advice(seed: str, name: Label, vocabulary: Vocabulary) -> str:
     near = near_words(seed, vocabulary)
     hint = f"Near it are {', '.join(map(repr, near))}." if near else "Look for a word that the texts use."
     return f"The seed {seed!r} of class {name!r} is in no text. {hint}"
@@ -221,9 +223,9 @@ def near_words(word: str, vocabulary: Vocabulary, n: int = 4) -> list[str]:
 
 def seed_report(
     given: GivenSeeds | None,
-    words: Mapping[Any, Sequence[SeedWord]],
+    words: Mapping[Label, Sequence[SeedWord]],
     trust: SeedTrust,
-    shares: Mapping[Any, float],
+    shares: Mapping[Label, float],
     expected: Sequence[float] | None = None,
 ) -> dict[str, Any]:
     """Return what a model's report says of its seeds, and warn of what may do harm.
@@ -245,7 +247,7 @@ def seed_report(
     return {"seeds": seeds, "seed_problems": [*doubts, *filter(None, [low])], "seed_trust": told, "seed_note": note}
 
 
-def _far(shares: Mapping[Any, float], expected: Sequence[float]) -> str | None:
+def _far(shares: Mapping[Label, float], expected: Sequence[float]) -> str | None:
     """Return a sentence if given shares are far from estimated ones: if over a quarter of the texts would change."""
     apart = np.array(list(shares.values())) - np.asarray(expected)
     if np.abs(apart).sum() / 2 < _FAR:
@@ -255,14 +257,14 @@ def _far(shares: Mapping[Any, float], expected: Sequence[float]) -> str | None:
     return f"class_prior says that {expected[place]:.1%} of the texts are {name!r}; by its seeds, {share:.1%} are."
 
 
-def shown_shares(shares: Mapping[Any, float]) -> str:
+def shown_shares(shares: Mapping[Label, float]) -> str:
     """Return shares of classes in a sentence, the largest first."""
     largest = sorted(shares.items(), key=lambda each: -each[1])
     more = f" and {len(largest) - _SHOWN_CLASSES} more" if len(largest) > _SHOWN_CLASSES else ""
     return f"Estimated shares: {', '.join(f'{name} {share:.1%}' for name, share in largest[:_SHOWN_CLASSES])}{more}."
 
 
-def problems(words: Mapping[Any, Sequence[SeedWord]]) -> list[str]:
+def problems(words: Mapping[Label, Sequence[SeedWord]]) -> list[str]:
     """Return a sentence for each seed that several classes share, that is rare, or that agrees with another class."""
     found = []
     shared: dict[str, list[str]] = {}
@@ -279,7 +281,7 @@ def problems(words: Mapping[Any, Sequence[SeedWord]]) -> list[str]:
     return [f"{word!r} is a seed of {' and '.join(names)}." for word, names in shared.items() if len(names) > 1] + found
 
 
-def shown_words(words: Mapping[Any, Sequence[SeedWord]]) -> str:
+def shown_words(words: Mapping[Label, Sequence[SeedWord]]) -> str:
     """Return the words of the classes as text, each with the number of texts that have it."""
     lines = []
     for name, own in words.items():

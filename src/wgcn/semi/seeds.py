@@ -21,20 +21,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
+from scipy.special import softmax
 from sklearn.metrics import cohen_kappa_score
 from sklearn.naive_bayes import ComplementNB
 from sklearn.utils import check_random_state
 
+from wgcn.base.arrays import Floats, Ints
 from wgcn.labels.splits import copy_groups, evenly, folds
 from wgcn.semi.seed_words import FEW_JUDGED, SeedRows, SeedTrust, SeedWord
 
-Floats = npt.NDArray[Any]
-Ints = npt.NDArray[np.int64]
 Place = Callable[[csr_array], Floats]  # from rows of terms to places in the space
 
 _POWER = 6  # of the cosine
@@ -196,7 +195,7 @@ def class_shares(found: Floats, hits: Floats, kappa: float, fit: Callable[[Float
     """
     hit = hit_shares(hits)
     trust = topicality(kappa)
-    logs = np.log(_likely(_PRIOR_SHARPNESS * fit(_shares(found, hit))).mean(axis=0))
+    logs = np.log(_softmax(_PRIOR_SHARPNESS * fit(_shares(found, hit))).mean(axis=0))
     logs -= logs.mean()
     logs *= max(1 - _NOISE / max(float(np.mean(logs**2)), 1e-12), 0)
     return _between(hit, np.exp(logs), trust)
@@ -226,7 +225,7 @@ def seed_shares(
     estimated = class_shares(own, found.hits, trust.kappa, fit)
     prior = estimated if prior is None else _between(prior, estimated, _ESTIMATED * topicality(trust.kappa))
     shares = _shares(own, prior)
-    agreed = _scaled(shares * _likely(_ANSWER_SHARPNESS * fit(shares)).astype(np.float32))
+    agreed = _scaled(shares * _softmax(_ANSWER_SHARPNESS * fit(shares)).astype(np.float32))
     mixed = agreed
     for _ in range(_STEPS):
         mixed = np.float32(_SPREADING) * neighbours(mixed) + np.float32(1 - _SPREADING) * agreed
@@ -240,7 +239,7 @@ def _tempered(shares: Floats, prior: Floats, right: float) -> Floats:
     logs = np.log(np.maximum(shares[reached], _LIKELIHOOD) / prior)
 
     def drawn(factor: float) -> Floats:
-        return _likely(factor * logs + np.log(prior))
+        return _softmax(factor * logs + np.log(prior))
 
     if not reached.any() or shares[reached].max(axis=1).mean() <= right:
         return shares
@@ -253,10 +252,8 @@ def _tempered(shares: Floats, prior: Floats, right: float) -> Floats:
     return result
 
 
-def _likely(scores: Floats) -> npt.NDArray[np.float64]:
-    """Return the softmax of scores."""
-    exponentials = np.exp(scores.astype(np.float64) - scores.max(axis=1, keepdims=True))
-    return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
+def _softmax(scores: Floats) -> Floats:
+    return np.asarray(softmax(scores.astype(np.float64), axis=1))
 
 
 def _scaled(shares: Floats) -> Floats:
@@ -307,7 +304,8 @@ def expand(seeds: SeedRows, weights: Floats, places: Floats, place: Place) -> li
     usable = ~vocabulary.are_ngrams & (vocabulary.document_counts >= _FEWEST)
     usable[np.diff(csr_array(seeds.rows.T).indptr) > 0] = False  # words of the seeds themselves
     ids = np.flatnonzero(usable)[:_CANDIDATES]
-    near = nearness(place(_unit_rows(ids, seeds.rows)), places)
+    single = eye_array(seeds.rows.shape[1], dtype=seeds.rows.dtype, format="csr")[ids]  # documents of one word each
+    near = nearness(place(csr_array(single)), places)
     found = evidence(near, weights, seeds.classes, seeds.n_classes)
     value = found * found / np.maximum(found.sum(axis=1, keepdims=True), 1e-30)  # near, and specific
     words = []
@@ -325,9 +323,3 @@ def expand(seeds: SeedRows, weights: Floats, places: Floats, place: Place) -> li
         ]
         words.append(given + added)
     return words
-
-
-def _unit_rows(words: Ints, like: csr_array) -> csr_array:
-    """Return documents of one word each, with as many columns as another matrix."""
-    values = np.ones(len(words), like.dtype)
-    return csr_array((values, words, np.arange(len(words) + 1)), shape=(len(words), like.shape[1]))

@@ -1,6 +1,6 @@
-"""A space in which texts about the same thing are near each other, and the nearest documents of each.
+"""A space in which texts about the same thing are near each other, and the nearest documents of each in it.
 
-V   = the first right singular vectors of X                   one row per word
+    V   = the first right singular vectors of X                   one row per word
     B   = A V, without what all documents share                   the neighbours of a word
     E   = [V, g B], V and B scaled to the same mean length        a word and its neighbours
     Z   = X E, one half scaled to length 1, the other to g        one row per document
@@ -9,10 +9,10 @@ V knows which words occur in the same documents, A V also which words occur in t
 word graph is dominated by its first eigenvector, so much of X A V is the same for all documents: its first singular
 direction, which B leaves out where it stands out.
 
-Written by hand because scikit-learn compares all pairs in so many columns. A tree halves the documents along their main
-directions until at most 500 are left together (Dasgupta and Freund, 2008), and only these are compared; four trees
-differ by random starts. Time and memory are linear. With few labels, on training documents, the teacher is as good by
-trees as by all pairs, or better; only on Ohsumed it is a little worse.
+The nearest documents are searched by hand because scikit-learn compares all pairs in so many columns. A tree halves the
+documents along their main directions until at most 500 are left together (Dasgupta and Freund, 2008), and only these
+are compared; four trees differ by random starts. Time and memory are linear. With few labels, on training documents,
+the teacher is as good by trees as by all pairs, or better; only on Ohsumed it is a little worse.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -31,10 +32,23 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from wgcn.base.products import Floats, multiply
 from wgcn.base.threads import compiled, n_threads
 
-_MOST_DOCUMENTS = 50_000  # for the singular vectors; more change them little
+Rows = npt.NDArray[np.int32]
+
 _ROUNDING = 1e-10  # share of squared length below which there is nothing
 _ITERATIONS = 3  # of the search for singular vectors
 _MORE_COLUMNS = 10  # than singular vectors, in the search
+_LEAST_COSINE = 1e-5  # a cosine below is 0
+_COSINE_POWER = 3  # weight of an edge: the cosine to this power
+
+
+@dataclass(frozen=True)
+class NeighbourSearch:
+    """How the nearest documents are searched."""
+
+    most_exact: int = 20_000  # documents of which all pairs are compared
+    part: int = 500  # documents whose neighbours are found at a time, and the most in a part of a tree
+    n_trees: int = 4
+    n_sampled: int = 256  # documents by which a part is halved
 
 
 class WordSpace(NamedTuple):
@@ -73,15 +87,17 @@ def find_space(
     graph_weight: float = 2.0,
     random_state: int = 0,
     n_jobs: int | None = None,
+    most_documents: int = 50_000,
 ) -> WordSpace:
     """Find the space of words for documents of shape (documents, words) with rows of length 1.
 
     With a graph, half of the `n_components` columns are of each kind, and `graph_weight` is g. Without one, the space
-    has the singular vectors alone, which is latent semantic analysis. Of very many documents some are taken, evenly.
+    has the singular vectors alone, which is latent semantic analysis. Of more than
+    `most_documents`, which change the singular vectors little, some are taken, evenly.
     """
     n_documents, n_words = terms.shape
-    if n_documents > _MOST_DOCUMENTS:
-        terms = terms[np.linspace(0, n_documents - 1, _MOST_DOCUMENTS).astype(int)]
+    if n_documents > most_documents:
+        terms = terms[np.linspace(0, n_documents - 1, most_documents).astype(int)]
     rank = min(n_components if adjacency is None else n_components // 2, n_words, terms.shape[0])
     with threads(n_jobs) as pool:
         vectors = _singular_vectors(terms, rank, random_state, pool)
@@ -136,16 +152,6 @@ def scaled(terms: csr_array, block: Floats) -> Floats:
     return np.asarray(block / np.float32(length)) if length > 0 else block
 
 
-Rows = npt.NDArray[np.int32]
-
-_MOST_EXACT = 20_000  # documents of which all pairs are compared
-_BLOCK = 500  # documents whose neighbours are found at a time, and the most in a part
-_TREES = 4
-_SAMPLE = 256  # documents by which a part is halved
-_LEAST_COSINE = 1e-5  # a cosine below is 0
-_COSINE_POWER = 3  # weight of an edge: the cosine to this power
-
-
 class Nearest(NamedTuple):
     """The nearest documents of each, in an order that has near ones together: spreading is quicker so."""
 
@@ -165,19 +171,19 @@ class Nearest(NamedTuple):
         return graph
 
 
-def nearest_documents(positions: Floats, n_near: int, pool: ThreadPoolExecutor) -> Nearest:
+def nearest_documents(positions: Floats, n_near: int, pool: ThreadPoolExecutor, how: NeighbourSearch) -> Nearest:
     """Return the `n_near` nearest documents of each, from rows of length 1 or 0; none at a right angle or beyond."""
-    n_rows, exact = len(positions), len(positions) <= _MOST_EXACT
+    n_rows, exact = len(positions), len(positions) <= how.most_exact
     everything = np.arange(n_rows, dtype=np.int32)
     near = np.full((n_rows, min(n_near, n_rows - 1)), -1, np.int32)
     cosines = np.full(near.shape, _LEAST_COSINE, np.float32)
 
     def search(rows: Rows) -> None:
         own = positions[rows]
-        _keep_nearest(own @ (positions if exact else own).T, rows, everything if exact else rows, near, cosines)
+        keep_nearest(own @ (positions if exact else own).T, rows, everything if exact else rows, near, cosines)
 
-    once, randoms = [np.array_split(everything, -(-n_rows // _BLOCK))], map(np.random.default_rng, range(_TREES))
-    for parts in once if exact else pool.map(lambda random: _parts(positions, everything, random), randoms):
+    once, randoms = [np.array_split(everything, -(-n_rows // how.part))], map(np.random.default_rng, range(how.n_trees))
+    for parts in once if exact else pool.map(lambda random: tree_parts(positions, everything, random, how), randoms):
         list(pool.map(search, parts))  # a row is one thread's: their number does not change the result
     order, places = np.concatenate(parts), np.append(everything, np.int32(-1))
     places[order] = everything
@@ -185,7 +191,7 @@ def nearest_documents(positions: Floats, n_near: int, pool: ThreadPoolExecutor) 
 
 
 @compiled
-def _keep_nearest(found, rows, columns, near, cosines):  # type: ignore[no-untyped-def]
+def keep_nearest(found, rows, columns, near, cosines):  # type: ignore[no-untyped-def]
     """Insert what was found, (rows, columns), among the nearest of each row, which are sorted."""
     last = near.shape[1] - 1
     for i in range(len(rows) if last >= 0 else 0):
@@ -200,17 +206,17 @@ def _keep_nearest(found, rows, columns, near, cosines):  # type: ignore[no-untyp
                 names[place], values[place] = name, value
 
 
-def _parts(positions: Floats, rows: Rows, random: np.random.Generator) -> list[Rows]:
-    """Return documents in parts of at most `_BLOCK`, each in rising order; near documents are in near parts."""
-    if len(rows) <= _BLOCK:
+def tree_parts(positions: Floats, rows: Rows, random: np.random.Generator, how: NeighbourSearch) -> list[Rows]:
+    """Return documents in parts of at most `how.part`, each in rising order; near documents are in near parts."""
+    if len(rows) <= how.part:
         return [rows]
-    sample = positions[rows[np.linspace(0, len(rows) - 1, _SAMPLE).astype(int)]]
+    sample = positions[rows[np.linspace(0, len(rows) - 1, how.n_sampled).astype(int)]]
     sample -= sample.mean(axis=0)
-    direction = sample.T @ random.standard_normal(_SAMPLE, np.float32)
+    direction = sample.T @ random.standard_normal(how.n_sampled, np.float32)
     for _ in range(2):  # towards the main directions, but not to the first alone: trees should differ
         direction = sample.T @ (sample @ direction)
     pieces = np.array_split(rows, len(rows) // 5000 + 1)  # they fit in the cache
     along = np.concatenate([positions[piece] @ direction for piece in pieces])
     low = np.zeros(len(rows), bool)  # half of them, even if documents are all alike
     low[np.argpartition(along, len(rows) // 2)[: len(rows) // 2]] = True
-    return _parts(positions, rows[low], random) + _parts(positions, rows[~low], random)
+    return tree_parts(positions, rows[low], random, how) + tree_parts(positions, rows[~low], random, how)

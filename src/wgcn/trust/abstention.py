@@ -4,13 +4,13 @@ All of it is judged by training texts that were held out of a first fit. Needs n
 
 Sets of labels are split conformal prediction (Vovk et al. 2005; Sadinle et al. 2019): the nonconformity of a label is 1
 minus its probability, and a set has the labels whose nonconformity is at most the quantile ceil((n + 1) coverage) / n
-of the right labels of the n held-out texts, weighted as `wgcn.trust.abstention` says. If new texts are like those in
-training, the right label is in the set for the given share of them. A set is empty where no label is credible, which
-has to happen where the share of right labels is above the coverage.
+of the right labels of the n held-out texts. If new texts are like those in training, the right label is in the set for
+the given share of them. A set is empty where no label is credible, which has to happen where the share of right labels
+is above the coverage.
 
-Mail of one thread, news of one day or lines of one document are alike, and mostly lie close together in a file. A text
-that is held out at random then has siblings in training, which new texts lack: it is predicted too well. So held-out
-texts get weights (weighted conformal prediction, Tibshirani et al. 2019) that depend on
+Held-out texts are weighted (weighted conformal prediction, Tibshirani et al. 2019), because mail of one thread, news of
+one day or lines of one document are alike, and mostly lie close together in a file. A text that is held out at random
+then has siblings in training, which new texts lack: it is predicted too well. The weights depend on
 
     s = cosine to the most similar training text, of words that few texts have
 
@@ -27,19 +27,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.base.arrays import row_batches
+from wgcn.base.arrays import Floats, Ints, row_batches
 from wgcn.base.errors import LARGEST, InputError, StoreError
+from wgcn.scoring.terms import Terms
 from wgcn.trust.scope import N_SIGNS, Scope, doubt, familiarity, familiarity_of
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from wgcn.labels.reading import Labels
 
-Floats = npt.NDArray[np.float64]
+Names = npt.NDArray[Any]  # of classes: strings, integers or, where labels are left out, objects
 
 OUT_OF_SCOPE = 0.99  # a text that is stranger than this share of held-out texts counts as out of scope
 _MIN_TEXTS = 20  # held-out texts, to judge strangeness by
 _MAX_TEXTS = 5000  # values that are kept; of more, evenly spaced ones of the sorted
 _PARTS = ("nonconformity", "weights", "strangeness", "scales")
+_FAR = 0.1  # texts of a class that lie between two texts which are far from each other, as a share of the class
+_BINS = 8  # of similarity
+_COMMON, _MIN_COMMON = 0.05, 50  # words in more texts than this share, and this number, are left out
 
 
 class Trust(NamedTuple):
@@ -50,13 +56,7 @@ class Trust(NamedTuple):
     scope: Scope
 
     @classmethod
-    def calibrate(
-        cls,
-        right: Floats,
-        weights: Floats,
-        doubts: Floats,
-        familiar: Floats,
-    ) -> Trust:
+    def calibrate(cls, right: Floats, weights: Floats, doubts: Floats, familiar: Floats) -> Trust:
         """Learn from held-out texts.
 
         right : (held-out texts,), the probability of the right label
@@ -87,16 +87,13 @@ class Trust(NamedTuple):
         strangeness = self.scope.strange(n_words, np.column_stack([*signs, doubt(probabilities)]))
         return np.where(n_words == 0, 1.0, self.scope.share_below(strangeness))
 
-    def labels(
-        self, probabilities: Floats, familiar: Floats, classes: npt.NDArray[Any], abstain: float
-    ) -> npt.NDArray[Any]:
+    def labels(self, probabilities: Floats, familiar: Floats, classes: Names, abstain: float) -> Names:
         """Return the likeliest label of each text; None where it is less likely than `abstain`, or out of scope."""
         if not 0 < abstain < 1:
             raise InputError(f"abstain must be a probability above 0 and below 1, got {abstain}.")
-        labels: npt.NDArray[Any] = classes[probabilities.argmax(axis=1)].astype(object)
-        labels[(probabilities.max(axis=1) < abstain) | (self.out_of_scope(probabilities, familiar) > OUT_OF_SCOPE)] = (
-            None
-        )
+        strange = self.out_of_scope(probabilities, familiar) > OUT_OF_SCOPE
+        labels: Names = classes[probabilities.argmax(axis=1)].astype(object)
+        labels[strange | (probabilities.max(axis=1) < abstain)] = None
         return labels
 
     def sets(self, probabilities: Floats, coverage: float) -> npt.NDArray[np.bool_]:
@@ -115,19 +112,19 @@ class Trust(NamedTuple):
             )
         return np.asarray(1 - probabilities <= self.nonconformity[place])
 
-    def label_sets(self, probabilities: Floats, coverage: float, classes: npt.NDArray[Any]) -> list[list[Any]]:
+    def label_sets(self, probabilities: Floats, coverage: float, classes: Names) -> list[list[Any]]:
         """Return the labels in the set of each text, the likeliest first."""
         mask, names = self.sets(probabilities, coverage), classes.tolist()
         order = np.argsort(-probabilities, axis=1, kind="stable").tolist()
         return [[names[i] for i in row if kept[i]] for row, kept in zip(order, mask, strict=True)]
 
-    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+    def tensors(self) -> dict[str, Floats]:
         """Return the arrays by the names under which a model folder keeps them."""
         parts = self.nonconformity, self.weights, self.scope.strangeness, self.scope.scales
         return {f"trust.{name}": part for name, part in zip(_PARTS, parts, strict=True)}
 
     @classmethod
-    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[Any]], path: object) -> Trust | None:
+    def from_tensors(cls, tensors: Mapping[str, Floats], path: object) -> Trust | None:
         """Return what `tensors` gave, checked; None if nothing of it is there. `path` is for error messages."""
         found = [tensors[f"trust.{name}"] for name in _PARTS if f"trust.{name}" in tensors]
         if not found:
@@ -150,18 +147,18 @@ class Trust(NamedTuple):
 
 def held_out_trust(
     model: Any,
-    terms: Any,
-    counts: Any,
-    lengths: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]],
+    terms: csr_array,
+    counts: csr_array,
+    lengths: Callable[[Ints], Ints],
     labels: Labels,
-    rows: npt.NDArray[np.int64],
-    scores: npt.NDArray[Any],
+    rows: Ints,
+    scores: Floats,
 ) -> Trust:
     """Return what the held-out texts of a fit tell about the answers of its model.
 
     model : TextModel
-    terms, counts : csr_arrays of shape (texts, words), the weights of terms and how often they occur, in the order of
-        the input; texts with a label are among the first
+    terms, counts : (texts, words), the weights of terms and how often they occur, in the order of the input; texts with
+        a label are among the first
     lengths : returns how many words and n-grams some texts have, as `wgcn.trust.scope.n_tokens` counts them
     labels : of the first texts
     rows, scores : (held out,) and (held out, classes), which labelled texts were held out, and their scores
@@ -170,9 +167,9 @@ def held_out_trust(
     weights = np.empty(0) if labels.multilabel else novelty_weights(terms[labelled_rows], codes, rows)
     once = _thinned(np.unique(rows, return_index=True)[1])  # with few labels, texts come several times
     texts = labelled_rows[rows[once]]
-    given, known = (model.vocabulary, model.weighting.idf, model.ngram_range), counts[texts]
+    known = counts[texts]
     parts = known.indices, known.indptr, known.data, lengths(texts)
-    familiar = familiarity(*given, *parts, leave_one_out=True)
+    familiar = familiarity(model.vocabulary, model.weighting.idf, model.ngram_range, *parts, leave_one_out=True)
     right, doubts = np.empty(len(rows)), np.empty(len(rows))
     for batch in row_batches(*scores.shape):
         likely = model.scorer.probabilities(scores[batch])
@@ -197,7 +194,7 @@ def checked_trust(trust: Trust | None, multilabel: bool = False) -> Trust:
     return trust
 
 
-def _thinned(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _thinned(values: Floats) -> Floats:
     """Return at most `_MAX_TEXTS` of sorted values, evenly spaced."""
     if len(values) <= _MAX_TEXTS:
         return values
@@ -206,8 +203,8 @@ def _thinned(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def answer_columns(
     model: Any,
-    scores: npt.NDArray[Any],
-    terms: Any,
+    scores: Floats,
+    terms: Terms,
     *,
     abstain: float | None = None,
     coverage: float | None = None,
@@ -264,27 +261,20 @@ def risk_coverage(confidence: npt.ArrayLike, right: npt.ArrayLike) -> RiskCovera
     return RiskCoverage(n / len(n), risk, float(risk.mean()))
 
 
-Rows = npt.NDArray[np.int64]
-
-_FAR = 0.1  # texts of a class that lie between two texts which are far from each other, as a share of the class
-_BINS = 8  # of similarity
-_COMMON, _MIN_COMMON = 0.05, 50  # words in more texts than this share, and this number, are left out
-_MOST_COMPARED = 2000  # held-out texts that are compared; others get the weight 0
-
-
-def novelty_weights(terms: Any, codes: Rows, held_out: Rows) -> Floats:
+def novelty_weights(terms: csr_array, codes: Ints, held_out: Ints, most_compared: int = 2000) -> Floats:
     """Return the weight of each held-out text, at least 0; the sum is the number of different texts that are compared.
 
     terms : csr_array of shape (texts, words), rows of length 1, in the order of the input
     codes : (texts,), the class of each
     held_out : (n,), rows that were held out. If they are most of the texts, as in cross-validation, only how often each
         comes counts.
+    most_compared : held-out texts that are compared; others get the weight 0
     """
     rest = np.setdiff1d(np.arange(len(codes)), held_out)
     if len(rest) < len(codes) / 2:
         return np.asarray(1 / np.bincount(held_out)[held_out])
     random, weights = np.random.default_rng(0), np.zeros(len(held_out))
-    chosen = np.sort(random.permutation(len(held_out))[:_MOST_COMPARED])
+    chosen = np.sort(random.permutation(len(held_out))[:most_compared])
     places = _places(codes)
     orders = [(order[held_out[chosen]], order[rest]) for order in (places, random.permutation(places))]
     terms = _without_common(terms)
@@ -298,7 +288,7 @@ def novelty_weights(terms: Any, codes: Rows, held_out: Rows) -> Floats:
     return weights
 
 
-def _without_common(terms: Any) -> Any:
+def _without_common(terms: csr_array) -> csr_array:
     """Return the texts without words that many have: they say little about siblings, but take most of the time."""
     kept = terms.copy()
     n_texts = np.bincount(terms.indices, minlength=terms.shape[1])
@@ -307,7 +297,7 @@ def _without_common(terms: Any) -> Any:
     return kept
 
 
-def _places(codes: Rows) -> Floats:
+def _places(codes: Ints) -> Floats:
     """Return where each text lies among those of its class, from 0 to 1."""
     order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
     places = np.empty(len(codes))
@@ -316,7 +306,7 @@ def _places(codes: Rows) -> Floats:
     return places
 
 
-def _similarities(some: Any, others: Any, orders: list[tuple[Floats, Floats]]) -> Floats:
+def _similarities(some: csr_array, others: csr_array, orders: list[tuple[Floats, Floats]]) -> Floats:
     """Return the cosine of each of some texts to the most similar other one, and to those far away in each order.
 
     An order has the places of some texts and of the others.

@@ -8,9 +8,11 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from wgcn.base.arrays import Ints
 from wgcn.base.errors import InputError
+
+Labelled = tuple[str, list[str]]  # a text and its labels
 
 _Z = 1.959963984540054  # the normal distribution has 95 % between -z and z
 
@@ -63,16 +65,13 @@ def held_out_accuracy(report: dict[str, Any], network: bool = False) -> str:
     return "not measured: no class has two labelled documents that are no copies of each other"
 
 
-Labelled = tuple[str, list[str]]  # a text and its labels
-
-
 class Measured(NamedTuple):
     """How a model does on labelled texts."""
 
     texts: list[str]
     names: list[str]  # of the classes
-    truth: npt.NDArray[np.int64]  # (texts,), or a 0/1 matrix of shape (texts, classes) if a text may have several
-    guess: npt.NDArray[np.int64]  # likewise
+    truth: Ints  # (texts,), or a 0/1 matrix of shape (texts, classes) if a text may have several
+    guess: Ints  # likewise
     n_left_out: int  # labelled texts whose label the model does not know
     figures: dict[str, str]  # for people to read, like the table
     table: str
@@ -117,7 +116,7 @@ def known_only(
     return kept
 
 
-def label_targets(rows: Sequence[Labelled], names: Sequence[str], multilabel: bool) -> npt.NDArray[np.int64]:
+def label_targets(rows: Sequence[Labelled], names: Sequence[str], multilabel: bool) -> Ints:
     """Return a 0/1 matrix of shape (texts, classes), or the class of each text if it has one."""
     places = {name: place for place, name in enumerate(names)}
     if not multilabel:
@@ -132,7 +131,7 @@ def label_targets(rows: Sequence[Labelled], names: Sequence[str], multilabel: bo
     return targets
 
 
-def evaluation(truth: npt.NDArray[Any], guess: npt.NDArray[Any], names: Sequence[str]) -> tuple[dict[str, str], str]:
+def evaluation(truth: Ints, guess: Ints, names: Sequence[str]) -> tuple[dict[str, str], str]:
     """Return accuracy with its interval and macro F1, and a table of the classes.
 
     Both arrays have the shape (texts,) or, for several labels per text, (texts, classes). As in scikit-learn, means and

@@ -18,17 +18,16 @@ vocabulary had been made without them (`leave_one_out`).
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from wgcn.base.arrays import Floats, Ints
+from wgcn.scoring.terms import Terms, TextTerms
 from wgcn.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from wgcn.text.corpus import Tokens
-
-Floats = npt.NDArray[np.float64]
 
 N_SIGNS = 4
 # Weights and lower limit of the signs, chosen on training documents of five sets.
@@ -39,12 +38,12 @@ _TAIL, _MIN_IN_TAIL = 0.05, 20  # share of the strangest held-out texts, and the
 
 def familiarity(
     vocabulary: Vocabulary,
-    idf: npt.NDArray[Any],
+    idf: Floats,
     ngram_range: tuple[int, int],
-    words: npt.NDArray[Any],
-    offsets: npt.NDArray[Any],
-    counts: npt.NDArray[Any],
-    lengths: npt.NDArray[Any],
+    words: Ints,
+    offsets: Ints,
+    counts: Ints,
+    lengths: Ints,
     *,
     leave_one_out: bool = False,
 ) -> Floats:
@@ -67,9 +66,8 @@ def familiarity(
         information += np.log1p(1 / np.maximum(n_others + 1, 1))  # the idf if one document less had the term
     document = np.repeat(np.arange(n_documents), np.diff(offsets))
 
-    def summed(values: npt.NDArray[Any]) -> Floats:
-        sums: Floats = np.bincount(document, np.where(known, values * counts, 0.0), n_documents).astype(np.float64)
-        return sums
+    def summed(values: Floats) -> Floats:
+        return np.bincount(document, np.where(known, values * counts, 0.0), n_documents)
 
     shortest, longest = ngram_range
     n_words = np.maximum((lengths + sum(range(shortest - 1, longest))) / (longest - shortest + 1), 1.0)
@@ -80,18 +78,15 @@ def familiarity(
     return np.column_stack([np.where(has_terms, n_words, 0), *(sign / n_words for sign in signs)])
 
 
-def familiarity_of(model: Any, terms: Any, *, leave_one_out: bool = False) -> Floats:
+def familiarity_of(model: TextTerms, terms: Terms) -> Floats:
     """Return how familiar texts look to a model, of shape (texts, 4): see `familiarity`."""
-    given = model.vocabulary, model.weighting.idf, model.ngram_range
     known = terms.words < len(model.vocabulary)  # and not a word of no training text
     offsets = np.concatenate([[0], np.cumsum(known)])[terms.offsets]
     parts = terms.words[known], offsets, terms.counts[known], terms.lengths
-    return familiarity(*given, *parts, leave_one_out=leave_one_out)
+    return familiarity(model.vocabulary, model.weighting.idf, model.ngram_range, *parts)
 
 
-def n_tokens(
-    tokens: Tokens, documents: npt.NDArray[np.int64], ngram_range: tuple[int, int], stop_words: Collection[str]
-) -> npt.NDArray[np.int64]:
+def n_tokens(tokens: Tokens, documents: Ints, ngram_range: tuple[int, int], stop_words: Collection[str]) -> Ints:
     """Return how many words and n-grams documents have, known or not, as `lengths` of `wgcn.scoring.terms.Terms`."""
     begins, ends, (shortest, longest) = tokens.offsets[documents], tokens.offsets[documents + 1], ngram_range
     n_all = n_kept = ends - begins
@@ -100,8 +95,8 @@ def n_tokens(
         before = np.concatenate([[0], np.cumsum(kept[tokens.ids])])
         n_kept = before[ends] - before[begins]
     sizes = np.arange(shortest, longest + 1)
-    found: npt.NDArray[np.int64] = np.maximum(n_kept[:, None] - sizes + 1, 0).sum(axis=1)
-    return found + (n_all - n_kept if shortest == 1 else 0)
+    found = np.maximum(n_kept[:, None] - sizes + 1, 0).sum(axis=1)
+    return np.asarray(found + (n_all - n_kept if shortest == 1 else 0))
 
 
 def _least_counts(vocabulary: Vocabulary) -> tuple[int, int]:
