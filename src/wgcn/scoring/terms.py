@@ -22,12 +22,11 @@ import numpy.typing as npt
 from wgcn.base.arrays import Floats
 from wgcn.base.errors import InputError
 from wgcn.base.threads import n_threads
-from wgcn.scoring import scorer as sums
 from wgcn.scoring.spelling import IDF_RANGE, Spelling
 from wgcn.store import folder as store
 from wgcn.store.contents import check_report
 from wgcn.text import weighting
-from wgcn.text.encode import WordBytes, checked_texts, in_batches, lay_out
+from wgcn.text.encode import WordBytes, checked_texts, in_batches, lay_out, term_code
 from wgcn.text.ngrams import Encoded, Ids, NgramTable, Offsets, check_ngram_range, ngrams
 from wgcn.text.tokenize import TOKENIZERS, Tokenizer, resolve_tokenizer
 from wgcn.text.vocabulary import Vocabulary
@@ -106,7 +105,7 @@ class TextTerms:
             ids[places], rows = np.where(known, n_words - 1 + np.cumsum(known), -1)[numbers], rows[known]
         new, leading = WordBytes(new.data, new.begins[known], new.ends[known]), None
         module: Any = weighting
-        if sums.is_compiled():
+        if term_code.is_compiled:
             from wgcn.text import kernels as module
         counts, words, new_offsets = module.count_terms(ids, offsets, n_words, len(new.begins))
         if self.weighting.lead:
@@ -129,7 +128,7 @@ class TextTerms:
         """Return batches of texts, after loading compiled code if these and earlier ones are so many that it pays."""
         ahead: list[list[str]] = []
         n_read = vars(self).get("_n_read", 0)
-        for needed in () if sums.is_compiled() else (_WORTH_LOADING, _WORTH_COMPILING):
+        for needed in () if term_code.is_compiled else (_WORTH_LOADING, _WORTH_COMPILING):
             while n_read < needed and (batch := next(batches, None)) is not None:
                 ahead.append(batch)
                 n_read += sum(map(len, batch))
@@ -145,7 +144,7 @@ class TextTerms:
         """Return ids of words or n-grams, -1 for unknown ones, and so on: see `Encoded`."""
         function, single = resolve_tokenizer(self.tokenizer), self.ngram_range == (1, 1)
         # The tokens of another function may have spaces in them, so its n-grams cannot be split into tokens.
-        if (single or function in TOKENIZERS.values()) and sums.is_compiled():
+        if (single or function in TOKENIZERS.values()) and term_code.is_compiled:
             return tuple(self._table.encode(*lay_out(texts, function)[:3]))
         documents = list(map(function, texts))
         if not single and function in TOKENIZERS.values() and sum(map(len, texts)) > _WORTH_A_TABLE:
@@ -244,11 +243,12 @@ def _is_on_disk() -> bool:
 
 def load_compiled() -> None:
     """Load the compiled code or, where none was kept on disk, compile it. A fit does so, for all later processes."""
-    if sums.is_compiled():
+    if term_code.is_compiled:
         return
     from wgcn.text.kernels import add_rows
 
     hashes, rows = np.zeros(1, np.uint32), np.ones((1, 1), np.float32)
-    add_rows(rows, rows, np.zeros(1, np.int32), np.ones(1, np.float32), np.arange(2), rows)  # now it is used everywhere
+    add_rows(rows, rows, np.zeros(1, np.int32), np.ones(1, np.float32), np.arange(2), rows)
+    term_code.is_compiled = True
     weighting, spelling = TermWeighting(np.ones(2, np.float32)), Spelling(hashes, rows.astype(np.float16), 1.0)
     TextTerms("words", (1, 2), Vocabulary(["a", "a b"]), weighting, spelling=spelling).terms(["a b"])

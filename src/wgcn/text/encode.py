@@ -1,4 +1,4 @@
-"""Batches of texts as bytes, the way the compiled tokenisers read them. Needs numpy alone."""
+"""Batches of texts as bytes, as the compiled tokenisers read them, and whether these are in use. Needs numpy alone."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ from wgcn.text.tokenize import Tokenizer, fold, words
 
 # Large enough that merging a batch's words costs little beside finding them, small enough for the caches.
 BATCH_CHARACTERS = 1 << 22
+
+
+class TermCode:
+    """Which code turns texts into terms and sums of rows: numpy or, once loaded, its compiled twin, with equal bits."""
+
+    is_compiled = False
+
+
+term_code = TermCode()  # of this process; `wgcn.scoring.terms.load_compiled` switches it
 
 
 class WordBytes(NamedTuple):
