@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.io.labelled import FIRST_ROWS, MISSING_SIGNS, distinct_columns
+from wgcn.io.read import FIRST_ROWS, MISSING_SIGNS, distinct_columns
 from wgcn.labels.reading import Labels
 from wgcn.labels.targets import Targets
 from wgcn.text.encode import text_digest

@@ -105,7 +105,7 @@ def evaluate(
     Example: wgcn evaluate my-model test.csv --text-column body --picture confusion.png
     """
     from wgcn.active.notices import shared_texts
-    from wgcn.io.labelled import read_labelled
+    from wgcn.io.read import read_labelled
     from wgcn.model.text_model import TextModel
     from wgcn.plots import check_picture, plot_confusion
     from wgcn.trust.accuracy import measure

@@ -117,7 +117,7 @@ def read_labelled_texts(
     optional: bool = False,
 ) -> tuple[list[str], list[Any]]:
     """Return the texts of a file and their labels, and say how many there are."""
-    from wgcn.io.labelled import read_labelled, texts_and_labels
+    from wgcn.io.read import read_labelled, texts_and_labels
 
     labels_as: dict[str, Any] = {"label_column": label_column, "separator": label_separator, "missing": missing}
     rows = read_labelled(path, **labels_as, optional=optional, **reading)

@@ -33,9 +33,9 @@ from wgcn.io.source import (
     short,
 )
 
-Rows = Iterator[tuple[Any, ...]]
+RowIterator = Iterator[tuple[Any, ...]]
 Objects = Iterator[tuple[int, dict[str, Any]]]  # with their places
-Opened = tuple[list[str], Callable[[list[int]], Rows]] | None
+Opened = tuple[list[str], Callable[[list[int]], RowIterator]] | None
 
 LOOK_AHEAD_ROWS = 1000  # of a jsonl file, in which every column must appear
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
@@ -80,7 +80,7 @@ def _as_table(records: Iterator[list[Any]], source: Source) -> Opened:
     return names, partial(_fields, records, names, source)
 
 
-def _fields(records: Iterator[list[Any]], names: list[str], source: Source, positions: list[int]) -> Rows:
+def _fields(records: Iterator[list[Any]], names: list[str], source: Source, positions: list[int]) -> RowIterator:
     width, in_sheet = len(names), source.kind == ".xlsx"
     for fields in records:
         if len(fields) != width:
@@ -220,7 +220,7 @@ def _from_objects(rows: Objects, source: Source) -> Opened:
     return (columns, partial(_object_values, chain(ahead, rows), columns, source)) if ahead else None
 
 
-def _object_values(rows: Objects, names: list[str], source: Source, positions: list[int]) -> Rows:
+def _object_values(rows: Objects, names: list[str], source: Source, positions: list[int]) -> RowIterator:
     keys, known = [names[position] for position in positions], set(names)
     for source.line, values in rows:
         source.too_wide += source.whole and not values.keys() <= known
@@ -247,7 +247,7 @@ def _read_parquet(stream: Any, source: Source) -> Opened:
         return list(source.schema.names), partial(_parquet_rows, file, stream, source)
 
 
-def _parquet_rows(file: Any, stream: Any, source: Source, positions: list[int]) -> Rows:
+def _parquet_rows(file: Any, stream: Any, source: Source, positions: list[int]) -> RowIterator:
     names = [source.schema.names[position] for position in positions]
     with _undamaged(source):
         for group in range(file.num_row_groups):

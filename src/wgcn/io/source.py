@@ -21,7 +21,7 @@ from typing import Any
 
 from wgcn.base.errors import InputError, WGCNWarning
 
-Columns = Sequence[str | int]
+ColumnNames = Sequence[str | int]
 
 ENDINGS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx")
 MAX_CHARACTERS = 64 * 2**20
@@ -52,7 +52,7 @@ class Source:
     """A file that is being read: what it is, where the reader stands, and what had to be repaired so far."""
 
     path: Path
-    columns: Columns | None  # None stands for the text column
+    columns: ColumnNames | None  # None stands for the text column
     whole: bool = False  # all columns are wanted beside `columns`, with numbers of JSON as numbers
     labelled: bool = False  # a row of .csv or .tsv with more fields than the first is an error: its label may be wrong
     header: bool = True

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
-Codes = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int64]
 
 
@@ -76,7 +75,7 @@ class Targets:
         return csr_array((np.ones(indptr[-1], np.float32), self.held[has_one], indptr), shape=self.shape)
 
     @cached_property
-    def codes(self) -> Codes:
+    def codes(self) -> npt.NDArray[np.int64]:
         """The class of each document: of several the first, 0 for none."""
         if isinstance(self.held, np.ndarray):
             return np.maximum(self.held, 0).astype(np.int64)

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wgcn.base.errors import InputError, WGCNWarning
-from wgcn.io.labelled import read_labelled
-from wgcn.io.read import read_texts
+from wgcn.io.read import read_labelled, read_texts
 from wgcn.io.source import explained
 
 Label = str | list[str] | None

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from wgcn.base.errors import InputError
 from wgcn.explain.explanation import Explanation
-from wgcn.io.predictions import DIGITS, prediction_columns
+from wgcn.io.tables import DIGITS, prediction_columns
 from wgcn.serve.models import Served
 from wgcn.serve.web import to_json
 from wgcn.trust.abstention import answer_columns
