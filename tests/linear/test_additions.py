@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from wgcn.labels.targets import Targets, merged_targets, places_in
 from wgcn.linear.additions import Added, are_few, earlier_terms, find_texts, renumbered, warm_start
-from wgcn.text.encode import text_digest
+from wgcn.text.tokenize import text_digest
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting
 

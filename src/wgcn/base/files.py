@@ -1,8 +1,8 @@
 """Files that are written whole or not at all, and locks. Links, modes, pipes and device nodes stay as they are.
 
 Every file that the package writes goes through `write_file` or `open_whole`, or is part of a saved folder
-(`wgcn.store.folder`). A folder is locked itself, without a library: the file of its own that `filelock` needs would stay
-in folders of users, and a reader could not make it where it may only read.
+(`wgcn.store.folder`). A folder is locked itself, without a library: the file that `filelock` needs would stay in the
+folders of users, and a reader could not make it where it may only read.
 """
 
 import errno

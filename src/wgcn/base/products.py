@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from wgcn.base.arrays import Floats
+from wgcn.base.arrays import Floats as Floats
 from wgcn.base.threads import available_cores, compiled
 
 NOWHERE = np.empty(0, np.int64)  # no places: rows are written in their order

@@ -16,8 +16,7 @@ from wgcn.base.progress import shown, stage
 from wgcn.estimators.preparation import Prepared, TextEstimator
 from wgcn.model.embedding import EmbeddingModel
 from wgcn.semi.space import find_space
-from wgcn.text.encode import checked_texts
-from wgcn.text.tokenize import Tokenizer
+from wgcn.text.tokenize import Tokenizer, checked_texts
 
 
 @dataclass(eq=False, repr=False)

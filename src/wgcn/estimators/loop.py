@@ -22,7 +22,7 @@ from wgcn.base.errors import InputError
 from wgcn.labels.reading import Labels, check_lengths, read_labels
 from wgcn.semi.seed_words import SeedCheck, SeedRows, SeedWord, read_seeds
 from wgcn.semi.teacher import Teacher
-from wgcn.text.encode import checked_texts
+from wgcn.text.tokenize import checked_texts
 
 Texts = Iterable[str]
 

@@ -33,8 +33,7 @@ from wgcn.model.answers import Answers
 from wgcn.model.text_model import MODEL_SCHEMA, TextModel
 from wgcn.semi.seed_words import GivenSeeds, read_seeds, seed_report
 from wgcn.store.folder import Folder, Session, load_folder
-from wgcn.text.encode import checked_texts
-from wgcn.text.tokenize import Tokenizer
+from wgcn.text.tokenize import Tokenizer, checked_texts
 from wgcn.trust.abstention import held_out_trust
 from wgcn.trust.scope import n_tokens
 

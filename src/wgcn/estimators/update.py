@@ -16,7 +16,7 @@ from wgcn.base.progress import shown
 from wgcn.labels.reading import Labels, check_lengths, read_some_labels, relabelled
 from wgcn.labels.targets import places_in
 from wgcn.linear.additions import Added, earlier_terms, find_texts
-from wgcn.text.encode import checked_texts
+from wgcn.text.tokenize import checked_texts
 
 
 class Updating:

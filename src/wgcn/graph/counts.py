@@ -22,7 +22,7 @@ from wgcn.base.threads import n_threads
 from wgcn.graph.kernels import count_rows
 from wgcn.store import folder as store
 from wgcn.text.corpus import Corpus
-from wgcn.text.ngrams import Ids, Offsets
+from wgcn.text.tokenize import Ids, Offsets
 from wgcn.text.vocabulary import Vocabulary
 
 _INT32_MAX = np.iinfo(np.int32).max

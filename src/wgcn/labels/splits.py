@@ -24,7 +24,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
 from wgcn.base.errors import InputError
-from wgcn.labels.reading import Rows, read_some_labels
+from wgcn.labels.reading import Rows as Rows
+from wgcn.labels.reading import read_some_labels
 from wgcn.labels.targets import Targets
 
 _FOLDS = 5

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from sklearn.preprocessing import normalize
 
 from wgcn.labels.targets import places_in
-from wgcn.text.encode import text_digest
+from wgcn.text.tokenize import text_digest
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting
 

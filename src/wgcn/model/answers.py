@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from wgcn.base.arrays import row_batches
 from wgcn.explain.explanation import Explainer, Explanation, find_class, rank_words
-from wgcn.text.encode import checked_texts
-from wgcn.text.tokenize import resolve_tokenizer
+from wgcn.text.tokenize import checked_texts, resolve_tokenizer
 from wgcn.trust.abstention import checked_trust
 from wgcn.trust.scope import familiarity_of
 

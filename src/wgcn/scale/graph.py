@@ -29,7 +29,7 @@ from wgcn.scale.store import Outputs, WorkFolder, key_of
 from wgcn.scale.tokens import Piece
 from wgcn.scale.vocabulary import Coding
 from wgcn.scale.workers import Workers
-from wgcn.text.ngrams import Offsets
+from wgcn.text.tokenize import Offsets
 from wgcn.text.vocabulary import Vocabulary
 
 Progress = Callable[[int, int], object] | None  # called with the numbers of tasks that are done, and of all

@@ -24,7 +24,7 @@ from wgcn.scale.kernels import merge_rows, pack_rows
 from wgcn.scale.store import Outputs, WorkFolder, key_of
 from wgcn.scale.tokens import Piece
 from wgcn.scale.vocabulary import Coding
-from wgcn.text.ngrams import Offsets
+from wgcn.text.tokenize import Offsets
 
 Part = tuple[Piece, int, int]  # documents first, ..., last - 1 of a piece
 Chunk = list[Part]

@@ -26,9 +26,8 @@ from wgcn.scale.shards import Label, Shard
 from wgcn.scale.store import Outputs, WorkFolder, key_of
 from wgcn.scale.workers import Workers
 from wgcn.text.corpus import Tokens
-from wgcn.text.encode import text_digest
 from wgcn.text.kernels import count_words
-from wgcn.text.ngrams import Ids, Offsets
+from wgcn.text.tokenize import Ids, Offsets, text_digest
 
 
 @dataclass(frozen=True)

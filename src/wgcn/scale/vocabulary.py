@@ -23,7 +23,7 @@ from wgcn.scale.tokens import Piece
 from wgcn.scale.workers import Workers
 from wgcn.text.corpus import filtered, ngram_keys
 from wgcn.text.kernels import count_words
-from wgcn.text.ngrams import Ids, Offsets
+from wgcn.text.tokenize import Ids, Offsets
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
 
 _SAMPLES = 256  # keys of each run, to cut all of them into ranges

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.base.arrays import Floats, Ints, row_batches, row_blocks
-from wgcn.text.encode import term_code
+from wgcn.text.tokenize import term_code
 
 
 @dataclass(frozen=True, eq=False)

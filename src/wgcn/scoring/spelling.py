@@ -19,8 +19,8 @@ import numpy.typing as npt
 from wgcn.base.arrays import Floats
 from wgcn.base.errors import StoreError
 from wgcn.scoring.scorer import add_up
-from wgcn.text.encode import WordBytes, term_code
 from wgcn.text.subwords import Hashes, Subwords, compiled_parts, subword_places
+from wgcn.text.tokenize import WordBytes, term_code
 
 _WEIGHT = 0.5  # of a new word in the length of a text, beside 1 for the rarest known word
 _LARGEST = float(np.finfo(np.float16).max)

@@ -14,7 +14,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -26,11 +26,24 @@ from wgcn.scoring.spelling import IDF_RANGE, Spelling
 from wgcn.store import folder as store
 from wgcn.store.contents import check_report
 from wgcn.text import weighting
-from wgcn.text.encode import WordBytes, checked_texts, in_batches, lay_out, term_code
-from wgcn.text.ngrams import Encoded, Ids, NgramTable, Offsets, check_ngram_range, ngrams
-from wgcn.text.tokenize import TOKENIZERS, Tokenizer, resolve_tokenizer
+from wgcn.text.ngrams import Encoded, NgramTable, check_ngram_range, ngrams
+from wgcn.text.tokenize import (
+    TOKENIZERS,
+    Ids,
+    Offsets,
+    Tokenizer,
+    WordBytes,
+    checked_texts,
+    in_batches,
+    lay_out,
+    resolve_tokenizer,
+    term_code,
+)
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import Norm, TermWeighting
+
+if TYPE_CHECKING:
+    from wgcn.text.kernels import LookUpTable
 
 # Characters of text that are processed at a time: small enough for the caches.
 BATCH_CHARACTERS = 1 << 19
@@ -145,7 +158,7 @@ class TextTerms:
         function, single = resolve_tokenizer(self.tokenizer), self.ngram_range == (1, 1)
         # The tokens of another function may have spaces in them, so its n-grams cannot be split into tokens.
         if (single or function in TOKENIZERS.values()) and term_code.is_compiled:
-            return tuple(self._table.encode(*lay_out(texts, function)[:3]))
+            return self._table.encode(lay_out(texts, function))
         documents = list(map(function, texts))
         if not single and function in TOKENIZERS.values() and sum(map(len, texts)) > _WORTH_A_TABLE:
             words, offsets = list(chain(*documents)), np.cumsum([0, *map(len, documents)])
@@ -156,7 +169,7 @@ class TextTerms:
             ids, offsets, places, new = self._plain_ids(documents)
         number_of: dict[str, int] = {}
         numbers = np.array([number_of.setdefault(word, len(number_of)) for word in new], np.int64)
-        return ids, offsets, places, numbers, WordBytes.of(number_of), sum(map(len, documents))
+        return Encoded(ids, offsets, places, numbers, WordBytes.of(number_of), sum(map(len, documents)))
 
     def _plain_ids(self, documents: list[list[str]]) -> tuple[Ids, Offsets, Offsets, list[str]]:
         """Return the id of each n-gram, -1 for unknown ones and for stop words, and where each document begins.
@@ -179,7 +192,7 @@ class TextTerms:
         return np.array(ids, np.int32), np.array(offsets, np.int64), np.array(places, np.int64), new
 
     @cached_property
-    def _table(self) -> Any:
+    def _table(self) -> LookUpTable:
         """The vocabulary for the compiled look-up."""
         from wgcn.text.kernels import LookUpTable
 
