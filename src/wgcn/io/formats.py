@@ -40,8 +40,8 @@ Opened = tuple[list[str], Callable[[list[int]], RowIterator]] | None
 LOOK_AHEAD_ROWS = 1000  # of a jsonl file, in which every column must appear
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _DETECTION_ROWS = 100
-_BATCH_ROWS, _BATCH_BYTES = 1024, 2**27  # of parquet, at most
-_MAX_SHEET_ROWS = 2**20  # Excel has no more
+_BATCH_ROWS, BATCH_BYTES = 1024, 2**27  # of parquet, at most
+MAX_SHEET_ROWS = 2**20  # Excel has no more
 _UNCALCULATED = re.compile(rb"(?:</\w*:?f>|<\w*:?f\b[^<>]*/>)\s*<(?:/|\w*:?v\s*/|\w*:?v>\s*</)")  # formula, no value
 _MAX_SPANNED = 2**26  # cells up to the last one of each row, empty ones too
 _MAX_TAGS, _TAGS_PER_BYTE, _MAX_ROW_TAGS = 2**21, 8, 2**19  # of a workbook, more if it is large; in a row or a text
@@ -64,7 +64,7 @@ def _counted(parts: Iterator[str], source: Source, separator: str) -> Iterator[s
     for line in parts:
         source.values = line.count(separator) + (source.values if source.kind == ".csv" else 0)
         if source.values > MAX_FIELDS:
-            raise source.too_many(MAX_FIELDS)
+            raise source.too_large(MAX_FIELDS)
         yield line
 
 
@@ -188,7 +188,7 @@ def _check_values(text: str, source: Source, most: int) -> None:
     bare = _STRING.sub("", text)
     source.values = bare.count(",") + bare.count("[") + bare.count("{")
     if source.values > most:
-        raise source.too_many(most)
+        raise source.too_large(most)
     steps = ({"[": 1, "{": 1}.get(mark, -1) for mark in re.findall(r"[][{}]", bare))
     if max(accumulate(steps), default=0) > MAX_DEPTH:
         raise source.fault(f"nested more than {MAX_DEPTH} levels. Write the inner ones as a string.")
@@ -260,7 +260,7 @@ def _parquet_rows(file: Any, stream: Any, source: Source, positions: list[int]) 
                         values = tuple([value.as_py() for value in values])
                         lengths = (len(each if isinstance(each, str | bytes) else str(each)) for each in values)
                         if sum(lengths) > MAX_CHARACTERS:
-                            raise source.too_long()
+                            raise source.too_large()
                     yield values
 
 
@@ -280,8 +280,8 @@ def _batch_rows(group: Any, stream: Any, names: list[str]) -> int:
     chunks = [group.column(place) for place in range(group.num_columns)]
     wanted = [each for each in chunks if any(f"{each.path_in_schema}.".startswith(f"{name}.") for name in names)]
     repeated = max(1, sum(_dictionary_bytes(each, stream) for each in wanted))
-    share = _BATCH_BYTES / max(_BATCH_BYTES, sum(max(each.total_uncompressed_size, each.num_values) for each in wanted))
-    return max(1, min(int(_BATCH_ROWS * share**2), _BATCH_BYTES // repeated))
+    share = BATCH_BYTES / max(BATCH_BYTES, sum(max(each.total_uncompressed_size, each.num_values) for each in wanted))
+    return max(1, min(int(_BATCH_ROWS * share**2), BATCH_BYTES // repeated))
 
 
 def _dictionary_bytes(chunk: Any, stream: Any) -> int:
@@ -372,14 +372,14 @@ def _sheet_records(sheets: Sequence[Any], source: Source) -> Iterator[list[Any]]
     with _undamaged(source):
         rows = _sheet_rows(sheets, source)
         for source.line, row in enumerate(rows, 1):
-            if source.line > _MAX_SHEET_ROWS:
+            if source.line > MAX_SHEET_ROWS:
                 raise source.fault("a sheet has no more than 1,048,576 rows. Save it as .csv.")
             spanned += len(row)
             if spanned > _MAX_SPANNED:
                 advice = "Delete the cells far to the right, or save it as .csv."
                 raise source.fault(f"the rows so far reach over {_MAX_SPANNED:,} cells, most of them empty. {advice}")
             if sum(len(value) for value in filter(None, row) if isinstance(value, str)) > MAX_CHARACTERS:
-                raise source.too_long()
+                raise source.too_large()
             last = len(row)
             while last and row[last - 1] is None:
                 last -= 1

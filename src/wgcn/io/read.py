@@ -217,30 +217,27 @@ def read_labelled(
     """
     if separator is not None:
         check_separator(separator)
-    source = _source(path, text_column, label_column, optional, **reading)
-    _, rows = _opened_rows(source, [label_column])
-    _check_two(source)
+    source, _, rows = _open_labelled(path, text_column, label_column, optional, **reading)
     absent = _absent(missing)
     yield from _watched(((text or "", _given(label, absent, separator)) for label, text in rows), source)
 
 
-def _source(
+def _open_labelled(
     path: str | Path, text_column: str | int | None, label_column: str | int, optional: bool, **reading: Any
-) -> Source:
-    """Return a file whose rows begin with label and text; the file is opened once, as it may be a pipe."""
+) -> tuple[Source, list[str], RowStream]:
+    """Open a file, once, as it may be a pipe; its rows begin with label and text."""
+    text = None if text_column is None else [text_column]
     if optional and label_column == "label":
-        columns = None if text_column is None else [text_column]
-        return Source(Path(path), columns, optional="label", labelled=True, **reading)
-    return Source(Path(path), [label_column, "text" if text_column is None else text_column], labelled=True, **reading)
-
-
-def _check_two(source: Source) -> None:
-    """Raise an InputError if one column has texts and labels."""
+        source = Source(Path(path), text, optional="label", labelled=True, **reading)
+    else:
+        source = Source(Path(path), [label_column, *(text or ["text"])], labelled=True, **reading)
+    names, rows = _opened_rows(source, [label_column])
     if source.columns and len(set(source.chosen)) < len(source.chosen):
         raise InputError(
             f"The column {short(source.columns[-1])} of {source.name} has texts and labels at once. Name two: "
             "--text-column for the texts, --label-column for the labels."
         )
+    return source, names, rows
 
 
 def _absent(missing: str | Iterable[str] | None) -> frozenset[str]:
@@ -329,11 +326,8 @@ def read_labelled_table(
 
     Labels are read as by `read_labelled`. `seen` is called with all bytes of the file, unpacked, as they are read.
     """
-    source = _source(path, text_column, label_column, optional=True, whole=True, seen=seen, **reading)
-    names, rows = _opened_rows(source, [label_column])
-    _check_two(source)
-    label, text = [-1, *source.chosen][-2:]
-    n = len(names)
+    source, names, rows = _open_labelled(path, text_column, label_column, True, whole=True, seen=seen, **reading)
+    (label, text), n = [-1, *source.chosen][-2:], len(names)
     others = [place for place in range(n) if place not in (text, label)]
     if text >= n:  # inside another one
         names, text = [*names, str(text_column)], len(names)

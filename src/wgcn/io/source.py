@@ -43,7 +43,7 @@ _BINARY = {".parquet": b"PAR1", ".xlsx": b"PK"}  # how these must begin
 _MARKS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
 _MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # after the longer ones, which begin alike
 UNCLOSED = "Is a quote opened here and never closed? A quote inside a quoted field is written twice."
-_TOO_LONG = {".csv": UNCLOSED, ".json": "Write the objects as .jsonl, one per line."}
+_TOO_LARGE = {".csv": UNCLOSED, ".json": "Write the objects as .jsonl, one per line."}
 NAME_ENCODING = "If it has another encoding, name it: encoding=… (--encoding on the command line)."
 
 
@@ -112,15 +112,11 @@ class Source:
         unit = "row" if self.kind in (*_BINARY, ".json") else "line"
         return InputError(f"{self.name}, {unit} {self.line}: {what}")
 
-    def too_long(self) -> InputError:
-        """Return an error at the current row, which is longer than it may be."""
-        advice = _TOO_LONG.get(self.kind, "Is the file really in this format? Split this row.")
-        return self.fault(f"the row is longer than {MAX_CHARACTERS} characters. {advice}")
-
-    def too_many(self, most: int) -> InputError:
-        """Return an error at the current row, which has more fields or values than it may have."""
-        advice = _TOO_LONG.get(self.kind, "Is the file really in this format? Split this row.")
-        return self.fault(f"the row has more than {most:,} values. {advice}")
+    def too_large(self, most: int | None = None) -> InputError:
+        """Return an error at the current row, which is too long, or has more than `most` fields or values."""
+        what = f"is longer than {MAX_CHARACTERS} characters" if most is None else f"has more than {most:,} values"
+        advice = _TOO_LARGE.get(self.kind, "Is the file really in this format? Split this row.")
+        return self.fault(f"the row {what}. {advice}")
 
     def warn(self, what: str, rows: int | None = None) -> None:
         """Say what was assumed about the file, or what was repaired in a number of rows, unless it is 0."""
@@ -298,5 +294,5 @@ def lines(stream: Any, source: Source, *, joined: bool = False) -> Iterator[str]
                 source.line, source.held = number, 0
             source.held += len(line)
             if source.held > MAX_CHARACTERS:
-                raise source.too_long()
+                raise source.too_large()
             yield source.repaired(line)
