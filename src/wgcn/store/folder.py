@@ -213,7 +213,7 @@ def save_folder(
     except (StoreError, ValueError, TypeError, RecursionError) as error:
         raise InputError(f"This cannot be saved, because it could not be read back: {error}") from error
     with writing(path), made_folder(folder), locked_folder(folder) as is_locked:
-        _, old = _folder_target(folder, kind)
+        old = _files_of(_folder_target(folder, kind)[1])
         if strange := [name for name in sorted(SESSION & contents.keys() - old) if os.path.lexists(folder / name)]:
             raise InputError(
                 f"{folder / strange[0]} was not written by wgcn and is not replaced. Choose another place."
@@ -317,36 +317,33 @@ def check_target(
 
     It may not be one of the `inputs`, and what is there is replaced only with `overwrite`.
     """
-    path = Path(path)
+    path, held = Path(path), ""
     with writing(path):
         if kind is None:
             file_target(path)
         else:
-            _folder_target(path, kind)
-        check_replaced(path, "" if kind is None else _held(path, kind), overwrite=overwrite, inputs=inputs)
+            held = _described(kind, _folder_target(path, kind)[1])
+        check_replaced(path, held, overwrite=overwrite, inputs=inputs)
 
 
-def _held(path: Path, kind: str) -> str:
+def _described(kind: str, document: dict[str, Any]) -> str:
     """Say what a folder of a kind holds, for people to read; nothing where there is none."""
-    try:
-        config = read_json(read_file(path, CONFIG, MAX_CONFIG_BYTES))["config"]
-        report, classes = config.get("report", {}), config.get("classes")
-        n_documents, date = report.get("n_documents"), report.get("date")
-    except StoreError:
-        return ""
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return f"holds a damaged {kind}"
+    config = document.get("config")
+    report = config.get("report", {}) if isinstance(config, dict) else None
+    if not isinstance(config, dict) or not isinstance(report, dict):
+        return f"holds a damaged {kind}" if document else ""
+    n_documents, classes, date = report.get("n_documents"), config.get("classes"), report.get("date")
     held = f"holds {'an' if kind == 'embedder' else 'a'} {kind}"
     held += f" of {n_documents:,} documents" if isinstance(n_documents, int) else ""
     held += f", {len(classes):,} classes" if isinstance(classes, list) else ""
     return held + (f", fitted on {date:.40}" if isinstance(date, str) else "")
 
 
-def _folder_target(path: Path, kind: str) -> tuple[Path, frozenset[str]]:
-    """Return the folder to save to, links followed, and the names of the files that were saved there before."""
+def _folder_target(path: Path, kind: str) -> tuple[Path, dict[str, Any]]:
+    """Return the folder to save to, links followed, and the config that was saved there before, empty for none."""
     if not os.path.lexists(path):
         check_writable(path)
-        return path, frozenset()
+        return path, {}
     if not path.exists():
         raise InputError(f"{path} is a link that leads nowhere. Create the folder it names, or choose another place.")
     if not path.is_dir():
@@ -354,21 +351,26 @@ def _folder_target(path: Path, kind: str) -> tuple[Path, frozenset[str]]:
     folder = path.resolve()
     if all(entry.name.startswith(_NEW) for entry in folder.iterdir()):
         check_writable(folder)
-        return folder, frozenset()
-    try:
+        return folder, {}
+    document: Any = None
+    with suppress(ValueError):
         document = read_json(read_file(folder, CONFIG, MAX_CONFIG_BYTES))
-        held = str(document["format"])
-    except (ValueError, KeyError, TypeError):
-        held = ""
+    held = str(document.get("format", "")) if isinstance(document, dict) else ""
     if not held.startswith("wgcn-"):
         raise InputError(f"{path} is a folder with other files in it, not a saved {kind}. Choose another place.")
     if held != f"wgcn-{kind}":
         raise InputError(f"{path} holds {held!r:.60}, which 'wgcn-{kind}' must not replace. Choose another place.")
-    version, files = document.get("version"), document.get("files")
+    version = document.get("version")
     if isinstance(version, int) and version > VERSION:
         raise InputError(f"{path} was saved by a newer wgcn and is not replaced. Update wgcn, or choose another place.")
     check_writable(folder)
-    return folder, frozenset(files) if isinstance(files, dict) else frozenset()
+    return folder, document
+
+
+def _files_of(document: Any) -> frozenset[str]:
+    """Return the names of the files that a config lists; none if it is not sound."""
+    files = document.get("files") if isinstance(document, dict) else None
+    return frozenset(files) if isinstance(files, dict) else frozenset()
 
 
 def _put(folder: Path, contents: Mapping[str, bytes], is_locked: bool) -> None:
@@ -410,10 +412,10 @@ def _move_pending(folder: Path) -> None:
 
 
 def _listed(folder: Path) -> frozenset[str]:
-    """Return the names of the files that a config lists; none if there is no sound one."""
+    """Return the names of the files that the config of a folder lists; none if there is no sound one."""
     try:
-        return frozenset(read_json(read_whole(folder / CONFIG, MAX_CONFIG_BYTES))["files"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return _files_of(read_json(read_whole(folder / CONFIG, MAX_CONFIG_BYTES)))
+    except (OSError, ValueError):
         return frozenset()
 
 
