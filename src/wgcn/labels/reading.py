@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from wgcn.base.arrays import labels_array
 from wgcn.base.errors import InputError
-from wgcn.labels.targets import Targets, merged_targets, places_in
+from wgcn.labels.targets import Targets, places_in
 from wgcn.store.contents import check_classes, check_names
 
 Mask = npt.NDArray[np.bool_]
@@ -233,16 +233,12 @@ def relabelled(
     if labels.multilabel != more.multilabel and more.labelled.any():
         raise InputError("The labels must be as those of the last fit: one per text, or a list of labels per text.")
     classes = _different([*labels.classes.tolist(), *more.classes.tolist()])
+    both = [each.targets.renumbered(places_in(classes, each.classes), len(classes)) for each in (labels, more)]
+    rows = np.full(n_documents, -1)  # of each document among the targets of both
+    rows[np.flatnonzero(labels.labelled)] = np.arange(len(labels.targets))
     counts = more.labelled[given]
-    parts = (
-        (np.flatnonzero(labels.labelled), places_in(classes, labels.classes), labels.targets),
-        (
-            documents[counts],
-            places_in(classes, more.classes),
-            more.targets[np.cumsum(more.labelled)[given[counts]] - 1],
-        ),
-    )
-    labelled, targets = merged_targets((n_documents, len(classes)), parts)
+    rows[documents[counts]] = len(labels.targets) + np.cumsum(more.labelled)[given[counts]] - 1
+    labelled, targets = rows >= 0, Targets.stacked(both)[rows[rows >= 0]]
     used = (targets.sums() > 0) | labels.multilabel | np.isin(classes, more_classes)
     targets = targets.renumbered(np.cumsum(used) - 1, int(used.sum()))
     return _checked(Labels(classes[used], labelled, targets, labels.multilabel), len(more_classes) > 0)

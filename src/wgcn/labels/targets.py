@@ -131,22 +131,6 @@ class Targets:
         return np.asarray((sizes != sizes[row]) | (self.held @ own != sizes[row]))
 
 
-def merged_targets(
-    shape: tuple[int, int], parts: Sequence[tuple[Places, Places, Targets]]
-) -> tuple[npt.NDArray[np.bool_], Targets]:
-    """Return which documents are labelled, and the targets of these, from parts of which later ones replace earlier.
-
-    A part has documents, classes, and targets of shape (documents, classes); `shape` is that of all targets.
-    """
-    targets = Targets.stacked([part.renumbered(classes, shape[1]) for _, classes, part in parts])
-    rows = np.full(shape[0], -1)  # of each document among these
-    begin = 0
-    for documents, _, part in parts:
-        rows[documents] = begin + np.arange(len(part))
-        begin += len(part)
-    return rows >= 0, targets[rows[rows >= 0]]
-
-
 def places_in(earlier: npt.NDArray[Any], now: npt.NDArray[Any]) -> Places:
     """Return a place of each value among earlier ones, -1 where it is not there."""
     if not len(earlier):
