@@ -21,6 +21,7 @@ from typing import Any
 from wgcn.base.errors import InputError, needs
 from wgcn.io.source import (
     HEAD_BYTES,
+    LOOK_AHEAD_ROWS,
     MAX_CHARACTERS,
     MAX_DEPTH,
     MAX_DOCUMENT_VALUES,
@@ -37,7 +38,6 @@ RowIterator = Iterator[tuple[Any, ...]]
 Objects = Iterator[tuple[int, dict[str, Any]]]  # with their places
 Opened = tuple[list[str], Callable[[list[int]], RowIterator]] | None
 
-LOOK_AHEAD_ROWS = 1000  # of a jsonl file, in which every column must appear
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _DETECTION_ROWS = 100
 _BATCH_ROWS, BATCH_BYTES = 1024, 2**27  # of parquet, at most
@@ -93,7 +93,7 @@ def _fields(records: Iterator[list[Any]], names: list[str], source: Source, posi
                 head = f"the {'header' if source.header else 'first row'} has {width}"
                 advice = "If a text has the character between the fields in it, put the text in quotes (.csv)."
                 raise source.fault(f"the row has {len(fields)} fields, but {head}. {advice}")
-            source.too_wide += len(fields) > width
+            source.repairs["too wide"] += len(fields) > width
             n, empty = len(fields), None if in_sheet else ""
             yield tuple([fields[position] if position < n else empty for position in positions])
             continue
@@ -223,7 +223,7 @@ def _from_objects(rows: Objects, source: Source) -> Opened:
 def _object_values(rows: Objects, names: list[str], source: Source, positions: list[int]) -> RowIterator:
     keys, known = [names[position] for position in positions], set(names)
     for source.line, values in rows:
-        source.too_wide += source.whole and not values.keys() <= known
+        source.repairs["new keys"] += source.whole and not values.keys() <= known
         yield tuple([_value(values, key, None) for key in keys])
 
 
@@ -340,7 +340,7 @@ def _sheet_rows(sheets: Sequence[Any], source: Source) -> Iterator[Sequence[Any]
         for place in without:  # those of type "str" were calculated: to nothing
             formula = written[place]
             values[place] = formula if isinstance(formula, str) else getattr(formula, "text", None)
-        source.uncalculated += any(values[place] is not None for place in without if place in source.chosen)
+        source.repairs["uncalculated"] += any(values[place] is not None for place in without if place in source.chosen)
         yield values
 
 

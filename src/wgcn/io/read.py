@@ -22,8 +22,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
 
 from wgcn.base.errors import InputError
-from wgcn.io.formats import LOOK_AHEAD_ROWS, READERS
-from wgcn.io.source import MAX_COLUMNS, NAME_ENCODING, ColumnNames, Source, explained, number_text, opened, short
+from wgcn.io.formats import READERS
+from wgcn.io.source import (
+    LOOK_AHEAD_ROWS,
+    MAX_COLUMNS,
+    REPAIRS,
+    ColumnNames,
+    Source,
+    explained,
+    number_text,
+    opened,
+    short,
+)
 from wgcn.io.tables import cell_text, check_separator, split_labels
 
 RowStream = Generator[tuple[Any, ...], None, None]
@@ -36,19 +46,6 @@ _WHOLE_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
 FIRST_ROWS, _FEWEST = 1000, 20  # labelled rows by which columns are told apart, at most and at least
 _MOST_DIFFER = 0.9  # share of labels of swapped columns that differ
 _WITH_EXPONENT = re.compile(r"-?[1-9](\.[0-9]+)?[eE][+-][0-9]{1,3}")  # as programs write numbers: 1e-07, 1.5E+16
-
-
-_BROKEN = f"held text that is not {{}}; U+FFFD now stands for each broken byte. {NAME_ENCODING}"
-_TOO_WIDE = (
-    "had more fields than the first, and the extra ones were left out. "
-    "If they are part of a text, quote it (.csv) or take the tabs out of it (.tsv)."
-)
-_UNCALCULATED = (
-    "held a formula without a value, such as =B2 or '=good wine'; the text of the formula was read. If its value is "
-    "meant, open the workbook in a spreadsheet program and save it there."
-)
-_INEXACT = "held a number of more than 15 digits, of which Excel keeps 15: two may have become one. Store them as text."
-_NEW_KEYS = f"had keys that none of the first {LOOK_AHEAD_ROWS} has, which were left out."
 
 
 class Reading(TypedDict, total=False):
@@ -146,10 +143,8 @@ def _rows(source: Source, lists: ColumnNames = ()) -> RowStream:
             yield from ((*lacking, *row) for row in rows) if lacking else rows
         for row in rows:
             yield (*lacking, *map(source.plain, row[:n], *zip(*kinds, strict=True)), *row[n:])
-    source.warn(_BROKEN.format((source.encoding or "utf-8").upper()), source.broken)
-    source.warn(_UNCALCULATED, source.uncalculated)
-    source.warn(_INEXACT, source.inexact)
-    source.warn(_NEW_KEYS if source.kind in (".jsonl", ".json") else _TOO_WIDE, source.too_wide)
+    for kind, what in REPAIRS.items():
+        source.warn(what.format(encoding=(source.encoding or "utf-8").upper()), source.repairs[kind])
 
 
 def _position(source: Source, names: Sequence[str], column: str | int) -> int:
