@@ -18,6 +18,7 @@ from wgcn.base.arrays import (
     labels_array,
     machine_memory,
     row_batches,
+    row_blocks,
 )
 from wgcn.base.errors import InputError
 
@@ -30,6 +31,14 @@ def test_batches_have_every_row_once_and_a_bounded_number_of_values(n_rows: int,
     assert [row for batch in batches for row in range(batch.start, batch.stop)] == list(range(n_rows))
     assert all((b.stop - b.start) * n_columns <= most or b.stop - b.start == 1 for b in batches)
     assert batches
+
+
+@given(st.lists(st.integers(0, 9), max_size=20), st.integers(1, 30))
+def test_blocks_have_every_row_once_and_a_bounded_number_of_entries(sizes_of_rows: list[int], most: int) -> None:
+    offsets = np.cumsum([0, *sizes_of_rows])
+    blocks = list(row_blocks(offsets, most))
+    assert [row for first, last in blocks for row in range(first, last)] == list(range(len(sizes_of_rows)))
+    assert all(offsets[last] - offsets[first] <= most or last - first == 1 for first, last in blocks)
 
 
 @given(st.integers(1, 60), st.integers(1, 20), st.integers(1, 300))
