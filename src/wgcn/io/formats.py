@@ -306,27 +306,14 @@ def _read_excel(stream: Any, source: Source) -> Opened:
         with zipfile.ZipFile(stream) as parts:  # which never unpacks more of a part than is declared
             if sum(part.file_size for part in parts.infolist()) > MAX_UNPACKED:
                 raise InputError(f"{source.name} unpacks to more than {MAX_UNPACKED >> 20} MiB. Save it as .csv.")
-            _check_tags(parts, stream.seek(0, io.SEEK_END), source)
-            both = (True, False) if _has_uncalculated(parts) else (True,)
+            has_uncalculated = _check_parts(parts, stream.seek(0, io.SEEK_END), source)
         with warnings.catch_warnings():  # of styles and the like
             warnings.simplefilter("ignore")
-            sheets = [openpyxl.load_workbook(stream, read_only=True, data_only=each).worksheets[0] for each in both]
+            load = partial(openpyxl.load_workbook, stream, read_only=True)
+            sheets = [load(data_only=each).worksheets[0] for each in (True, False)[: 1 + has_uncalculated]]
         for sheet in sheets:
             sheet.reset_dimensions()  # what a file says of its size is often wrong
         return _as_table(_sheet_records(sheets, source), source)
-
-
-def _has_uncalculated(parts: Any) -> bool:
-    """Return whether a sheet has formulas without a value, as libraries write them, also for a text such as '=good'."""
-    for name in parts.namelist():
-        if name.startswith("xl/worksheets/") and name.endswith(".xml"):
-            with parts.open(name) as part:
-                end = b""
-                while block := part.read(HEAD_BYTES):
-                    if _UNCALCULATED.search(end + block):
-                        return True
-                    end = block[-100:]
-    return False
 
 
 def _sheet_rows(sheets: Sequence[Any], source: Source) -> Iterator[Sequence[Any]]:
@@ -344,13 +331,15 @@ def _sheet_rows(sheets: Sequence[Any], source: Source) -> Iterator[Sequence[Any]
         yield values
 
 
-def _check_tags(parts: Any, size: int, source: Source) -> None:
+def _check_parts(parts: Any, size: int, source: Source) -> bool:
     """Raise an error for a workbook of very many tags, of which few bytes can stand for millions, before it is parsed.
 
-    Those of one row, or of what is in no row, are in memory together.
+    Those of one row, or of what is in no row, are in memory together. Return whether a sheet has formulas without a
+    value, as libraries write them, also for a text such as '=good'.
     """
-    most, n_tags = _MAX_TAGS + _TAGS_PER_BYTE * size, 0
+    most, n_tags, has_uncalculated = _MAX_TAGS + _TAGS_PER_BYTE * size, 0, False
     for name in parts.namelist():
+        is_sheet = name.startswith("xl/worksheets/") and name.endswith(".xml")
         with parts.open(name) as part:
             n_here, head = 0, b""
             while block := part.read(2**20):
@@ -359,12 +348,14 @@ def _check_tags(parts: Any, size: int, source: Source) -> None:
                 n_here, most_here = n_here - head.count(b"<"), n_here
                 for unit in units:
                     most_here, n_here = max(most_here, n_here + unit.count(b"<")), 0
-                n_here, head = n_here + rest.count(b"<"), rest[-64:]
+                has_uncalculated = has_uncalculated or (is_sheet and bool(_UNCALCULATED.search(head + block)))
+                n_here, head = n_here + rest.count(b"<"), rest[-100:]
                 if n_tags > most or max(most_here, n_here) > _MAX_ROW_TAGS:
                     what = f"{most:,} tags" if n_tags > most else f"{_MAX_ROW_TAGS:,} tags in one row or part"
                     raise InputError(f"{source.name} is no plain workbook: it has more than {what}. Save it as .csv.")
                 if b"<!DOCTYPE" in head + block:
                     raise InputError(f"{source.name} is no plain workbook: its XML defines entities. Save it as .csv.")
+    return has_uncalculated
 
 
 def _sheet_records(sheets: Sequence[Any], source: Source) -> Iterator[list[Any]]:

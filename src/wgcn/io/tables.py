@@ -331,22 +331,14 @@ def prediction_columns(
         columns.append(("unknown_words", np.round(unknown, DIGITS).tolist()))
     if top > 1:
         order = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]  # (texts, top)
-        columns += _further(classes, order, np.take_along_axis(rounded, order, axis=1), nested)
+        names = [[classes[i] for i in row] for row in order.tolist()]
+        likely = np.take_along_axis(rounded, order, axis=1).tolist()
+        if nested:
+            rows = (zip(*each, strict=True) for each in zip(names, likely, strict=True))
+            columns.append(("top", [[{"label": name, "confidence": p} for name, p in row] for row in rows]))
+        for place in () if nested else range(1, order.shape[1]):
+            columns.append((f"label_{place + 1}", [row[place] for row in names]))
+            columns.append((f"confidence_{place + 1}", [row[place] for row in likely]))
     if proba:
         columns += [(f"probability_{name}", rounded[:, i].tolist()) for i, name in enumerate(classes)]
-    return columns
-
-
-def _further(
-    classes: Sequence[str], order: npt.NDArray[Any], likely: npt.NDArray[np.float64], nested: bool
-) -> list[Column]:
-    """Return the columns of the most likely classes, whose places and probabilities have the shape (texts, top)."""
-    if nested:
-        pairs = zip(order.tolist(), likely.tolist(), strict=True)
-        lists = [[{"label": classes[i], "confidence": p} for i, p in zip(*pair, strict=True)] for pair in pairs]
-        return [("top", lists)]
-    columns: list[Column] = []
-    for place in range(1, order.shape[1]):
-        columns.append((f"label_{place + 1}", [classes[i] for i in order[:, place].tolist()]))
-        columns.append((f"confidence_{place + 1}", likely[:, place].tolist()))
     return columns
