@@ -69,6 +69,7 @@ def test_values_keep_their_types_where_the_format_has_types() -> None:
     out = written("jsonl", schema.names, [(rows, added)]).decode().splitlines()
     assert json.loads(out[0]) == {"n": 1, "list": ["a"], "bytes": "x", "label": "é", "score": 0.25}
     assert set(json.loads(out[1]).values()) == {None}
+    assert written("jsonl", ["n"], [([[float("nan")]], [("score", [0.5])])]).decode() == '{"n": null, "score": 0.5}\n'
     out = written(
         "csv", ["n", "list", "bytes"], [([[True, {"a": "é"}, float("nan")]], [("label", [["a", "b"]])])]
     ).decode()

@@ -50,6 +50,7 @@ def test_targets_are_as_the_dense_matrix(dense: np.ndarray, data: st.DataObject)
         assert np.array_equal(targets[dense[:, 0] > 0].toarray(), dense[dense[:, 0] > 0])
         assert np.array_equal(targets[1:3].toarray(), dense[1:3])
         assert np.array_equal(targets.without_first().toarray(), dense[:, 1:])
+        assert np.array_equal(targets.without_first().unlike(0), (dense[:, 1:] != dense[0, 1:]).any(axis=1))
         renumbered = targets.renumbered(order, n_classes)
         assert np.array_equal(renumbered.toarray()[:, order], dense)
         assert np.array_equal(renumbered.codes, renumbered.toarray().argmax(axis=1))  # the first of several

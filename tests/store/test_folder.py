@@ -253,6 +253,15 @@ def test_a_signed_vocabulary_with_hostile_counts_is_refused(folder: Path, name: 
         load_folder(folder, "test", SCHEMA)
 
 
+@pytest.mark.parametrize(("count", "document_count"), [(1, 2), (1 << 52, 1)])
+def test_a_signed_vocabulary_with_counts_of_no_texts_is_refused(folder: Path, count: int, document_count: int) -> None:
+    counts = {"vocabulary.counts": np.full(3, count), "vocabulary.document_counts": np.full(3, document_count)}
+    save_file({**load_file(folder / TENSORS), **counts}, folder / TENSORS)
+    rewrite_config(folder)
+    with pytest.raises(StoreError, match="cannot be those of texts"):
+        load_folder(folder, "test", SCHEMA)
+
+
 def test_a_signed_vocabulary_with_a_word_twice_is_refused(folder: Path) -> None:
     (folder / VOCABULARY).write_text("wine\nwine\nx\n")
     rewrite_config(folder)

@@ -9,7 +9,7 @@ from numbers import Integral
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.base.errors import InputError, NoWordError
+from wgcn.base.errors import InputError, NoWordError, check_least
 
 MAX_WORD = 1000  # characters of a word or an n-gram; longer ones, such as encoded data, are never kept
 
@@ -45,10 +45,8 @@ class VocabularyRules:
     def __post_init__(self) -> None:
         if isinstance(self.stop_words, str):
             raise InputError(f"stop_words must be a collection of words, not the text {self.stop_words!r}.")
-        for name in ("min_count", "min_ngram_count", "max_size", "max_ngrams"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1, got {value}.")
+        limits = "min_count", "min_ngram_count", "max_size", "max_ngrams"
+        check_least(self, 1, *(name for name in limits if getattr(self, name) is not None))
         for name in ("min_df", "max_df"):
             value = getattr(self, name)
             if value < 0 or not (isinstance(value, Integral) or value <= 1.0):
