@@ -137,7 +137,7 @@ def fit_wgcn(texts: list[str], labels: list[str]) -> dict[str, Predict]:
     model = WGCNTextClassifier().fit(texts, labels).model_
 
     def numpy_alone(batch: list[str]) -> Any:
-        with patch("wgcn.scoring.scorer.is_compiled", lambda: False):  # as where numba is not installed
+        with patch("wgcn.text.tokenize.term_code.is_compiled", False):  # as where numba is not installed
             return model.predict(batch)
 
     return {"wgcn, numpy alone": numpy_alone, "wgcn, with numba": model.predict}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wgcn.graph import EdgeRules as EdgeRules
     from wgcn.graph import WindowCounts as WindowCounts
     from wgcn.graph import WordGraph as WordGraph
-    from wgcn.labels.folds import LabelledKFold as LabelledKFold
+    from wgcn.labels.splits import LabelledKFold as LabelledKFold
     from wgcn.model.embedding import EmbeddingModel as EmbeddingModel
     from wgcn.model.text_model import TextModel as TextModel
     from wgcn.text.corpus import Corpus as Corpus
@@ -46,7 +46,7 @@ _HOMES = {
     "Corpus": "wgcn.text.corpus",
     "EdgeRules": "wgcn.graph",
     "EmbeddingModel": "wgcn.model.embedding",
-    "LabelledKFold": "wgcn.labels.folds",
+    "LabelledKFold": "wgcn.labels.splits",
     "Session": "wgcn.estimators.session",
     "TextModel": "wgcn.model.text_model",
     "WGCNClassifier": "wgcn.estimators.matrix",

@@ -60,7 +60,7 @@ def bits(rows: csr_array) -> tuple[bytes, ...]:
 
 def take(path: str, patch: pytest.MonkeyPatch) -> None:
     compiled, worth_a_table = PATHS[path]
-    patch.setattr("wgcn.scoring.scorer.is_compiled", lambda: compiled)
+    patch.setattr("wgcn.text.tokenize.term_code.is_compiled", compiled)
     patch.setattr("wgcn.scoring.terms._WORTH_A_TABLE", worth_a_table)
 
 

@@ -34,7 +34,7 @@ def test_no_array_of_documents_by_classes_is_made(monkeypatch: pytest.MonkeyPatc
     dense = 4 * len(y) * 400
     monkeypatch.setattr(linear_model, "SOLVED_BYTES", dense // 5)
     monkeypatch.setattr(linear_model, "DUAL_BYTES", 0)
-    monkeypatch.setattr(sizes, "_BATCH", dense // 40)
+    monkeypatch.setattr(sizes, "BATCH_VALUES", dense // 40)
     monkeypatch.setattr(sums, "_BLOCK_VALUES", dense // 80)
     monkeypatch.setattr(calibration, "MOST_SCORES", dense // 80)
     small, codes = documents(60)
@@ -56,7 +56,7 @@ def test_predictions_in_batches_are_those_of_all_texts_at_once(monkeypatch: pyte
     texts = [*TEXTS, "", "redder wine"]
     together = model.predict(texts).tolist(), model.predict(texts, abstain=0.3).tolist(), model.out_of_scope(texts)
     sets = model.predict_set(texts, 0.7), model.predict_set(texts, 0.7, as_mask=True)
-    monkeypatch.setattr(sizes, "_BATCH", 7)
+    monkeypatch.setattr(sizes, "BATCH_VALUES", 7)
     assert model.predict(texts).tolist() == together[0]
     assert model.predict(texts, abstain=0.3).tolist() == together[1]
     np.testing.assert_allclose(model.out_of_scope(texts), together[2])
@@ -69,7 +69,7 @@ def test_predictions_in_batches_are_those_of_all_texts_at_once(monkeypatch: pyte
 def test_a_fit_in_small_batches_is_that_in_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     some = [label if i % 3 else None for i, label in enumerate(LABELS * 5)]
     first = WGCNTextClassifier().fit(TEXTS * 5, some).model_
-    monkeypatch.setattr(sizes, "_BATCH", 10)
+    monkeypatch.setattr(sizes, "BATCH_VALUES", 10)
     second = WGCNTextClassifier().fit(TEXTS * 5, some).model_
     assert np.array_equal(first.scorer.word_embeddings, second.scorer.word_embeddings)
     assert first.scorer.sharpness == second.scorer.sharpness
@@ -92,7 +92,7 @@ def test_one_long_label_is_kept_saved_and_read_back(
     labels = ["r" * 5000 if label == "red" else label for label in LABELS]
     usual = WGCNTextClassifier().fit(TEXTS, labels)
     assert usual.classes_.dtype.kind == "U"
-    monkeypatch.setattr(sizes, "_WIDE", 1000)
+    monkeypatch.setattr(sizes, "WIDE_BYTES", 1000)
     model = WGCNTextClassifier().fit(TEXTS, labels)
     assert model.classes_.dtype == object
     assert model.classes_.tolist() == usual.classes_.tolist()

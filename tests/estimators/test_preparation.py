@@ -14,7 +14,7 @@ from wgcn import Corpus, EdgeRules, WGCNEmbedder, WGCNTextClassifier, WordGraph
 from wgcn.base.errors import InputError
 from wgcn.estimators.preparation import Preparation, find_texts, plain_settings, renumbered
 from wgcn.scoring.terms import TextTerms
-from wgcn.text.encode import text_digest
+from wgcn.text.tokenize import text_digest
 from wgcn.text.vocabulary import Vocabulary
 
 SENTENCES = [

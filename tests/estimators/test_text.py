@@ -68,7 +68,7 @@ def test_plain_and_compiled_look_up_give_identical_probabilities(fitted: WGCNTex
     assert model.ngram_range == (1, 2)
     compiled = fitted.predict_proba(split[2])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wgcn.scoring.scorer.is_compiled", lambda: False)
+        patch.setattr("wgcn.text.tokenize.term_code.is_compiled", False)
         for worth_a_table in (-1, 1 << 60):
             patch.setattr("wgcn.scoring.terms._WORTH_A_TABLE", worth_a_table)
             assert np.array_equal(replace(model).predict_proba(split[2]), compiled)
@@ -78,7 +78,7 @@ def test_plain_and_compiled_look_up_of_single_words_give_identical_probabilities
     fitted = WGCNTextClassifier(min_count=3, ngram_range=(1, 1)).fit(split[0][::4], split[1][::4])
     compiled = fitted.predict_proba(split[2])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wgcn.scoring.scorer.is_compiled", lambda: False)
+        patch.setattr("wgcn.text.tokenize.term_code.is_compiled", False)
         assert np.array_equal(replace(fitted.model_).predict_proba(split[2]), compiled)
 
 

@@ -52,7 +52,7 @@ def test_contributions_and_bias_are_the_score_to_the_last_bit(
     compiled: bool, seed: int, n_classes: int, multilabel: bool, stop_words: tuple[str, ...], texts: list[str]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wgcn.scoring.scorer.is_compiled", lambda: compiled)
+        patch.setattr("wgcn.text.tokenize.term_code.is_compiled", compiled)
         model = made_model(seed, n_classes, multilabel=multilabel, stop_words=stop_words)
         scores, explanations = model.scores(texts), model.explain(texts)
     for text, row, why in zip(texts, scores, explanations, strict=True):

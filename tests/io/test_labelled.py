@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from wgcn.base.errors import InputError, WGCNWarning
-from wgcn.io.labelled import (
+from wgcn.io.read import (
     distinct_columns,
     label_text,
     read_labelled,

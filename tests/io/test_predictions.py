@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from wgcn import WGCNTextClassifier
-from wgcn.io.predictions import known_words, prediction_columns, unknown_words
+from wgcn.io.tables import known_words, prediction_columns, unknown_words
 
 CLASSES = ["a", "b", "c", "d"]
 

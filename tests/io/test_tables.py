@@ -11,13 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wgcn.base.errors import InputError, MissingDependencyError, WGCNWarning
-from wgcn.io.predictions import Column
-from wgcn.io.tables import TableWriter, read_batches, read_table, table_kind
+from wgcn.io.tables import Column, Table, TableWriter, read_batches, table_kind
 
 HOSTILE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")) | st.sampled_from(
     ["a\tb", "a\nb", "a\r\nb", "\r", '"', '"",', "a,b", "", "=1+1", "\u2028", "\ufeff"]
 )
 ROWS = st.lists(st.tuples(HOSTILE, HOSTILE), min_size=1, max_size=5)
+
+
+def rows_of(table: Table) -> list[tuple[str, Any]]:
+    """Return the text of each row, and the values of its columns."""
+    return [row for texts, kept in table.batches for row in zip(texts, kept, strict=True)]
 
 
 def written(kind: str, kept: list[str], parts: list[tuple[list[Any], list[Column]]], schema: Any = None) -> bytes:
@@ -65,6 +69,7 @@ def test_values_keep_their_types_where_the_format_has_types() -> None:
     out = written("jsonl", schema.names, [(rows, added)]).decode().splitlines()
     assert json.loads(out[0]) == {"n": 1, "list": ["a"], "bytes": "x", "label": "é", "score": 0.25}
     assert set(json.loads(out[1]).values()) == {None}
+    assert written("jsonl", ["n"], [([[float("nan")]], [("score", [0.5])])]).decode() == '{"n": null, "score": 0.5}\n'
     out = written(
         "csv", ["n", "list", "bytes"], [([[True, {"a": "é"}, float("nan")]], [("label", [["a", "b"]])])]
     ).decode()
@@ -135,27 +140,27 @@ def test_parquet_without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_table_has_all_columns_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id,text,id\n1,x,2\n3,y\n")
-    table = read_table(str(path))
-    assert (table.names, list(table.rows)) == (["id", "text", "id"], [("x", ("1", "x", "2")), ("y", ("3", "y", ""))])
+    table = read_batches(str(path), keep=True)
+    assert (table.names, rows_of(table)) == (["id", "text", "id"], [("x", ("1", "x", "2")), ("y", ("3", "y", ""))])
     path.write_text("id,text\n1\n")
     with pytest.raises(InputError, match="'text' is missing"):
-        list(read_table(str(path)).rows)
+        rows_of(read_batches(str(path), keep=True))
 
 
 def test_a_table_of_objects(tmp_path: Path) -> None:
     path, long = tmp_path / "a.jsonl", "9" * 5000
     data = '{"id": 1, "in": {"body": "x"}, "tags": [-1.5]}\n{"id": 2, "late": true}\n' + '{"id": 3}\n' * 1000
     path.write_text(data + f'{{"id": {long}, "new": 1, "in": {{"body": "{"y" * 5000}"}}}}\n')
-    table = read_table(str(path), text_column="in.body")
+    table = read_batches(str(path), keep=True, text_column="in.body")
     assert table.names == ["id", "in", "tags", "late"]
     with pytest.warns(WGCNWarning) as caught:
-        rows = list(table.rows)
+        rows = rows_of(table)
     assert rows[:2] == [("x", (1, {"body": "x"}, [-1.5], None)), ("", (2, None, None, True))]
     assert (len(rows[-1][0]), rows[-1][1][0]) == (5000, long)
     assert [str(each.message).split(" of ")[0] for each in caught] == ["1 row", "1001 rows"]
     path = tmp_path / "a.json"
     path.write_text(json.dumps([{"text": "x" * 5000, "n": 5, "x": 1e-7}]))
-    assert list(read_table(str(path)).rows) == [("x" * 5000, ("x" * 5000, 5, 1e-7))]
+    assert rows_of(read_batches(str(path), keep=True)) == [("x" * 5000, ("x" * 5000, 5, 1e-7))]
 
 
 def test_batches_are_cut_by_all_columns_and_there_is_always_one(

@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from wgcn.base.errors import StoreError
-from wgcn.io.labelled import read_labelled
+from wgcn.io.read import read_labelled
 from wgcn.label.decisions import Decision
 from wgcn.label.page import LabelPage, fit_command, write_labels
 from wgcn.label.project import Project, create_project

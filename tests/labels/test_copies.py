@@ -64,13 +64,13 @@ def test_nearly_all_near_copies_are_found() -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 5))
-def test_copies_are_held_out_together_and_no_class_is_held_out_whole(seed: int, n_folds: int) -> None:
+@given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.sampled_from([12, 60]))
+def test_copies_are_held_out_together_and_no_class_is_held_out_whole(seed: int, n_folds: int, n: int) -> None:
     random = np.random.default_rng(seed)
-    codes, groups = random.integers(0, 3, 60), random.integers(0, 25, 60)
-    masks = [held_out_mask(codes, 0.2, seed, groups)]
+    codes, groups = random.integers(0, 3, n), random.integers(0, 2 * n // 5, n)
+    masks = [held_out_mask(codes, 0.5 if n < 60 else 0.2, seed, groups)]
     for part in folds(codes, n_folds, np.random.RandomState(seed), groups):
-        masks.append(np.isin(np.arange(60), part))
+        masks.append(np.isin(np.arange(n), part))
     for mask in masks:
         assert set(codes[mask]) <= set(codes[~mask])
         kept = np.isin(codes, codes[~mask])

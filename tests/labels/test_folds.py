@@ -10,8 +10,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from wgcn import WGCNTextClassifier
 from wgcn.base.errors import InputError
-from wgcn.labels.folds import LabelledKFold
 from wgcn.labels.reading import read_labels
+from wgcn.labels.splits import LabelledKFold
 
 TEXTS = [f"{word} thing {i % 3}" for i in range(6) for word in ("wine", "car")]
 NAMES = [name for _ in range(6) for name in ("drink", "drive")]

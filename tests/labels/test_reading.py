@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from wgcn.base.errors import InputError
-from wgcn.labels.reading import labelled_accuracy, read_class_prior, read_labels
+from wgcn.labels.reading import labelled_accuracy, read_class_prior, read_labels, read_some_labels, relabelled
 
 
 @pytest.mark.parametrize(
@@ -245,3 +245,17 @@ def test_unusable_shares_are_explained(given: object, message: str) -> None:
 def test_several_classes_a_document_have_no_shares() -> None:
     with pytest.raises(InputError, match="one class each"):
         read_class_prior("uniform", read_labels([["a", "b"], ["a"]]))
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_later_labels_replace_earlier_ones(several: bool) -> None:
+    def in_form(y: list[str | None]) -> list[Any]:
+        return [label if label is None or not several else [label] for label in y]
+
+    labels, more = read_labels(in_form(["a", None, "b", None])), read_some_labels(in_form(["c", "b", None]))
+    given, documents = np.array([1, 0, 1, 2, 0]), np.array([3, 0, 0, 2, 4])  # the last label of a document counts
+    found = relabelled(labels, more, given, documents, 5, ["z"])
+    classes = ["a", "b", "c"] if several else ["b", "c"]
+    assert found.classes.tolist() == classes
+    assert found.labelled.tolist() == [True, False, True, True, True]
+    assert [classes[code] for code in found.targets.codes] == ["b", "b", "b", "c"]

@@ -50,7 +50,11 @@ def test_targets_are_as_the_dense_matrix(dense: np.ndarray, data: st.DataObject)
         assert np.array_equal(targets[dense[:, 0] > 0].toarray(), dense[dense[:, 0] > 0])
         assert np.array_equal(targets[1:3].toarray(), dense[1:3])
         assert np.array_equal(targets.without_first().toarray(), dense[:, 1:])
-        assert np.array_equal(targets.renumbered(order, n_classes).toarray()[:, order], dense)
+        assert np.array_equal(targets.without_first().unlike(0), (dense[:, 1:] != dense[0, 1:]).any(axis=1))
+        renumbered = targets.renumbered(order, n_classes)
+        assert np.array_equal(renumbered.toarray()[:, order], dense)
+        assert np.array_equal(renumbered.codes, renumbered.toarray().argmax(axis=1))  # the first of several
+        assert renumbered.matrix.has_sorted_indices
         assert np.array_equal(targets.unlike(0), (dense != dense[0]).any(axis=1))
         for other in found:
             assert np.array_equal(Targets.stacked([targets, other]).toarray(), np.vstack([dense, dense]))

@@ -84,7 +84,7 @@ def test_batches_and_compiled_code_give_the_same_bits(model: EmbeddingModel, mon
     monkeypatch.setattr("wgcn.scoring.terms.BATCH_CHARACTERS", 40)
     assert np.array_equal(model.transform(iter(texts), n_jobs=2), expected)
     for compiled in (False, True):
-        monkeypatch.setattr("wgcn.scoring.scorer.is_compiled", lambda compiled=compiled: compiled)
+        monkeypatch.setattr("wgcn.text.tokenize.term_code.is_compiled", compiled)
         assert np.array_equal(pickle.loads(pickle.dumps(model)).transform(texts), expected)
 
 

@@ -21,8 +21,8 @@ from wgcn.base.errors import StoreError
 from wgcn.estimators.preparation import Preparation
 from wgcn.scoring.scorer import Scorer, add_up
 from wgcn.scoring.spelling import Spelling, make_spelling
-from wgcn.text.encode import WordBytes
 from wgcn.text.subwords import Subwords, subword_hashes
+from wgcn.text.tokenize import WordBytes
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import Norm, TermWeighting
 from wgcn.trust.scope import familiarity_of
@@ -56,7 +56,7 @@ texts_of_words = st.lists(
 
 def take(path: str, patch: pytest.MonkeyPatch) -> None:
     compiled, worth_a_table = PATHS[path]
-    patch.setattr("wgcn.scoring.scorer.is_compiled", lambda: compiled)
+    patch.setattr("wgcn.text.tokenize.term_code.is_compiled", compiled)
     patch.setattr("wgcn.scoring.terms._WORTH_A_TABLE", worth_a_table)
 
 
@@ -274,7 +274,7 @@ def test_spelling_makes_no_text_more_familiar() -> None:
 def test_rows_after_those_of_the_table_are_added_up_too(
     monkeypatch: pytest.MonkeyPatch, compiled: bool, dtype: type, n_columns: int
 ) -> None:
-    monkeypatch.setattr("wgcn.scoring.scorer.is_compiled", lambda: compiled)
+    monkeypatch.setattr("wgcn.text.tokenize.term_code.is_compiled", compiled)
     rng = np.random.default_rng(0)
     table, new = (rng.standard_normal((n, n_columns)) for n in (5, 3))
     table, new = table.astype(dtype), new.astype(np.float32)

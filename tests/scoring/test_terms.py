@@ -21,7 +21,7 @@ from wgcn.model.text_model import Scorer
 from wgcn.scoring import scorer as sums
 from wgcn.scoring import terms
 from wgcn.text.ngrams import ngrams
-from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
+from wgcn.text.tokenize import Tokenizer, resolve_tokenizer, term_code
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import TermWeighting
 
@@ -57,7 +57,7 @@ def model_of(
 
 def take(path: str, patch: pytest.MonkeyPatch) -> None:
     compiled, worth_a_table = PATHS[path]
-    patch.setattr("wgcn.scoring.scorer.is_compiled", lambda: compiled)
+    patch.setattr("wgcn.text.tokenize.term_code.is_compiled", compiled)
     patch.setattr("wgcn.scoring.terms._WORTH_A_TABLE", worth_a_table)
 
 
@@ -199,16 +199,16 @@ def test_scores_of_ngrams_are_equal_with_and_without_compiled_code(
 ) -> None:
     model = model_of(vocabulary, ngram_range)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wgcn.scoring.scorer.is_compiled", lambda: True)
+        patch.setattr("wgcn.text.tokenize.term_code.is_compiled", True)
         terms, compiled = model.terms(texts), model.scores(texts)
-        patch.setattr("wgcn.scoring.scorer.is_compiled", lambda: False)
+        patch.setattr("wgcn.text.tokenize.term_code.is_compiled", False)
         for compiled_part, part in zip(terms[5:], model.terms(texts)[5:], strict=True):
             assert np.array_equal(compiled_part, part)
         assert np.array_equal(model.scores(texts), compiled)
 
 
 def test_many_texts_without_numba_use_the_table_of_ngrams_and_few_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wgcn.scoring.scorer.is_compiled", lambda: False)
+    monkeypatch.setattr("wgcn.text.tokenize.term_code.is_compiled", False)
     model = model_of(["a", "b", "a b"], (1, 2))
     assert model._encode(["a b"])[0].tolist() == [0, 2, 1]
     assert "_ngrams" not in vars(model)
@@ -222,15 +222,20 @@ def test_compiled_code_is_loaded_once_so_many_texts_were_read_that_it_pays(
     monkeypatch: pytest.MonkeyPatch, installed: bool, on_disk: bool, calls: int
 ) -> None:
     loaded: list[bool] = []
+
+    def load() -> None:
+        loaded.append(True)
+        term_code.is_compiled = True
+
     for name, value in {
         "_WORTH_LOADING": 30,
         "_WORTH_COMPILING": 50,
         "_is_on_disk": lambda: on_disk,
         "find_spec": lambda _: installed or None,
-        "load_compiled": lambda: loaded.append(True),
+        "load_compiled": load,
     }.items():
         monkeypatch.setattr(f"wgcn.scoring.terms.{name}", value)
-    monkeypatch.setattr("wgcn.scoring.scorer.is_compiled", lambda: bool(loaded))
+    monkeypatch.setattr("wgcn.text.tokenize.term_code.is_compiled", False)
     model = model_of(["a", "b", "a b"], (1, 2))
     expected = model_of(["a", "b", "a b"], (1, 2)).predict(["a b", "b a", "zzzz"]).tolist()
     n_loaded = []
@@ -255,7 +260,7 @@ def test_one_large_input_is_read_ahead_and_a_stream_without_numba_is_not_held(mo
 
     monkeypatch.setattr("wgcn.scoring.terms.BATCH_CHARACTERS", 1)
     monkeypatch.setattr("wgcn.scoring.terms._WORTH_LOADING", 30)
-    monkeypatch.setattr("wgcn.scoring.scorer.is_compiled", lambda: False)
+    monkeypatch.setattr("wgcn.text.tokenize.term_code.is_compiled", False)
     monkeypatch.setattr("wgcn.scoring.terms.find_spec", lambda _: None)
     model = model_of(["a", "b", "a b"], (1, 2))
     model._rows(rows, stream(), 1)

@@ -20,6 +20,7 @@ from wgcn.base.files import locked_folder, open_whole, write_file
 from wgcn.graph import WordGraph
 from wgcn.graph.counts import WindowCounts
 from wgcn.store import folder as store
+from wgcn.store.contents import MAX_WORD_BYTES, read_vocabulary
 from wgcn.store.folder import (
     CONFIG,
     README,
@@ -153,14 +154,14 @@ def test_a_huge_or_deep_config_is_refused(folder: Path) -> None:
     (folder / CONFIG).write_text("[" * 500_000)
     with pytest.raises(StoreError, match="JSON"):
         load_folder(folder, "test", SCHEMA)
-    (folder / CONFIG).write_text(" " * (store._MAX_CONFIG_BYTES + 1))
+    (folder / CONFIG).write_text(" " * (store.MAX_CONFIG_BYTES + 1))
     with pytest.raises(StoreError, match="larger than"):
         load_folder(folder, "test", SCHEMA)
 
 
 def test_what_could_not_be_read_back_is_not_saved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     size = (folder / CONFIG).stat().st_size
-    monkeypatch.setattr(store, "_MAX_CONFIG_BYTES", size)
+    monkeypatch.setattr(store, "MAX_CONFIG_BYTES", size)
     save(folder, window=7)
     assert load_folder(folder, "test", SCHEMA).config["window"] == 7
     with pytest.raises(InputError, match="could not be read back"):
@@ -249,6 +250,15 @@ def test_a_signed_vocabulary_with_hostile_counts_is_refused(folder: Path, name: 
     save_file({**load_file(folder / TENSORS), name: counts}, folder / TENSORS)
     rewrite_config(folder)
     with pytest.raises(StoreError, match="counts of the vocabulary"):
+        load_folder(folder, "test", SCHEMA)
+
+
+@pytest.mark.parametrize(("count", "document_count"), [(1, 2), (1 << 52, 1)])
+def test_a_signed_vocabulary_with_counts_of_no_texts_is_refused(folder: Path, count: int, document_count: int) -> None:
+    counts = {"vocabulary.counts": np.full(3, count), "vocabulary.document_counts": np.full(3, document_count)}
+    save_file({**load_file(folder / TENSORS), **counts}, folder / TENSORS)
+    rewrite_config(folder)
+    with pytest.raises(StoreError, match="cannot be those of texts"):
         load_folder(folder, "test", SCHEMA)
 
 
@@ -497,8 +507,7 @@ def test_a_header_of_tensors_is_short(folder: Path) -> None:
         load_folder(folder, "test", SCHEMA)
 
 
-def test_lines_are_counted_before_they_become_words(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "_Lines", lambda *_: pytest.fail("words were made"))
+def test_lines_are_counted_before_they_become_words(folder: Path) -> None:
     (folder / VOCABULARY).write_bytes(b"\n" * 1000)
     rewrite_config(folder)
     with pytest.raises(StoreError, match="not one number per word"):
@@ -506,16 +515,14 @@ def test_lines_are_counted_before_they_become_words(folder: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("block", [1, 2, 5, 7, 1000])
-def test_words_are_the_same_in_blocks_of_any_size(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "_BLOCK", block)
-    words = Vocabulary(["", "a", "é漢", "\U0001f377", "a b", "x" * 20, "z"])
-    save_folder(tmp_path / "m", "test", {"window": 5, "note": None}, {}, words)
-    assert load_folder(tmp_path / "m", "test", SCHEMA).vocabulary.words == words.words
+def test_words_are_the_same_in_blocks_of_any_size(block: int) -> None:
+    words = ("", "a", "é漢", "\U0001f377", "a b", "x" * 20, "z")
+    counts = dict.fromkeys(("vocabulary.counts", "vocabulary.document_counts"), np.zeros(len(words), np.int64))
+    assert read_vocabulary("".join(f"{word}\n" for word in words).encode(), counts, block).words == words
 
 
-def test_words_and_texts_of_settings_have_a_longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "_MAX_WORD_BYTES", 20)
-    for words, note in ((["x" * 30], None), (["x"], "y" * (1 << 20) + "z")):
+def test_words_and_texts_of_settings_have_a_longest(tmp_path: Path) -> None:
+    for words, note in ((["x" * (MAX_WORD_BYTES + 1)], None), (["x"], "y" * (1 << 20) + "z")):
         with pytest.raises(InputError, match="could not be read back"):
             save_folder(tmp_path / "m", "test", {"window": 5, "note": note}, {}, Vocabulary(words))
 

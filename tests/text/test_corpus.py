@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from wgcn.base.errors import InputError, WGCNWarning
 from wgcn.io.read import read_texts
 from wgcn.text import corpus as tokens
-from wgcn.text import encode, kernels
+from wgcn.text import kernels
 from wgcn.text.corpus import Corpus
 from wgcn.text.ngrams import ngrams
 from wgcn.text.tokenize import text_gcn, words
@@ -73,14 +73,11 @@ def test_stop_words_go_before_ngrams_are_formed() -> None:
 
 
 @pytest.mark.parametrize(("n_jobs", "batch"), [(1, 1), (2, 40), (5, 2000), (2, 1 << 21)])
-def test_result_does_not_depend_on_threads_or_batches(
-    docs: DocsCorpus, monkeypatch: pytest.MonkeyPatch, n_jobs: int, batch: int
-) -> None:
+def test_result_does_not_depend_on_threads_or_batches(docs: DocsCorpus, n_jobs: int, batch: int) -> None:
     assert docs.texts is not None
-    whole = Corpus.from_texts(docs.texts[:100], n_jobs=1)
-    monkeypatch.setattr(encode.in_batches, "__defaults__", (batch,))
-    parts = Corpus.from_texts(docs.texts[:100], n_jobs=n_jobs)
-    assert parts.vocabulary.words == whole.vocabulary.words
+    whole = tokens.Tokens.from_texts(docs.texts[:100], "words", 1)
+    parts = tokens.Tokens.from_texts(docs.texts[:100], "words", n_jobs, batch)
+    assert parts.words == whole.words
     assert np.array_equal(parts.ids, whole.ids)
     assert np.array_equal(parts.offsets, whole.offsets)
 
@@ -153,7 +150,6 @@ def test_pruned_words_leave_the_documents() -> None:
 
 
 def test_a_generator_is_read_once_and_not_ahead_of_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encode.in_batches, "__defaults__", (1,))
     taken: list[int] = []
     done: list[int] = []
 
@@ -163,13 +159,13 @@ def test_a_generator_is_read_once_and_not_ahead_of_need(monkeypatch: pytest.Monk
             taken.append(i)
             yield f"text {i}"
 
-    def encode_new(data: Any, documents: Any, rule: str) -> Any:
-        encoded = kernels.encode_new(data, documents, rule)
-        done.append(len(documents) - 1)
+    def encode_new(texts: Any) -> Any:
+        encoded = kernels.encode_new(texts)
+        done.append(len(texts.offsets) - 1)
         return encoded
 
     monkeypatch.setattr(tokens, "encode_new", encode_new)
-    assert len(Corpus.from_texts(stream(), n_jobs=2)) == 50
+    assert len(tokens.Tokens.from_texts(stream(), "words", 2, batch_characters=1).offsets) == 51
     assert taken == list(range(50))
 
 

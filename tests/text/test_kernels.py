@@ -8,10 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wgcn.text import kernels
-from wgcn.text.encode import WordBytes, lay_out
 from wgcn.text.kernels import SECRET, LookUpTable, count_words, encode_new, number_keys
 from wgcn.text.ngrams import NgramTable
-from wgcn.text.tokenize import characters, text_gcn, words
+from wgcn.text.tokenize import WordBytes, characters, lay_out, text_gcn, words
 
 texts = st.lists(
     st.one_of(
@@ -27,7 +26,7 @@ RULES = {"words": words, "lines": text_gcn, "characters": characters}
 
 
 def tokens_of(documents: list[str], rule: str) -> list[list[str]]:
-    ids, offsets, distinct = encode_new(*lay_out(documents, RULES[rule])[:3])
+    ids, offsets, distinct = encode_new(lay_out(documents, RULES[rule]))
     return [[distinct[i] for i in ids[a:b]] for a, b in itertools.pairwise(offsets)]
 
 
@@ -49,8 +48,8 @@ def test_look_up_gives_the_id_or_minus_one(rule: str, documents: list[str], know
     tokens = [RULES[rule](text) for text in documents]
     expected = [[index.get(token, -1) for token in each] for each in tokens]
     unknown = [(i, token) for i, token in enumerate(itertools.chain(*tokens)) if token not in index]
-    given, table = lay_out(documents, RULES[rule])[:3], NgramTable(vocabulary, (1, 1))
-    ids, offsets, places, numbers, found, n_words = LookUpTable(table).encode(*given)
+    given, table = lay_out(documents, RULES[rule]), NgramTable(vocabulary, (1, 1))
+    ids, offsets, places, numbers, found, n_words = LookUpTable(table).encode(given)
     assert [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)] == expected
     assert n_words == sum(map(len, tokens))
     words = found.decoded()
@@ -61,7 +60,7 @@ def test_look_up_gives_the_id_or_minus_one(rule: str, documents: list[str], know
 
 def test_many_distinct_words_get_ids_by_first_occurrence() -> None:
     text = " ".join(f"w{i}" for i in range(10_000))
-    ids, _, distinct = encode_new(*lay_out([text, text], words)[:3])
+    ids, _, distinct = encode_new(lay_out([text, text], words))
     assert distinct == [f"w{i}" for i in range(10_000)]
     assert np.array_equal(ids, np.tile(np.arange(10_000), 2))
 
@@ -96,12 +95,12 @@ def test_a_table_of_keys_grows_with_them() -> None:
 
 def test_words_of_all_lengths_are_told_apart() -> None:
     tokens = [*("a" * n for n in range(1, 20)), *("a" * n + "b" for n in range(1, 20)), "\0", "a\0", "\0a", "é" * 4]
-    data = lay_out([" ".join(tokens * 2)], lambda text: text.split(" "))[:3]
-    ids, _, distinct = encode_new(*data)
+    data = lay_out([" ".join(tokens * 2)], lambda text: text.split(" "))
+    ids, _, distinct = encode_new(data)
     assert distinct == tokens
     assert ids.tolist() == list(range(len(tokens))) * 2
     table = LookUpTable(NgramTable(tokens[::2], (1, 1)))
-    assert table.encode(*data)[0].tolist() == [i // 2 if i % 2 == 0 else -1 for i in range(len(tokens))] * 2
+    assert table.encode(data).ids.tolist() == [i // 2 if i % 2 == 0 else -1 for i in range(len(tokens))] * 2
 
 
 def test_long_words_that_share_a_key_are_compared_byte_by_byte() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from wgcn.text.kernels import LookUpTable
 from wgcn.text.ngrams import NgramTable, ngrams
+from wgcn.text.tokenize import TextBytes
 
 ranges = st.sampled_from([(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 5), (1, 5), (5, 5)])
 word = st.sampled_from("abcd")
@@ -25,8 +26,8 @@ def looked_up(
     all_tokens = list(chain(*tokens))
     lines = "".join(f"{token}\n" for token in all_tokens).encode()
     ends = np.cumsum([0, *(sum(len(token) + 1 for token in document) for document in tokens)], dtype=np.int64)
-    given = np.frombuffer(lines, np.uint8), ends, "lines"
-    ids, starts, places, numbers, words, n_words = LookUpTable(table).encode(*given)
+    given = TextBytes(np.frombuffer(lines, np.uint8), ends, by_words=False, n_replaced=0)
+    ids, starts, places, numbers, words, n_words = LookUpTable(table).encode(given)
     assert n_words == len(all_tokens)
     assert (ids.tolist(), starts.tolist()) == (found.tolist(), offsets.tolist())
     assert [words.decoded()[i] for i in numbers] == [all_tokens[i] for i in new_tokens]

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from wgcn.estimators.preparation import Preparation
 from wgcn.scoring.scorer import add_up
-from wgcn.text.encode import WordBytes
 from wgcn.text.kernels import add_subwords
 from wgcn.text.subwords import (
     Subwords,
@@ -19,6 +18,7 @@ from wgcn.text.subwords import (
     subword_hashes,
     subword_places,
 )
+from wgcn.text.tokenize import WordBytes
 from wgcn.text.vocabulary import Vocabulary
 
 # Few different characters, so that words share subwords; and any: beyond the first plane, surrogates, spaces.

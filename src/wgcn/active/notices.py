@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.io.labelled import FIRST_ROWS, MISSING_SIGNS, distinct_columns
+from wgcn.io.read import FIRST_ROWS, MISSING_SIGNS, distinct_columns
 from wgcn.labels.reading import Labels
 from wgcn.labels.splits import Rows
 from wgcn.labels.targets import Targets
-from wgcn.text.encode import text_digest
-from wgcn.text.tokenize import unspaced
+from wgcn.text.tokenize import text_digest, unspaced
 
 _SAMPLE = 128  # texts, at most twice as many
 _CHARACTERS = 1000  # of a sampled text

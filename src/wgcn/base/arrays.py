@@ -1,14 +1,12 @@
 """Arrays of bounded size: their types, rows in batches, columns in blocks, and a word before memory is short.
 
 Needs numpy alone.
-
-Needs numpy alone.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,15 +16,18 @@ import numpy.typing as npt
 
 from wgcn.base.errors import InputError
 
-_BATCH = 1 << 24  # values of documents by classes at a time: 64 MB in single precision
+BATCH_VALUES = 1 << 24  # values of documents by classes at a time: 64 MB in single precision
 _MOST_OF_MEMORY = 0.5  # that a model may take
-_WIDE = 1 << 28  # bytes that labels of one width, that of the longest, may take
-_LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # of a container
+WIDE_BYTES = 1 << 28  # bytes that labels of one width, that of the longest, may take
+LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # of a container
+
+Floats = npt.NDArray[Any]  # single precision, or double where a model was fitted in it
+Ints = npt.NDArray[Any]
 
 
 def row_batches(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Cut rows into batches of a bounded number of values; there is at least one, and no row is cut."""
-    size = max(_BATCH // max(n_columns, 1), 1)
+    size = max(BATCH_VALUES // max(n_columns, 1), 1)
     for begin in range(0, max(n_rows, 1), size):
         yield slice(begin, min(begin + size, n_rows))
 
@@ -38,8 +39,8 @@ def column_blocks(n_columns: int, bytes_per_column: int, limit: int) -> list[sli
     return [slice(begin, end) for begin, end in pairwise(edges)]
 
 
-class Columns:
-    """Arrays whose last axis has a number of columns, which come in blocks. The only block is the array itself."""
+class BlockArrays:
+    """Arrays whose columns (of the last axis) come in blocks. An only block is the array itself."""
 
     def __init__(self, n_columns: int) -> None:
         self.arrays: dict[str, npt.NDArray[Any]] = {}
@@ -56,12 +57,12 @@ class Columns:
             self.arrays[name][..., columns] = block
 
 
-def machine_memory() -> int:
+def machine_memory(limit_files: Iterable[str] = LIMIT_FILES) -> int:
     """Return the bytes of memory that this machine, or this container, has; a large number where nothing tells."""
     found = [1 << 62]
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    for path in map(Path, _LIMIT_FILES):
+    for path in map(Path, limit_files):
         if path.is_file() and (limit := path.read_text().strip()).isdecimal():
             found.append(int(limit))
     return min(size for size in found if size > 0)
@@ -87,17 +88,9 @@ def check_table(n_words: int, n_subwords: int, n_classes: int, n_bytes: int) -> 
 
 
 def labels_array(labels: Sequence[Any]) -> npt.NDArray[Any]:
-    """Return labels as an array; of strings, unless one long one among many would make an array of that width huge."""
+    """Return labels as an array; of objects where strings, all of the width of the longest, would take too much."""
     longest = max((len(label) for label in labels if isinstance(label, str)), default=0)
-    if 4 * longest * len(labels) <= _WIDE:
-        return np.array(labels)
-    return np.array(labels, object)
-
-
-Floats = npt.NDArray[Any]  # single precision, or double where a model was fitted in it
-
-
-Ints = npt.NDArray[Any]
+    return np.array(labels) if 4 * longest * len(labels) <= WIDE_BYTES else np.array(labels, object)
 
 
 def row_blocks(offsets: Ints, n_terms: int) -> Iterator[tuple[int, int]]:

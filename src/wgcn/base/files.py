@@ -1,7 +1,8 @@
-"""Files that are written whole or not at all. Links, modes, pipes and device nodes stay as they are.
+"""Files that are written whole or not at all, and locks. Links, modes, pipes and device nodes stay as they are.
 
 Every file that the package writes goes through `write_file` or `open_whole`, or is part of a saved folder
-(`wgcn.store.folder`).
+(`wgcn.store.folder`). A folder is locked itself, without a library: the file that `filelock` needs would stay in the
+folders of users, and a reader could not make it where it may only read.
 """
 
 import errno
@@ -42,10 +43,9 @@ def write_file(path: str | Path, write: Callable[[BinaryIO], object]) -> None:
 
 @contextmanager
 def open_whole(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file for writing that takes its place only when all went well.
+    """Open a file for writing that takes its place, and keeps its mode, only when all went well.
 
-    A file that is there keeps its mode, and a link to a file stays a link. What is not a plain file, such as a named
-    pipe, /dev/null or /dev/stdout, is written to directly.
+    What is not a plain file, such as a named pipe, /dev/null or /dev/stdout, is written to directly.
     """
     path = Path(path)
     with writing(path):
@@ -108,7 +108,7 @@ def file_target(path: Path) -> tuple[Path, os.stat_result | None]:
     if there is not None:
         if stat.S_ISDIR(there.st_mode):
             raise InputError(f"{path} is a folder; a file is to be written. Choose another place.")
-        if not any(kind(there.st_mode) for kind in (stat.S_ISREG, stat.S_ISFIFO, stat.S_ISCHR)):
+        if stat.S_IFMT(there.st_mode) not in (stat.S_IFREG, stat.S_IFIFO, stat.S_IFCHR):
             raise InputError(f"{path} is neither a file nor a pipe. Choose another place.")
         if not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -118,10 +118,9 @@ def file_target(path: Path) -> tuple[Path, os.stat_result | None]:
 
 
 def check_replaced(path: Path, held: str = "", *, overwrite: bool, inputs: Iterable[str | Path]) -> None:
-    """Raise an InputError if a plain file or a folder that is there is one of the inputs, links followed.
+    """Raise an InputError if what is there, links followed, is an input or, unless `overwrite`, `held` something.
 
-    Unless `overwrite`, it is an error if it holds anything at all; `held` says what that is. Pipes and devices are
-    never replaced. The input "-" is standard input, which may be a file too.
+    Pipes and devices are never replaced. The input "-" is standard input, which may be a file too.
     """
     with suppress(FileNotFoundError, NotADirectoryError):
         there = path.stat()
@@ -185,24 +184,27 @@ def locked_folder(path: Path, *, shared: bool = False, wait: bool = True) -> Ite
 
     The lock ends with the process at the latest. Not all systems, and not all file systems, have locks.
     """
-    handle, is_locked = None, False
-    with suppress(OSError):
-        if fcntl:
-            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
-            is_locked = True
-    try:
+    is_locked = False
+    with ExitStack() as held:
+        with suppress(OSError):
+            if fcntl:
+                handle = held.enter_context(_opened(path))
+                fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+                is_locked = True
         yield is_locked
-    finally:
-        if handle is not None:
-            os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder last, where the system can do that."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    with suppress(OSError), _opened(folder) as handle:
+        os.fsync(handle)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """Open a folder or a file for its handle; opening a pipe does not wait."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    try:
+        yield handle
+    finally:
+        os.close(handle)

@@ -9,15 +9,13 @@ are read and written for every entry wait for each other, which takes 1.3 to 2.6
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from wgcn.base.arrays import Floats as Floats
 from wgcn.base.threads import available_cores, compiled
-
-Floats = npt.NDArray[Any]  # single or double precision
 
 NOWHERE = np.empty(0, np.int64)  # no places: rows are written in their order
 
@@ -59,10 +57,9 @@ def multiply(
     places: npt.NDArray[np.int64] = NOWHERE,
     factor: float = 1.0,
 ) -> Floats:
-    """Return sparse @ dense, (m, n) x (n, k), in `out` if it is given.
+    """Return sparse @ dense, (m, n) x (n, k), in `out` if given; with places, add its rows, times a factor, to `out`.
 
-    With places, add the rows, times a factor, to those of `out` at different places. `dense` is C-contiguous, and not
-    `out`.
+    The places differ from each other, and `dense` is C-contiguous and not `out`.
     """
     product = np.empty((sparse.shape[0], dense.shape[1]), dense.dtype) if out is None else out
     matrix = sparse.indptr, sparse.indices, sparse.data
@@ -78,7 +75,8 @@ def multiply(
 
 
 @compiled
-def _row_lengths(indptr, columns, values, other_indptr, other_columns, other_values, total, first, last, lengths):  # type: ignore[no-untyped-def]
+def _row_lengths(indptr, columns, values, other_indptr, other_columns, other_values, lengths, n_columns, first, last):  # type: ignore[no-untyped-def]
+    total = np.empty(n_columns, lengths.dtype)
     for row in range(first, last):
         total[:] = 0
         for k in range(indptr[row], indptr[row + 1]):
@@ -91,12 +89,8 @@ def product_lengths(left: csr_array, right: csr_array, pool: ThreadPoolExecutor)
     """Return the lengths of the rows of left @ right, of two sparse matrices, without forming the product."""
     lengths = np.zeros(left.shape[0], left.dtype)
     parts = [part for matrix in (left, right) for part in (matrix.indptr, matrix.indices, matrix.data)]
-
-    def work(block: tuple[int, int]) -> None:
-        _row_lengths(*parts, np.empty(right.shape[1], left.dtype), *block, lengths)
-
     edges = np.linspace(0, left.shape[0], 4 * available_cores() + 1).astype(int).tolist()
-    list(pool.map(work, pairwise(edges)))
+    list(pool.map(lambda block: _row_lengths(*parts, lengths, right.shape[1], *block), pairwise(edges)))
     return lengths
 
 

@@ -32,9 +32,8 @@ from wgcn.base.errors import InputError
 from wgcn.base.files import check_replaced, made_folder, open_whole, read_whole, writing
 from wgcn.browser.characters import character_arrays
 from wgcn.store.folder import check_target
-from wgcn.text.encode import WordBytes
 from wgcn.text.ngrams import NgramTable
-from wgcn.text.tokenize import TOKENIZERS
+from wgcn.text.tokenize import TOKENIZERS, WordBytes
 
 _MAGIC, _VERSION = b"WGCN", 2
 _TABLE, _PACKAGE = "model.bin", "package.json"

@@ -151,7 +151,7 @@ def read_labelled_rows(
     path: Path, labels: Given, reading: Given, *, optional: bool = False
 ) -> Iterator[tuple[str, str | list[str] | None]]:
     """Read the texts of a file with their labels."""
-    from wgcn.io.labelled import read_labelled
+    from wgcn.io.read import read_labelled
 
     how = {"label_column": labels["label_column"], "separator": labels["label_separator"], "missing": labels["missing"]}
     return read_labelled(path, optional=optional, **how, **reading)
@@ -161,7 +161,7 @@ def read_labelled_texts(
     path: Path, labels: Given, reading: Given, *, optional: bool = False
 ) -> tuple[list[str], list[Any]]:
     """Return the texts of a file and their labels, and say how many there are."""
-    from wgcn.io.labelled import texts_and_labels
+    from wgcn.io.read import texts_and_labels
 
     texts, found = texts_and_labels(read_labelled_rows(path, labels, reading, optional=optional))
     say(f"Read {len(texts):,} texts, {sum(label is not None for label in found):,} of them labelled.")

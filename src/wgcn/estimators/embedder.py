@@ -16,8 +16,7 @@ from wgcn.estimators.preparation import Preparation, Prepared
 from wgcn.estimators.text import TextEstimator
 from wgcn.model.embedding import EmbeddingModel
 from wgcn.semi.space import find_space
-from wgcn.text.encode import checked_texts
-from wgcn.text.tokenize import Tokenizer
+from wgcn.text.tokenize import Tokenizer, checked_texts
 
 
 @dataclass(eq=False, repr=False)

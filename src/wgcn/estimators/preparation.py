@@ -34,10 +34,9 @@ from wgcn.scoring.terms import load_compiled
 from wgcn.semi.seed_words import GivenSeeds, SeedRows, find_seeds
 from wgcn.text import kernels
 from wgcn.text.corpus import Corpus, Tokens
-from wgcn.text.encode import checked_texts, text_digest
 from wgcn.text.ngrams import check_ngram_range
 from wgcn.text.subwords import Subwords, find_subwords
-from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
+from wgcn.text.tokenize import Tokenizer, checked_texts, resolve_tokenizer, text_digest
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 from wgcn.text.weighting import LONG, Norm, TermWeighting, document_terms, smooth_idf
 

@@ -36,8 +36,7 @@ from wgcn.model.embedding import EmbeddingModel
 from wgcn.model.text_model import MODEL_SCHEMA, TextModel
 from wgcn.semi.seed_words import GivenSeeds, SeedCheck, SeedWord, read_seeds
 from wgcn.store.folder import Folder, load_folder
-from wgcn.text.encode import checked_texts
-from wgcn.text.tokenize import Tokenizer
+from wgcn.text.tokenize import Tokenizer, checked_texts
 
 Model = TypeVar("Model", TextModel, EmbeddingModel)
 Texts = Iterable[str]

@@ -22,6 +22,7 @@ from wgcn.base.errors import InputError, StoreError
 from wgcn.base.threads import n_threads
 from wgcn.graph.kernels import count_rows
 from wgcn.store import folder as store
+from wgcn.store.contents import MAX_COUNT
 from wgcn.text.corpus import Corpus
 from wgcn.text.vocabulary import Vocabulary
 
@@ -149,7 +150,7 @@ class WindowCounts:
     def _read(cls, folder: store.Folder) -> WindowCounts:
         n_words, window, n_windows = len(folder.vocabulary), folder.config["window"], folder.config["n_windows"]
         with folder.checked():
-            if not (window >= 2 and 0 <= n_windows <= store.MAX_COUNT):
+            if not (window >= 2 and 0 <= n_windows <= MAX_COUNT):
                 raise InputError(f"There are no counts of {n_windows} windows of {window} tokens.")
         words = folder.tensor("word_windows", n_words, dtype=np.int64, within=(0, n_windows))
         pairs = folder.csr("pair_windows", (n_words, n_words), (np.int32, np.int64))

@@ -21,6 +21,7 @@ from typing import Any
 from wgcn.base.errors import InputError, needs
 from wgcn.io.source import (
     HEAD_BYTES,
+    LOOK_AHEAD_ROWS,
     MAX_CHARACTERS,
     MAX_DEPTH,
     MAX_DOCUMENT_VALUES,
@@ -33,15 +34,14 @@ from wgcn.io.source import (
     short,
 )
 
-Rows = Iterator[tuple[Any, ...]]
+RowIterator = Iterator[tuple[Any, ...]]
 Objects = Iterator[tuple[int, dict[str, Any]]]  # with their places
-Opened = tuple[list[str], Callable[[list[int]], Rows]] | None
+Opened = tuple[list[str], Callable[[list[int]], RowIterator]] | None
 
-LOOK_AHEAD_ROWS = 1000  # of a jsonl file, in which every column must appear
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _DETECTION_ROWS = 100
-_BATCH_ROWS, _BATCH_BYTES = 1024, 2**27  # of parquet, at most
-_MAX_SHEET_ROWS = 2**20  # Excel has no more
+_BATCH_ROWS, BATCH_BYTES = 1024, 2**27  # of parquet, at most
+MAX_SHEET_ROWS = 2**20  # Excel has no more
 _UNCALCULATED = re.compile(rb"(?:</\w*:?f>|<\w*:?f\b[^<>]*/>)\s*<(?:/|\w*:?v\s*/|\w*:?v>\s*</)")  # formula, no value
 _MAX_SPANNED = 2**26  # cells up to the last one of each row, empty ones too
 _MAX_TAGS, _TAGS_PER_BYTE, _MAX_ROW_TAGS = 2**21, 8, 2**19  # of a workbook, more if it is large; in a row or a text
@@ -64,7 +64,7 @@ def _counted(parts: Iterator[str], source: Source, separator: str) -> Iterator[s
     for line in parts:
         source.values = line.count(separator) + (source.values if source.kind == ".csv" else 0)
         if source.values > MAX_FIELDS:
-            raise source.too_many(MAX_FIELDS)
+            raise source.too_large(MAX_FIELDS)
         yield line
 
 
@@ -80,7 +80,7 @@ def _as_table(records: Iterator[list[Any]], source: Source) -> Opened:
     return names, partial(_fields, records, names, source)
 
 
-def _fields(records: Iterator[list[Any]], names: list[str], source: Source, positions: list[int]) -> Rows:
+def _fields(records: Iterator[list[Any]], names: list[str], source: Source, positions: list[int]) -> RowIterator:
     width, in_sheet = len(names), source.kind == ".xlsx"
     for fields in records:
         if len(fields) != width:
@@ -93,7 +93,7 @@ def _fields(records: Iterator[list[Any]], names: list[str], source: Source, posi
                 head = f"the {'header' if source.header else 'first row'} has {width}"
                 advice = "If a text has the character between the fields in it, put the text in quotes (.csv)."
                 raise source.fault(f"the row has {len(fields)} fields, but {head}. {advice}")
-            source.too_wide += len(fields) > width
+            source.repairs["too wide"] += len(fields) > width
             n, empty = len(fields), None if in_sheet else ""
             yield tuple([fields[position] if position < n else empty for position in positions])
             continue
@@ -188,7 +188,7 @@ def _check_values(text: str, source: Source, most: int) -> None:
     bare = _STRING.sub("", text)
     source.values = bare.count(",") + bare.count("[") + bare.count("{")
     if source.values > most:
-        raise source.too_many(most)
+        raise source.too_large(most)
     steps = ({"[": 1, "{": 1}.get(mark, -1) for mark in re.findall(r"[][{}]", bare))
     if max(accumulate(steps), default=0) > MAX_DEPTH:
         raise source.fault(f"nested more than {MAX_DEPTH} levels. Write the inner ones as a string.")
@@ -220,10 +220,10 @@ def _from_objects(rows: Objects, source: Source) -> Opened:
     return (columns, partial(_object_values, chain(ahead, rows), columns, source)) if ahead else None
 
 
-def _object_values(rows: Objects, names: list[str], source: Source, positions: list[int]) -> Rows:
+def _object_values(rows: Objects, names: list[str], source: Source, positions: list[int]) -> RowIterator:
     keys, known = [names[position] for position in positions], set(names)
     for source.line, values in rows:
-        source.too_wide += source.whole and not values.keys() <= known
+        source.repairs["new keys"] += source.whole and not values.keys() <= known
         yield tuple([_value(values, key, None) for key in keys])
 
 
@@ -247,7 +247,7 @@ def _read_parquet(stream: Any, source: Source) -> Opened:
         return list(source.schema.names), partial(_parquet_rows, file, stream, source)
 
 
-def _parquet_rows(file: Any, stream: Any, source: Source, positions: list[int]) -> Rows:
+def _parquet_rows(file: Any, stream: Any, source: Source, positions: list[int]) -> RowIterator:
     names = [source.schema.names[position] for position in positions]
     with _undamaged(source):
         for group in range(file.num_row_groups):
@@ -260,7 +260,7 @@ def _parquet_rows(file: Any, stream: Any, source: Source, positions: list[int]) 
                         values = tuple([value.as_py() for value in values])
                         lengths = (len(each if isinstance(each, str | bytes) else str(each)) for each in values)
                         if sum(lengths) > MAX_CHARACTERS:
-                            raise source.too_long()
+                            raise source.too_large()
                     yield values
 
 
@@ -280,8 +280,8 @@ def _batch_rows(group: Any, stream: Any, names: list[str]) -> int:
     chunks = [group.column(place) for place in range(group.num_columns)]
     wanted = [each for each in chunks if any(f"{each.path_in_schema}.".startswith(f"{name}.") for name in names)]
     repeated = max(1, sum(_dictionary_bytes(each, stream) for each in wanted))
-    share = _BATCH_BYTES / max(_BATCH_BYTES, sum(max(each.total_uncompressed_size, each.num_values) for each in wanted))
-    return max(1, min(int(_BATCH_ROWS * share**2), _BATCH_BYTES // repeated))
+    share = BATCH_BYTES / max(BATCH_BYTES, sum(max(each.total_uncompressed_size, each.num_values) for each in wanted))
+    return max(1, min(int(_BATCH_ROWS * share**2), BATCH_BYTES // repeated))
 
 
 def _dictionary_bytes(chunk: Any, stream: Any) -> int:
@@ -306,27 +306,14 @@ def _read_excel(stream: Any, source: Source) -> Opened:
         with zipfile.ZipFile(stream) as parts:  # which never unpacks more of a part than is declared
             if sum(part.file_size for part in parts.infolist()) > MAX_UNPACKED:
                 raise InputError(f"{source.name} unpacks to more than {MAX_UNPACKED >> 20} MiB. Save it as .csv.")
-            _check_tags(parts, stream.seek(0, io.SEEK_END), source)
-            both = (True, False) if _has_uncalculated(parts) else (True,)
+            has_uncalculated = _check_parts(parts, stream.seek(0, io.SEEK_END), source)
         with warnings.catch_warnings():  # of styles and the like
             warnings.simplefilter("ignore")
-            sheets = [openpyxl.load_workbook(stream, read_only=True, data_only=each).worksheets[0] for each in both]
+            load = partial(openpyxl.load_workbook, stream, read_only=True)
+            sheets = [load(data_only=each).worksheets[0] for each in (True, False)[: 1 + has_uncalculated]]
         for sheet in sheets:
             sheet.reset_dimensions()  # what a file says of its size is often wrong
         return _as_table(_sheet_records(sheets, source), source)
-
-
-def _has_uncalculated(parts: Any) -> bool:
-    """Return whether a sheet has formulas without a value, as libraries write them, also for a text such as '=good'."""
-    for name in parts.namelist():
-        if name.startswith("xl/worksheets/") and name.endswith(".xml"):
-            with parts.open(name) as part:
-                end = b""
-                while block := part.read(HEAD_BYTES):
-                    if _UNCALCULATED.search(end + block):
-                        return True
-                    end = block[-100:]
-    return False
 
 
 def _sheet_rows(sheets: Sequence[Any], source: Source) -> Iterator[Sequence[Any]]:
@@ -340,17 +327,19 @@ def _sheet_rows(sheets: Sequence[Any], source: Source) -> Iterator[Sequence[Any]
         for place in without:  # those of type "str" were calculated: to nothing
             formula = written[place]
             values[place] = formula if isinstance(formula, str) else getattr(formula, "text", None)
-        source.uncalculated += any(values[place] is not None for place in without if place in source.chosen)
+        source.repairs["uncalculated"] += any(values[place] is not None for place in without if place in source.chosen)
         yield values
 
 
-def _check_tags(parts: Any, size: int, source: Source) -> None:
+def _check_parts(parts: Any, size: int, source: Source) -> bool:
     """Raise an error for a workbook of very many tags, of which few bytes can stand for millions, before it is parsed.
 
-    Those of one row, or of what is in no row, are in memory together.
+    Those of one row, or of what is in no row, are in memory together. Return whether a sheet has formulas without a
+    value, as libraries write them, also for a text such as '=good'.
     """
-    most, n_tags = _MAX_TAGS + _TAGS_PER_BYTE * size, 0
+    most, n_tags, has_uncalculated = _MAX_TAGS + _TAGS_PER_BYTE * size, 0, False
     for name in parts.namelist():
+        is_sheet = name.startswith("xl/worksheets/") and name.endswith(".xml")
         with parts.open(name) as part:
             n_here, head = 0, b""
             while block := part.read(2**20):
@@ -359,12 +348,14 @@ def _check_tags(parts: Any, size: int, source: Source) -> None:
                 n_here, most_here = n_here - head.count(b"<"), n_here
                 for unit in units:
                     most_here, n_here = max(most_here, n_here + unit.count(b"<")), 0
-                n_here, head = n_here + rest.count(b"<"), rest[-64:]
+                has_uncalculated = has_uncalculated or (is_sheet and bool(_UNCALCULATED.search(head + block)))
+                n_here, head = n_here + rest.count(b"<"), rest[-100:]
                 if n_tags > most or max(most_here, n_here) > _MAX_ROW_TAGS:
                     what = f"{most:,} tags" if n_tags > most else f"{_MAX_ROW_TAGS:,} tags in one row or part"
                     raise InputError(f"{source.name} is no plain workbook: it has more than {what}. Save it as .csv.")
                 if b"<!DOCTYPE" in head + block:
                     raise InputError(f"{source.name} is no plain workbook: its XML defines entities. Save it as .csv.")
+    return has_uncalculated
 
 
 def _sheet_records(sheets: Sequence[Any], source: Source) -> Iterator[list[Any]]:
@@ -372,14 +363,14 @@ def _sheet_records(sheets: Sequence[Any], source: Source) -> Iterator[list[Any]]
     with _undamaged(source):
         rows = _sheet_rows(sheets, source)
         for source.line, row in enumerate(rows, 1):
-            if source.line > _MAX_SHEET_ROWS:
+            if source.line > MAX_SHEET_ROWS:
                 raise source.fault("a sheet has no more than 1,048,576 rows. Save it as .csv.")
             spanned += len(row)
             if spanned > _MAX_SPANNED:
                 advice = "Delete the cells far to the right, or save it as .csv."
                 raise source.fault(f"the rows so far reach over {_MAX_SPANNED:,} cells, most of them empty. {advice}")
             if sum(len(value) for value in filter(None, row) if isinstance(value, str)) > MAX_CHARACTERS:
-                raise source.too_long()
+                raise source.too_large()
             last = len(row)
             while last and row[last - 1] is None:
                 last -= 1

@@ -1,4 +1,4 @@
-"""Rows of chosen columns, streamed out of files of any size or out of standard input.
+"""Rows, texts and labels, streamed out of files of any size or out of standard input.
 
 The ending of the name says what a file holds: .txt, .csv, .tsv, .jsonl, .ndjson, .json, .parquet or .xlsx, each but
 parquet also with .gz. One row is in memory at a time (a batch of rows for parquet) and no row may be longer than
@@ -6,44 +6,46 @@ parquet also with .gz. One row is in memory at a time (a batch of rows for parqu
 characters, and a workbook may unpack to 512 MiB, as what is no text may that comes through a pipe.
 
 A file that cannot be used raises :class:`~wgcn.base.errors.InputError`: for its name, head, header or columns when the
-function is called, and for a later row when that row is reached.
+function is called, and for a later row when that row is reached. The same table gives the same labels in whichever
+format it was saved.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Generator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
 
 from wgcn.base.errors import InputError
-from wgcn.io.formats import LOOK_AHEAD_ROWS, READERS
+from wgcn.io.formats import READERS
 from wgcn.io.source import (
+    LOOK_AHEAD_ROWS,
     MAX_COLUMNS,
-    NAME_ENCODING,
-    Columns,
+    REPAIRS,
+    ColumnNames,
     Source,
     explained,
+    number_text,
     opened,
     short,
 )
+from wgcn.io.tables import cell_text, check_separator, split_labels
 
-Rows = Generator[tuple[Any, ...], None, None]
+RowStream = Generator[tuple[Any, ...], None, None]
+LabelledRow = TypeVar("LabelledRow", bound=tuple[Any, ...])  # of a text, its label and perhaps more
 
-_BROKEN = f"held text that is not {{}}; U+FFFD now stands for each broken byte. {NAME_ENCODING}"
-_TOO_WIDE = (
-    "had more fields than the first, and the extra ones were left out. "
-    "If they are part of a text, quote it (.csv) or take the tabs out of it (.tsv)."
-)
-_UNCALCULATED = (
-    "held a formula without a value, such as =B2 or '=good wine'; the text of the formula was read. If its value is "
-    "meant, open the workbook in a spreadsheet program and save it there."
-)
-_INEXACT = "held a number of more than 15 digits, of which Excel keeps 15: two may have become one. Store them as text."
-_NEW_KEYS = f"had keys that none of the first {LOOK_AHEAD_ROWS} has, which were left out."
+# What pandas reads as missing, and what people write for it.
+_OF_PANDAS = ("#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "NaT", "None", "n/a", "nan", "null")
+MISSING_SIGNS = frozenset([*_OF_PANDAS, "-", "--", "?"])
+_WHOLE_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
+FIRST_ROWS, _FEWEST = 1000, 20  # labelled rows by which columns are told apart, at most and at least
+_MOST_DIFFER = 0.9  # share of labels of swapped columns that differ
+_WITH_EXPONENT = re.compile(r"-?[1-9](\.[0-9]+)?[eE][+-][0-9]{1,3}")  # as programs write numbers: 1e-07, 1.5E+16
 
 
 class Reading(TypedDict, total=False):
@@ -55,7 +57,9 @@ class Reading(TypedDict, total=False):
     format: str | None  # "csv" and so on, where the ending does not say it
 
 
-def read_rows(path: str | Path, columns: Columns, *, lists: Columns = (), **reading: Unpack[Reading]) -> Rows:
+def read_rows(
+    path: str | Path, columns: ColumnNames, *, lists: ColumnNames = (), **reading: Unpack[Reading]
+) -> RowStream:
     r"""Stream the chosen columns of a file: one tuple of texts per row, None where there is no value.
 
     A column is a name, or a position counted from 0; a name of digits is a position where no column has that name. A
@@ -79,10 +83,10 @@ def read_rows(path: str | Path, columns: Columns, *, lists: Columns = (), **read
     """
     if not columns:
         raise InputError(f"No column of {path} was chosen. Name at least one.")
-    return read_source(Source(Path(path), columns, **reading), lists)[1]
+    return _opened_rows(Source(Path(path), columns, **reading), lists)[1]
 
 
-def read_source(source: Source, lists: Columns = ()) -> tuple[list[str], Rows]:
+def _opened_rows(source: Source, lists: ColumnNames = ()) -> tuple[list[str], RowStream]:
     """Return the names of all columns, if all are wanted, and the rows: the chosen columns, and after them all."""
     rows = _rows(source, lists)
     return list(next(rows)), rows
@@ -111,7 +115,7 @@ def stream_texts(source: Source) -> Generator[Any, None, None]:
     source.warn("had no text; each became an empty document.", missing)
 
 
-def _rows(source: Source, lists: Columns = ()) -> Rows:
+def _rows(source: Source, lists: ColumnNames = ()) -> RowStream:
     """Yield the names of the columns, and then the rows: the values of the chosen columns, or of these and all."""
     with explained(source.path), opened(source) as stream:
         also = "; in .csv, .tsv and .xlsx, below a header line, if you do not say header=False"
@@ -122,7 +126,6 @@ def _rows(source: Source, lists: Columns = ()) -> Rows:
         if source.whole and len(names) > MAX_COLUMNS:
             what = f"has {len(names):,} columns, of which {MAX_COLUMNS:,} can be kept"
             raise InputError(f"{source.name} {what}. Leave out those that you do not need.")
-        columns = source.columns or ([0] if len(names) == 1 else ["text"])
         given = [name for name in names if name == source.optional][:1]
         lacking = () if given or source.optional is None else (None,)
         source.labelled &= not lacking
@@ -140,10 +143,8 @@ def _rows(source: Source, lists: Columns = ()) -> Rows:
             yield from ((*lacking, *row) for row in rows) if lacking else rows
         for row in rows:
             yield (*lacking, *map(source.plain, row[:n], *zip(*kinds, strict=True)), *row[n:])
-    source.warn(_BROKEN.format((source.encoding or "utf-8").upper()), source.broken)
-    source.warn(_UNCALCULATED, source.uncalculated)
-    source.warn(_INEXACT, source.inexact)
-    source.warn(_NEW_KEYS if source.kind in (".jsonl", ".json") else _TOO_WIDE, source.too_wide)
+    for kind, what in REPAIRS.items():
+        source.warn(what.format(encoding=(source.encoding or "utf-8").upper()), source.repairs[kind])
 
 
 def _position(source: Source, names: Sequence[str], column: str | int) -> int:
@@ -166,3 +167,175 @@ def _position(source: Source, names: Sequence[str], column: str | int) -> int:
     if source.columns is None:
         message += " Name the one that holds the text: text_column=… (--text-column on the command line)."
     raise InputError(message)
+
+
+def label_text(text: str) -> str:
+    """Return a label in the form that it has in every format.
+
+    True, TRUE and true are written "true", as JSON does, and likewise "false". A whole number loses its ".0": pandas
+    writes 1 as 1.0 into a csv file if another value of the column is missing, and Excel knows no difference. A number
+    with a signed exponent, such as 1e-07, is written without one. Other labels stay as they are, 1e7 and 1.50 too: they
+    may be names.
+
+    Examples
+    --------
+    >>> [label_text(text) for text in ("TRUE", "1.0", "1e+16", "1e-07", "007", "1.50", "1e7", "Sport")]
+    ['true', '1', '10000000000000000', '0.0000001', '007', '1.50', '1e7', 'Sport']
+    """
+    if (lower := text.lower()) in ("true", "false"):
+        return lower
+    if _WITH_EXPONENT.fullmatch(text):
+        text = number_text(text)
+    number = _WHOLE_NUMBER.fullmatch(text) if "." in text else None
+    return (number[1] if number[1] != "-0" else "0") if number else text
+
+
+def read_labelled(
+    path: str | Path,
+    *,
+    text_column: str | int | None = None,
+    label_column: str | int = "label",
+    separator: str | None = None,
+    missing: str | Iterable[str] | None = None,
+    optional: bool = False,
+    **reading: Unpack[Reading],
+) -> Iterator[tuple[str, str | list[str] | None]]:
+    """Read texts with their labels: a str, a list of str, or None for a blank label or one that is `missing`.
+
+    A label is a list where the file has a list (JSON or parquet), or if there is a `separator`, at which it is split.
+    `missing` are labels that stand for none, as a list or separated by commas; a warning counts those of
+    :data:`MISSING_SIGNS` that are not among them, which are classes. The file is opened when the first row is asked
+    for. If labels are `optional`, a file without a column "label" has unlabelled texts.
+
+    An InputError are one column for texts and labels, columns that look swapped, and, in .csv and .tsv, a row with more
+    fields than the header, since its label may be part of its text.
+    """
+    if separator is not None:
+        check_separator(separator)
+    source, _, rows = _open_labelled(path, text_column, label_column, optional, **reading)
+    absent = _absent(missing)
+    yield from _watched(((text or "", _given(label, absent, separator)) for label, text in rows), source)
+
+
+def _open_labelled(
+    path: str | Path, text_column: str | int | None, label_column: str | int, optional: bool, **reading: Any
+) -> tuple[Source, list[str], RowStream]:
+    """Open a file, once, as it may be a pipe; its rows begin with label and text."""
+    text = None if text_column is None else [text_column]
+    if optional and label_column == "label":
+        source = Source(Path(path), text, optional="label", labelled=True, **reading)
+    else:
+        source = Source(Path(path), [label_column, *(text or ["text"])], labelled=True, **reading)
+    names, rows = _opened_rows(source, [label_column])
+    if source.columns and len(set(source.chosen)) < len(source.chosen):
+        raise InputError(
+            f"The column {short(source.columns[-1])} of {source.name} has texts and labels at once. Name two: "
+            "--text-column for the texts, --label-column for the labels."
+        )
+    return source, names, rows
+
+
+def _absent(missing: str | Iterable[str] | None) -> frozenset[str]:
+    """Return labels that stand for none in the form of `label_text`."""
+    given = missing.split(",") if isinstance(missing, str) else missing or ()
+    return frozenset(label_text(label.strip()) for label in given)
+
+
+def _given(label: Any, absent: frozenset[str], separator: str | None = None) -> Any:
+    """Return a label as it is used: a str, a list of str, or None."""
+    if separator is None and not isinstance(label, list):
+        name = label_text(label or "")
+        return None if not (bare := name.strip()) or bare in absent else name
+    parts = label if isinstance(label, list) else split_labels(label or "", str(separator)) or [""]
+    names = [name for part in parts if (name := _given(part, absent)) is not None]
+    return names if names or not parts else None
+
+
+def _watched(rows: Iterable[LabelledRow], source: Source) -> Iterator[LabelledRow]:
+    """Yield rows whose columns are not mixed up; at the end, warn of labels that often stand for none."""
+    signs, n_rows = Counter[str](), 0
+    for row in distinct_columns(rows):
+        label = row[1]
+        found = {label.strip()} if isinstance(label, str) else set(map(str.strip, label or ()))
+        if not found.isdisjoint(MISSING_SIGNS):
+            signs.update(found & MISSING_SIGNS)
+            n_rows += 1
+        yield row
+    shown = ", ".join(f"{sign!r} ({n:,})" for sign, n in sorted(signs.items()))
+    what = f"had a label that often stands for a missing one: {shown}. They count as classes. "
+    source.warn(f"{what}If there is no label, say so: missing=… (--missing {','.join(sorted(signs))}).", n_rows)
+
+
+def distinct_columns(rows: Iterable[LabelledRow]) -> Iterator[LabelledRow]:
+    """Yield rows of a text, its label and perhaps more; an InputError if the columns are the same or look swapped.
+
+    That is where nearly all labels of the first rows differ and are longer than the texts, most of which come again.
+    """
+    first: list[tuple[str, str]] = []
+    for row in rows:
+        if row[1] and len(first) < FIRST_ROWS:
+            first.append((row[0], row[1] if isinstance(row[1], str) else " ".join(row[1])))
+            if len(first) == FIRST_ROWS:
+                _check_distinct(first)
+        yield row
+    if _FEWEST <= len(first) < FIRST_ROWS:
+        _check_distinct(first)
+
+
+def _check_distinct(pairs: list[tuple[str, str]]) -> None:
+    texts, labels = zip(*pairs, strict=True)
+    n_texts, n_labels = len(set(texts)), len(set(labels))
+    if all(text.strip() == label.strip() for text, label in pairs):
+        raise InputError(
+            f"Each of the first {len(pairs):,} labels is the text itself: there is nothing to learn. Name another "
+            "column for the labels (--label-column), or for the texts (--text-column)."
+        )
+    length, text_length = (sum(map(len, each)) / len(pairs) for each in (labels, texts))
+    if n_labels >= _MOST_DIFFER * len(pairs) and n_texts <= len(pairs) / 2 and length > text_length:
+        raise InputError(
+            f"Texts and labels look swapped: the first {len(pairs):,} rows have {n_labels:,} different labels, of "
+            f"{length:.0f} characters on average, and {n_texts:,} different texts, of {text_length:.0f}. Exchange them "
+            "(--text-column, --label-column; in Python, texts come first)."
+        )
+
+
+class LabelledTable(NamedTuple):
+    """Texts and labels with the other columns of their file."""
+
+    names: list[str]  # of all columns; those of texts and labels come last where the file has none of their own
+    text: int  # the place of the column of texts
+    label: int  # and of that of labels
+    rows: Iterator[tuple[str, str | list[str] | None, list[str]]]  # text, label, and the others in their order
+
+
+def read_labelled_table(
+    path: str | Path,
+    *,
+    text_column: str | int | None = None,
+    label_column: str = "label",
+    missing: str | Iterable[str] | None = None,
+    seen: Callable[[bytes], object] | None = None,
+    **reading: Unpack[Reading],
+) -> LabelledTable:
+    """Read texts, their labels, if there is such a column, and the values of all other columns as text.
+
+    Labels are read as by `read_labelled`. `seen` is called with all bytes of the file, unpacked, as they are read.
+    """
+    source, names, rows = _open_labelled(path, text_column, label_column, True, whole=True, seen=seen, **reading)
+    (label, text), n = [-1, *source.chosen][-2:], len(names)
+    others = [place for place in range(n) if place not in (text, label)]
+    if text >= n:  # inside another one
+        names, text = [*names, str(text_column)], len(names)
+    if not 0 <= label < n:
+        names, label = [*names, label_column], len(names)
+    absent = _absent(missing)
+    table = ((row[1] or "", _given(row[0], absent), [cell_text(row[2 + place]) for place in others]) for row in rows)
+    return LabelledTable(names, text, label, _watched(table, source))
+
+
+def texts_and_labels(rows: Iterable[tuple[str, str | list[str] | None]]) -> tuple[list[str], list[Any]]:
+    """Read rows of `read_labelled` to the end: if some labels are lists, one that is none becomes a list of one."""
+    pairs = list(rows)
+    several = any(isinstance(label, list) for _, label in pairs)
+    labels = [[label] if several and isinstance(label, str) else label for _, label in pairs]
+    return [text for text, _ in pairs], labels

@@ -11,9 +11,10 @@ import sys
 import tempfile
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import count
 from pathlib import Path
@@ -21,7 +22,7 @@ from typing import Any
 
 from wgcn.base.errors import InputError, WGCNWarning
 
-Columns = Sequence[str | int]
+ColumnNames = Sequence[str | int]
 
 ENDINGS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx")
 MAX_CHARACTERS = 64 * 2**20
@@ -29,6 +30,7 @@ MAX_UNPACKED = 2**29  # bytes of a workbook, and of what comes through a pipe bu
 MAX_VALUES, MAX_DOCUMENT_VALUES = 2**20, 2**22  # of JSON in a row, and in a .json file
 MAX_FIELDS, MAX_COLUMNS = 2**22, 2**14  # separators of a row, which texts may have too; columns that are all kept
 MAX_DEPTH = 100  # of JSON
+LOOK_AHEAD_ROWS = 1000  # of a jsonl file, in which every column must appear
 _INEXACT = 10**15  # from which on Excel does not keep every digit
 _LONGEST_NUMBER = 400  # digits of a number that is written without an exponent: those of a float are fewer
 HEAD_BYTES = 64 * 2**10  # looked at for encoding, delimiter and signs of a binary file
@@ -43,8 +45,18 @@ _BINARY = {".parquet": b"PAR1", ".xlsx": b"PK"}  # how these must begin
 _MARKS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
 _MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # after the longer ones, which begin alike
 UNCLOSED = "Is a quote opened here and never closed? A quote inside a quoted field is written twice."
-_TOO_LONG = {".csv": UNCLOSED, ".json": "Write the objects as .jsonl, one per line."}
+_TOO_LARGE = {".csv": UNCLOSED, ".json": "Write the objects as .jsonl, one per line."}
 NAME_ENCODING = "If it has another encoding, name it: encoding=… (--encoding on the command line)."
+REPAIRS = {  # what is said of the rows in which something had to be repaired
+    "undecoded": f"held text that is not {{encoding}}; U+FFFD now stands for each broken byte. {NAME_ENCODING}",
+    "uncalculated": "held a formula without a value, such as =B2 or '=good wine'; the text of the formula was read. "
+    "If its value is meant, open the workbook in a spreadsheet program and save it there.",
+    "inexact": "held a number of more than 15 digits, of which Excel keeps 15: two may have become one. "
+    "Store them as text.",
+    "too wide": "had more fields than the first, and the extra ones were left out. "
+    "If they are part of a text, quote it (.csv) or take the tabs out of it (.tsv).",
+    "new keys": f"had keys that none of the first {LOOK_AHEAD_ROWS} has, which were left out.",
+}
 
 
 @dataclass
@@ -52,7 +64,7 @@ class Source:
     """A file that is being read: what it is, where the reader stands, and what had to be repaired so far."""
 
     path: Path
-    columns: Columns | None  # None stands for the text column
+    columns: ColumnNames | None  # None stands for the text column
     whole: bool = False  # all columns are wanted beside `columns`, with numbers of JSON as numbers
     labelled: bool = False  # a row of .csv or .tsv with more fields than the first is an error: its label may be wrong
     header: bool = True
@@ -67,11 +79,8 @@ class Source:
     held: int = 0  # characters of the current row so far
     values: int = 0  # of the current row: separators, or values of JSON
     last: int = 0  # position of the last column that every row must have
-    broken: int = 0  # rows with text that could not be decoded
-    last_broken: int = 0  # its line, so that a row counts once
-    too_wide: int = 0  # rows with more fields than the first
-    uncalculated: int = 0  # rows with the text of a formula that has no value
-    inexact: int = 0  # numbers of Excel that may have lost digits
+    repairs: Counter[str] = field(default_factory=Counter)  # rows by what had to be repaired, a key of REPAIRS
+    last_broken: int = 0  # the last line that could not be decoded, so that a row counts once
     schema: Any = None  # of parquet
     chosen: Sequence[int] = ()  # positions of `columns`
     inner: Set[str] = frozenset()  # columns that are dotted paths into objects
@@ -112,15 +121,11 @@ class Source:
         unit = "row" if self.kind in (*_BINARY, ".json") else "line"
         return InputError(f"{self.name}, {unit} {self.line}: {what}")
 
-    def too_long(self) -> InputError:
-        """Return an error at the current row, which is longer than it may be."""
-        advice = _TOO_LONG.get(self.kind, "Is the file really in this format? Split this row.")
-        return self.fault(f"the row is longer than {MAX_CHARACTERS} characters. {advice}")
-
-    def too_many(self, most: int) -> InputError:
-        """Return an error at the current row, which has more fields or values than it may have."""
-        advice = _TOO_LONG.get(self.kind, "Is the file really in this format? Split this row.")
-        return self.fault(f"the row has more than {most:,} values. {advice}")
+    def too_large(self, most: int | None = None) -> InputError:
+        """Return an error at the current row, which is too long, or has more than `most` fields or values."""
+        what = f"is longer than {MAX_CHARACTERS} characters" if most is None else f"has more than {most:,} values"
+        advice = _TOO_LARGE.get(self.kind, "Is the file really in this format? Split this row.")
+        return self.fault(f"the row {what}. {advice}")
 
     def warn(self, what: str, rows: int | None = None) -> None:
         """Say what was assumed about the file, or what was repaired in a number of rows, unless it is 0."""
@@ -132,7 +137,7 @@ class Source:
         """Replace lone surrogates, which are bytes that cannot be decoded or escaped in JSON, by U+FFFD."""
         if text.isascii() or not _LONE_SURROGATE.search(text):
             return text
-        self.broken += self.line != self.last_broken
+        self.repairs["undecoded"] += self.line != self.last_broken
         self.last_broken = self.line
         return _LONE_SURROGATE.sub("\ufffd", text)
 
@@ -149,7 +154,7 @@ class Source:
             kind = "a list" if isinstance(value, list) else "an object"
             raise self.fault(f"column {short(column)} holds {kind}; expected text, a number, true, false or null.")
         if isinstance(value, int | float):
-            self.inexact += self.kind == ".xlsx" and abs(value) >= _INEXACT
+            self.repairs["inexact"] += self.kind == ".xlsx" and abs(value) >= _INEXACT
             return number_text(repr(value))
         text = value.decode(errors="surrogateescape") if isinstance(value, bytes) else str(value)
         return self.repaired(text)
@@ -298,5 +303,5 @@ def lines(stream: Any, source: Source, *, joined: bool = False) -> Iterator[str]
                 source.line, source.held = number, 0
             source.held += len(line)
             if source.held > MAX_CHARACTERS:
-                raise source.too_long()
+                raise source.too_large()
             yield source.repaired(line)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from wgcn.base.errors import InputError
-from wgcn.io.labelled import label_text
+from wgcn.io.read import label_text
 
 KINDS = ("label", "unlabel", "skip", "keep", "add", "rename", "merge", "seeds", "undo")
 _OF_TEXTS = ("label", "unlabel", "skip", "keep")

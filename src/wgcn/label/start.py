@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wgcn.base.errors import InputError
-from wgcn.io.labelled import LabelledTable, read_labelled_table
+from wgcn.io.read import LabelledTable, read_labelled_table
 from wgcn.io.source import explained
 from wgcn.label.page import POLICY, LabelPage
 from wgcn.label.project import MadeMeanwhileError, Project, create_project, project_path

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Number, Real
 from types import NoneType
 from typing import Any, Literal, NamedTuple
@@ -18,13 +20,13 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from wgcn.base.arrays import labels_array
 from wgcn.base.errors import InputError
-from wgcn.labels.splits import Rows, few_labels
-from wgcn.labels.targets import Targets, merged_targets, places_in
+from wgcn.labels.targets import Targets, places_in
 from wgcn.store.contents import check_classes, check_names
 
 Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.int64]  # indices of documents
 
-SEVERAL = (list, frozenset)  # types of several labels of a document, in what `normalised` returns
+_SEVERAL = (list, frozenset)  # types of several labels of a document, in what `normalised` returns
 _NUMBER = (Number, np.bool_)
 _USUAL = (str, int)  # types of a label that need no closer look; others do, and a million labels are many
 _NO_MATRIX = (
@@ -52,7 +54,7 @@ def normalised(y: Any, classes: npt.NDArray[Any] | None = None) -> list[Any] | n
         return np.array([value if isinstance(value, list) else [None] * width for value in values], np.float64)
     if isinstance(given, np.ndarray) and given.ndim == 2:
         raise InputError(_NO_MATRIX)
-    labels = [label for value in values for label in (value if isinstance(value, SEVERAL) else [value])]
+    labels = [label for value in values for label in (value if isinstance(value, _SEVERAL) else [value])]
     others = [label for label in map(_minus_one_as_none, labels) if label is not None]
     is_class = bool(others) and all(label == 1 for label in others) if classes is None else -1 in classes.tolist()
     return values if is_class else list(map(_minus_one_as_none, values))
@@ -78,7 +80,7 @@ def _plain(value: Any) -> Any:
 def _minus_one_as_none(value: Any) -> Any:
     if type(value) in _USUAL:
         return None if value == -1 else value
-    if isinstance(value, SEVERAL):
+    if isinstance(value, _SEVERAL):
         return type(value)(map(_minus_one_as_none, value))
     return None if isinstance(value, _NUMBER) and value == -1 else value
 
@@ -107,7 +109,7 @@ def read_matrix(values: npt.NDArray[np.float64]) -> tuple[Mask, npt.NDArray[np.f
 def read_lists(values: list[Any]) -> tuple[Mask, list[list[Any]]]:
     """Return which documents have labels, and a list of labels for each of these."""
     for i, value in enumerate(values):
-        if not isinstance(value, (*SEVERAL, NoneType)):
+        if not isinstance(value, (*_SEVERAL, NoneType)):
             raise InputError("Some documents have a list of labels and some a single label: give a list for each.")
         if value is not None and None in value and set(value) != {None}:
             raise InputError(
@@ -184,7 +186,7 @@ def read_some_labels(y: Any, classes: npt.NDArray[Any] | None = None, more_class
         labelled, matrix = read_matrix(values)
         targets = Targets.of(matrix)
         classes = np.arange(targets.n_classes)
-    elif any(issubclass(kind, SEVERAL) for kind in set(map(type, values))):
+    elif any(issubclass(kind, _SEVERAL) for kind in set(map(type, values))):
         labelled, lists = read_lists(values)
         classes = _different([label for labels in lists for label in labels])
         targets = Targets.of(MultiLabelBinarizer(classes=classes, sparse_output=True).fit_transform(lists))
@@ -231,16 +233,12 @@ def relabelled(
     if labels.multilabel != more.multilabel and more.labelled.any():
         raise InputError("The labels must be as those of the last fit: one per text, or a list of labels per text.")
     classes = _different([*labels.classes.tolist(), *more.classes.tolist()])
+    both = [each.targets.renumbered(places_in(classes, each.classes), len(classes)) for each in (labels, more)]
+    rows = np.full(n_documents, -1)  # of each document among the targets of both
+    rows[np.flatnonzero(labels.labelled)] = np.arange(len(labels.targets))
     counts = more.labelled[given]
-    parts = (
-        (np.flatnonzero(labels.labelled), places_in(classes, labels.classes), labels.targets),
-        (
-            documents[counts],
-            places_in(classes, more.classes),
-            more.targets[np.cumsum(more.labelled)[given[counts]] - 1],
-        ),
-    )
-    labelled, targets = merged_targets((n_documents, len(classes)), parts)
+    rows[documents[counts]] = len(labels.targets) + np.cumsum(more.labelled)[given[counts]] - 1
+    labelled, targets = rows >= 0, Targets.stacked(both)[rows[rows >= 0]]
     used = (targets.sums() > 0) | labels.multilabel | np.isin(classes, more_classes)
     targets = targets.renumbered(np.cumsum(used) - 1, int(used.sum()))
     return _checked(Labels(classes[used], labelled, targets, labels.multilabel), len(more_classes) > 0)
@@ -293,6 +291,14 @@ def checked_weights(sample_weight: npt.ArrayLike | None, n_documents: int) -> np
             "from 0). Give 0 to a document that is not to count."
         )
     return weight
+
+
+@contextmanager
+def few_labels() -> Iterator[None]:
+    """Silence scikit-learn's warning that labels with few documents per class may be numbers to predict."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
+        yield
 
 
 def _check_total(weight: npt.NDArray[np.float64]) -> None:
@@ -369,21 +375,14 @@ def class_options(
     labels: Labels, weight: npt.NDArray[np.float64], class_weight: dict[Any, float] | str | None, class_prior: Any
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64] | None]:
     """Return the weights of the labelled documents, those of all times those of their classes, and the class prior."""
-    prior = read_class_prior(class_prior, labels)
-    return _class_weighted(weight[labels.labelled], class_weight, labels), prior
-
-
-def _class_weighted(
-    weight: npt.NDArray[np.float64], class_weight: dict[Any, float] | str | None, labels: Labels
-) -> npt.NDArray[np.float64]:
+    prior, weight = read_class_prior(class_prior, labels), weight[labels.labelled]
     if class_weight is not None and labels.multilabel:
         raise InputError("class_weight is for documents of one class each; use sample_weight instead.")
     if not len(labels.targets):  # seeds alone
-        return weight
-    own = labels.classes[labels.targets.codes]
+        return weight, prior
     try:
-        weight = weight * compute_sample_weight(class_weight, own)
+        weight = weight * compute_sample_weight(class_weight, labels.classes[labels.targets.codes])
     except (ValueError, TypeError) as error:
         raise InputError(f"class_weight cannot be used: {error}") from error
     _check_total(weight)
-    return weight
+    return weight, prior

@@ -1,10 +1,8 @@
-"""Stratified splits of labelled documents in an order that rows do not change, with copies kept together.
-
-Documents of one group, copies of each other, are held out together: `groups` has a number for each. A group counts as
-one document of its rarest class.
+"""Stratified splits of labelled documents, copies among them, and `LabelledKFold` for texts some of which have labels.
 
 Folds and samples are drawn from documents in the order of their digests, so the order of a file changes no model.
-Copies stay together in every split: a held-out document of which training has a copy would say nothing.
+Documents of one group, copies of each other, are held out together, because a held-out document of which training has a
+copy would say nothing: `groups` has a number for each. A group counts as one document of its rarest class.
 
 Near-copies share 60 % of their distinct terms (the Jaccard index of words and n-grams). Candidates come from MinHash
 signatures (Broder 1997) in bands; each is compared with the first document of its band, so time is linear. Where nearly
@@ -15,24 +13,29 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold, train_test_split
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length
 
+from wgcn.base.errors import InputError
+from wgcn.labels.reading import Rows as Rows
+from wgcn.labels.reading import read_some_labels
 from wgcn.labels.targets import Targets
-
-Rows = npt.NDArray[np.int64]  # indices of documents
 
 _FOLDS = 5
 _ENOUGH_DOCUMENTS = 2000  # to judge a model by: where there are more, some folds are never held out
 _FEW_DOCUMENTS, _REPEATS = 100, 3  # with fewer than 100, the folds are drawn three times
 _FEWEST_TO_SPLIT = 10  # documents, for the validation of a network
+_ALIKE = 0.6  # share of common terms from which on documents are near-copies
+_BANDS, _HASHES = 6, 2  # of a signature, and in a band
+_LEAST_DIFFERENT = 10  # groups, at the least, or a quarter of the documents if that is less
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
 
 
 def held_out_mask(codes: Rows, fraction: float, random_state: Any, groups: Rows | None = None) -> npt.NDArray[np.bool_]:
@@ -119,28 +122,13 @@ def _in_common_classes(codes: Rows) -> Rows:
     return np.flatnonzero(np.bincount(codes, minlength=1)[codes] > 1)
 
 
-@contextmanager
-def few_labels() -> Iterator[None]:
-    """Silence scikit-learn's warning that labels with few documents per class may be numbers to predict."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
-        yield
-
-
-_ALIKE = 0.6  # share of common terms from which on documents are near-copies
-_BANDS, _HASHES = 6, 2  # of a signature, and in a band
-_LEAST_DIFFERENT = 10  # groups, at the least, or a quarter of the documents if that is less
-_MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
-_SHIFTS = np.uint64(29), np.uint64(32)
-
-
 def row_digests(rows: csr_array) -> npt.NDArray[np.int64]:
     """Return a number of 64 bits for each row of a matrix that has no texts; equal rows have equal ones."""
     values = rows.data.astype(np.float64).view(np.uint64)
     mixed = (values ^ (rows.indices.astype(np.uint64) + np.uint64(1)) * _MIX) * _MIX
-    mixed ^= mixed >> _SHIFTS[0]
+    mixed ^= mixed >> np.uint64(29)
     mixed *= _MIX
-    mixed ^= mixed >> _SHIFTS[1]
+    mixed ^= mixed >> np.uint64(32)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])  # modulo 2^64
     return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]).view(np.int64)
 
@@ -151,13 +139,10 @@ def canonical_order(
     """Return documents by their digest; equal ones by their classes and weights, where these are given."""
     if targets is None or weight is None:
         return np.argsort(digests, kind="stable")
-    codes = targets.held if isinstance(targets.held, np.ndarray) else _class_sums(targets)
+    codes = targets.held
+    if not isinstance(codes, np.ndarray):  # a number for the classes of each document, other classes having another one
+        codes = np.asarray(codes @ np.random.default_rng(0).random(targets.n_classes))
     return np.lexsort((weight, codes, digests))
-
-
-def _class_sums(targets: Targets) -> npt.NDArray[np.float64]:
-    """Return a number for the classes of each document, other classes having another one."""
-    return np.asarray(targets.matrix @ np.random.default_rng(0).random(targets.n_classes))
 
 
 def copy_groups(terms: csr_array, alike: float = _ALIKE) -> Rows:
@@ -189,3 +174,66 @@ def copy_groups(terms: csr_array, alike: float = _ALIKE) -> Rows:
     if alike < 1 and 1 / np.square(np.bincount(groups) / n).sum() < min(_LEAST_DIFFERENT, n / 4):
         return copy_groups(terms, 1.0)
     return groups
+
+
+class LabelledKFold(BaseCrossValidator):  # type: ignore[misc]
+    """Folds of the labelled texts; the unlabelled texts are in every training part and in no test part.
+
+    So an estimator learns from the unlabelled texts of all folds, and any scorer of scikit-learn meets labels only. The
+    folds are stratified by class, unless a text may have several labels. A text is unlabelled where its label is None,
+    NaN, pd.NA, -1 or blank, as for `fit` of the classifiers; it may also be a row of -1 in a label matrix.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at least 2.
+    shuffle : bool, default=True
+        Whether to shuffle the labelled texts first. Files are often sorted by something.
+    random_state : int, RandomState or None, default=0
+        Seed of the shuffling.
+
+    Examples
+    --------
+    >>> splitter = LabelledKFold(2, shuffle=False)
+    >>> for train, test in splitter.split(["a", "b", "c", "d", "e"], ["x", "y", None, "x", "y"]):
+    ...     print(train, test)
+    [2 3 4] [0 1]
+    [0 1 2] [3 4]
+    """
+
+    def __init__(self, n_splits: int = 5, *, shuffle: bool = True, random_state: Any = 0) -> None:
+        self.n_splits, self.shuffle, self.random_state = n_splits, shuffle, random_state
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds."""
+        return self.n_splits
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Rows, Rows]]:
+        """Yield the rows to train on and the rows to test on, both rising, for each fold.
+
+        `y` has one label, or one list of labels, per text of `X`, or is a matrix of 0 and 1. `groups` is not used.
+        """
+        if y is None:
+            raise InputError("LabelledKFold needs y, the labels: they say which texts can be tested on.")
+        labels = read_some_labels(y)
+        if X is not None:
+            check_consistent_length(X, labels.labelled)
+        rows, codes = np.flatnonzero(labels.labelled), None if labels.multilabel else labels.targets.codes
+        largest = len(rows) if codes is None else int(np.bincount(codes, minlength=1).max())
+        if largest < self.n_splits:
+            raise InputError(
+                f"n_splits={self.n_splits} folds need at least one class of {self.n_splits} labelled texts; the most "
+                f"frequent one has {largest}. Give a smaller n_splits, or more labels."
+            )
+        kind = KFold if codes is None else StratifiedKFold
+        random_state = self.random_state if self.shuffle else None
+        splitter = kind(self.n_splits, shuffle=self.shuffle, random_state=random_state)
+        with warnings.catch_warnings():  # a class may have fewer texts than there are folds
+            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+            parts = list(splitter.split(rows, codes))
+        for _, test in parts:
+            tested = np.sort(rows[test])
+            yield np.setdiff1d(np.arange(len(labels.labelled)), tested), tested
+
+    def __repr__(self) -> str:
+        return f"LabelledKFold({self.n_splits}, shuffle={self.shuffle}, random_state={self.random_state!r})"

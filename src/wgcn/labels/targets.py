@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
-Codes = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int64]
 
 
@@ -76,7 +75,7 @@ class Targets:
         return csr_array((np.ones(indptr[-1], np.float32), self.held[has_one], indptr), shape=self.shape)
 
     @cached_property
-    def codes(self) -> Codes:
+    def codes(self) -> npt.NDArray[np.int64]:
         """The class of each document: of several the first, 0 for none."""
         if isinstance(self.held, np.ndarray):
             return np.maximum(self.held, 0).astype(np.int64)
@@ -130,22 +129,6 @@ class Targets:
             return np.asarray(self.held != self.held[row])
         sizes, own = np.diff(self.held.indptr), self.held[[row]].toarray().ravel()
         return np.asarray((sizes != sizes[row]) | (self.held @ own != sizes[row]))
-
-
-def merged_targets(
-    shape: tuple[int, int], parts: Sequence[tuple[Places, Places, Targets]]
-) -> tuple[npt.NDArray[np.bool_], Targets]:
-    """Return which documents are labelled, and the targets of these, from parts of which later ones replace earlier.
-
-    A part has documents, classes, and targets of shape (documents, classes); `shape` is that of all targets.
-    """
-    targets = Targets.stacked([part.renumbered(classes, shape[1]) for _, classes, part in parts])
-    rows = np.full(shape[0], -1)  # of each document among these
-    begin = 0
-    for documents, _, part in parts:
-        rows[documents] = begin + np.arange(len(part))
-        begin += len(part)
-    return rows >= 0, targets[rows[rows >= 0]]
 
 
 def places_in(earlier: npt.NDArray[Any], now: npt.NDArray[Any]) -> Places:

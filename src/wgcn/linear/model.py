@@ -31,7 +31,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import norm
 from sklearn.exceptions import ConvergenceWarning
 
-from wgcn.base.arrays import Columns, Floats, column_blocks
+from wgcn.base.arrays import BlockArrays, Floats, column_blocks
 from wgcn.base.errors import MOST, InputError, check_least
 from wgcn.base.products import product_lengths, with_edges, with_entries
 from wgcn.base.threads import n_threads
@@ -164,7 +164,7 @@ class FittedColumns:
     """The columns that are fitted, block by block."""
 
     def __init__(self, settings: LinearSettings, n_documents: int, n_columns: int, dtype: np.dtype[Any]) -> None:
-        self._settings, self._dtype, self._whole = settings, dtype, Columns(n_columns)
+        self._settings, self._dtype, self._whole = settings, dtype, BlockArrays(n_columns)
         self._keeps_dual = n_documents * n_columns * dtype.itemsize <= DUAL_BYTES
         self._solved: list[Solution] = []
 

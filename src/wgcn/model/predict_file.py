@@ -13,14 +13,18 @@ import numpy as np
 from wgcn.base.arrays import row_batches
 from wgcn.base.errors import InputError
 from wgcn.base.files import open_whole
-from wgcn.io.predictions import Column, Tally, known_words, prediction_columns, unknown_words
 from wgcn.io.tables import (
     LABEL_SEPARATOR,
+    Column,
     TableWriter,
+    Tally,
     check_separator,
+    known_words,
+    prediction_columns,
     read_batches,
     split_labels,
     table_kind,
+    unknown_words,
 )
 from wgcn.model.text_model import TextModel
 from wgcn.scoring.terms import Terms

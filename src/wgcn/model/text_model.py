@@ -19,8 +19,7 @@ from wgcn.scoring.spelling import Spelling
 from wgcn.scoring.terms import TERM_SCHEMA, Terms, TextTerms, load_terms
 from wgcn.store import folder as store
 from wgcn.store.contents import check_classes
-from wgcn.text.encode import checked_texts
-from wgcn.text.tokenize import resolve_tokenizer
+from wgcn.text.tokenize import checked_texts, resolve_tokenizer
 from wgcn.trust.abstention import Trust, checked_trust
 from wgcn.trust.scope import familiarity_of
 

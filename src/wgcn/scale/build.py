@@ -31,7 +31,7 @@ from wgcn.scale.counting import Run, added, count_runs, least_pairs, merge_rows,
 from wgcn.scale.store import Outputs, WorkFolder, end_work, is_ended, key_of, open_work, remove_work
 from wgcn.scale.workers import DaskWorkers, Limits, Progress, Site, connect, memory_bytes
 from wgcn.text.corpus import Corpus
-from wgcn.text.ngrams import Offsets
+from wgcn.text.tokenize import Offsets
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules
 
 _BLOCKS = 4  # of pairs, at least, for each worker: so that all end together

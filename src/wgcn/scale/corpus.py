@@ -36,16 +36,14 @@ import numpy.typing as npt
 
 from wgcn.base.errors import InputError, WGCNWarning
 from wgcn.base.progress import stage
-from wgcn.io.labelled import read_labelled
-from wgcn.io.read import read_texts
+from wgcn.io.read import read_labelled, read_texts
 from wgcn.io.source import explained
 from wgcn.labels.reading import Labels, read_labels
 from wgcn.scale.store import Json, Outputs, WorkFolder, key_of
 from wgcn.scale.workers import Site
 from wgcn.text.corpus import Tokens, filtered, ngram_keys
-from wgcn.text.encode import text_digest
 from wgcn.text.kernels import count_words
-from wgcn.text.ngrams import Ids, Offsets
+from wgcn.text.tokenize import Ids, Offsets, text_digest
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
 
 Label = str | list[str] | None

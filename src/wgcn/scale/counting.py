@@ -29,7 +29,7 @@ from wgcn.scale.corpus import Coding, Piece, Span
 from wgcn.scale.store import Outputs, WorkFolder, key_of
 from wgcn.scale.workers import Site
 from wgcn.text.kernels import sort_words
-from wgcn.text.ngrams import Offsets
+from wgcn.text.tokenize import Offsets
 
 _FEW_TOKENS = 1 << 20  # a chunk for each worker is worth it from here on
 

@@ -69,7 +69,7 @@ def fit_files(
     unlabeled : iterable of paths, optional
         Files with more unlabelled texts.
     label_column, label_separator, missing, reading
-        How the files are read: see `wgcn.io.labelled.read_labelled`.
+        How the files are read: see `wgcn.io.read.read_labelled`.
     memory : str, default="4GB"
         Limit of the memory of this process and of the workers on this machine.
     scheduler : str, optional

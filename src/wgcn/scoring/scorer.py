@@ -6,7 +6,6 @@ Neither the graph nor torch is needed.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.base.arrays import Floats, Ints, row_batches, row_blocks
+from wgcn.text.tokenize import term_code
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -112,12 +112,6 @@ class Scorer:
 _BLOCK_VALUES = 1 << 20
 
 
-def is_compiled() -> bool:
-    """Whether the compiled code is in memory: then it is used."""
-    kernels = sys.modules.get("wgcn.text.kernels")
-    return bool(kernels and getattr(kernels.add_rows, "signatures", ()))
-
-
 def add_up(table: Floats, weights: Floats, words: Ints, offsets: Ints, new_rows: Floats | None = None) -> Floats:
     """Return X_dv H_vm: for each document the sum of the rows of its words, times their weights (see `Terms`).
 
@@ -127,7 +121,7 @@ def add_up(table: Floats, weights: Floats, words: Ints, offsets: Ints, new_rows:
         new_rows = table[:0]
     n_documents, hidden = len(offsets) - 1, table.shape[1]
     embedded = np.zeros((n_documents, hidden), table.dtype)
-    if weights.dtype == embedded.dtype and is_compiled():
+    if weights.dtype == embedded.dtype and term_code.is_compiled:
         from wgcn.text.kernels import add_rows
 
         add_rows(table, new_rows, words, weights, offsets.astype(np.int64, copy=False), embedded)

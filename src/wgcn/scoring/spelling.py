@@ -16,11 +16,10 @@ import numpy.typing as npt
 
 from wgcn.base.arrays import Floats
 from wgcn.base.errors import StoreError
-from wgcn.scoring import scorer as sums
 from wgcn.scoring.scorer import add_up
 from wgcn.store.folder import Folder
-from wgcn.text.encode import WordBytes
 from wgcn.text.subwords import Hashes, Subwords, compiled_parts, subword_places
+from wgcn.text.tokenize import WordBytes, term_code
 
 _WEIGHT = 0.5  # of a new word in the length of a text, beside 1 for the rarest known word
 _LARGEST = float(np.finfo(np.float16).max)
@@ -43,7 +42,7 @@ class Spelling:
 
     def rows_of(self, words: WordBytes) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return rows of words, of shape (words, hidden), times 1 / idf, and which words have a row other than 0."""
-        if not (sums.is_compiled() and len(self.hashes)):
+        if not (term_code.is_compiled and len(self.hashes)):
             rows = self.sums_of(words.decoded())
         else:
             from wgcn.text.kernels import add_subwords

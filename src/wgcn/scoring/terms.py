@@ -14,7 +14,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,16 +22,28 @@ import numpy.typing as npt
 from wgcn.base.arrays import Floats
 from wgcn.base.errors import InputError
 from wgcn.base.threads import n_threads
-from wgcn.scoring import scorer as sums
 from wgcn.scoring.spelling import IDF_RANGE, Spelling
 from wgcn.store import folder as store
 from wgcn.store.contents import check_report
 from wgcn.text import weighting
-from wgcn.text.encode import WordBytes, checked_texts, in_batches, lay_out
-from wgcn.text.ngrams import Encoded, Ids, NgramTable, Offsets, check_ngram_range, ngrams
-from wgcn.text.tokenize import TOKENIZERS, Tokenizer, resolve_tokenizer
+from wgcn.text.ngrams import Encoded, NgramTable, check_ngram_range, ngrams
+from wgcn.text.tokenize import (
+    TOKENIZERS,
+    Ids,
+    Offsets,
+    Tokenizer,
+    WordBytes,
+    checked_texts,
+    in_batches,
+    lay_out,
+    resolve_tokenizer,
+    term_code,
+)
 from wgcn.text.vocabulary import Vocabulary
 from wgcn.text.weighting import Norm, TermWeighting
+
+if TYPE_CHECKING:
+    from wgcn.text.kernels import LookUpTable
 
 # Characters of text that are processed at a time: small enough for the caches.
 BATCH_CHARACTERS = 1 << 19
@@ -106,7 +118,7 @@ class TextTerms:
             ids[places], rows = np.where(known, n_words - 1 + np.cumsum(known), -1)[numbers], rows[known]
         new, leading = WordBytes(new.data, new.begins[known], new.ends[known]), None
         module: Any = weighting
-        if sums.is_compiled():
+        if term_code.is_compiled:
             from wgcn.text import kernels as module
         counts, words, new_offsets = module.count_terms(ids, offsets, n_words, len(new.begins))
         if self.weighting.lead:
@@ -129,7 +141,7 @@ class TextTerms:
         """Return batches of texts, after loading compiled code if these and earlier ones are so many that it pays."""
         ahead: list[list[str]] = []
         n_read = vars(self).get("_n_read", 0)
-        for needed in () if sums.is_compiled() else (_WORTH_LOADING, _WORTH_COMPILING):
+        for needed in () if term_code.is_compiled else (_WORTH_LOADING, _WORTH_COMPILING):
             while n_read < needed and (batch := next(batches, None)) is not None:
                 ahead.append(batch)
                 n_read += sum(map(len, batch))
@@ -145,8 +157,8 @@ class TextTerms:
         """Return ids of words or n-grams, -1 for unknown ones, and so on: see `Encoded`."""
         function, single = resolve_tokenizer(self.tokenizer), self.ngram_range == (1, 1)
         # The tokens of another function may have spaces in them, so its n-grams cannot be split into tokens.
-        if (single or function in TOKENIZERS.values()) and sums.is_compiled():
-            return tuple(self._table.encode(*lay_out(texts, function)[:3]))
+        if (single or function in TOKENIZERS.values()) and term_code.is_compiled:
+            return self._table.encode(lay_out(texts, function))
         documents = list(map(function, texts))
         if not single and function in TOKENIZERS.values() and sum(map(len, texts)) > _WORTH_A_TABLE:
             words, offsets = list(chain(*documents)), np.cumsum([0, *map(len, documents)])
@@ -157,7 +169,7 @@ class TextTerms:
             ids, offsets, places, new = self._plain_ids(documents)
         number_of: dict[str, int] = {}
         numbers = np.array([number_of.setdefault(word, len(number_of)) for word in new], np.int64)
-        return ids, offsets, places, numbers, WordBytes.of(number_of), sum(map(len, documents))
+        return Encoded(ids, offsets, places, numbers, WordBytes.of(number_of), sum(map(len, documents)))
 
     def _plain_ids(self, documents: list[list[str]]) -> tuple[Ids, Offsets, Offsets, list[str]]:
         """Return the id of each n-gram, -1 for unknown ones and for stop words, and where each document begins.
@@ -180,7 +192,7 @@ class TextTerms:
         return np.array(ids, np.int32), np.array(offsets, np.int64), np.array(places, np.int64), new
 
     @cached_property
-    def _table(self) -> Any:
+    def _table(self) -> LookUpTable:
         """The vocabulary for the compiled look-up."""
         from wgcn.text.kernels import LookUpTable
 
@@ -244,11 +256,12 @@ def _is_on_disk() -> bool:
 
 def load_compiled() -> None:
     """Load the compiled code or, where none was kept on disk, compile it. A fit does so, for all later processes."""
-    if sums.is_compiled():
+    if term_code.is_compiled:
         return
     from wgcn.text.kernels import add_rows
 
     hashes, rows = np.zeros(1, np.uint32), np.ones((1, 1), np.float32)
-    add_rows(rows, rows, np.zeros(1, np.int32), np.ones(1, np.float32), np.arange(2), rows)  # now it is used everywhere
+    add_rows(rows, rows, np.zeros(1, np.int32), np.ones(1, np.float32), np.arange(2), rows)
+    term_code.is_compiled = True
     weighting, spelling = TermWeighting(np.ones(2, np.float32)), Spelling(hashes, rows.astype(np.float16), 1.0)
     TextTerms("words", (1, 2), Vocabulary(["a", "a b"]), weighting, spelling=spelling).terms(["a b"])

@@ -29,7 +29,7 @@ from sklearn.preprocessing import normalize
 
 from wgcn.base.arrays import check_memory
 from wgcn.base.products import Floats, multiply, with_edges
-from wgcn.labels.splits import Rows, few_labels
+from wgcn.labels.reading import Rows, few_labels
 from wgcn.labels.targets import Targets
 from wgcn.semi.seed_words import SeedRows
 from wgcn.semi.seeds import SeedEvidence, class_shares, faith, hit_shares, label_evidence, seed_evidence, seed_shares

@@ -13,7 +13,7 @@ import numpy as np
 
 from wgcn.base.errors import InputError
 from wgcn.explain.explanation import Explanation
-from wgcn.io.predictions import DIGITS, prediction_columns
+from wgcn.io.tables import DIGITS, prediction_columns
 from wgcn.serve.models import Served
 from wgcn.serve.schema import Explained, ExplainOptions, Limits, Options, PredictOptions, Term
 from wgcn.serve.web import to_json

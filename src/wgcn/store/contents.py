@@ -1,4 +1,4 @@
-"""What files may say of a model, its classes and its fit: checked when it is fitted, saved and loaded.
+"""What files may say: JSON, words, and what a model says of its classes and fit. Checked when saved and when loaded.
 
 Names of classes are shown in terminals and are held in arrays of texts of one length, so they have limits.
 """
@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from wgcn.base.errors import CONTROLS, InputError
+from wgcn.text.vocabulary import Vocabulary
 
 _MAX_VALUES, _MAX_DEPTH, _MAX_TEXT = 1 << 18, 12, 1 << 20  # in JSON; characters of a text
 _MAX_CHARACTERS = 1 << 24  # in the array of all names: four bytes each
+MAX_COUNT = 1 << 53
+_WORDS_BLOCK, MAX_WORD_BYTES = 1 << 20, 1 << 23  # of words that are decoded at a time
 # What a report holds where it holds it; other entries are not read.
 _WHOLE = ("n_documents", "n_labelled", "n_background", "n_edges", "n_copies")
 _TEXTS = ("date", "version", "seed_note", "measured")
@@ -21,11 +28,7 @@ _EXTENSION = {"how": str, "words": int, "texts": int}
 
 
 def read_json(content: bytes, most: int = _MAX_VALUES) -> Any:
-    """Return what JSON holds; a ValueError unless it is small and plain, so that nothing that is done with it fails.
-
-    It has at most so many values, and a limited number of levels, its numbers are finite and fit 64 bits, and its texts
-    have at most 2^20 characters, no control characters and no halves of characters. No object has a key twice.
-    """
+    """Return what JSON holds; a ValueError unless it is small and plain, so that nothing that is done with it fails."""
     if sum(map(content.count, (b",", b"[", b"{"))) > most:
         raise ValueError(f"it has more than {most:,} values")
     try:
@@ -53,6 +56,50 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):  # which of them counts, readers do not agree on
         raise ValueError("a key is there twice")
     return found
+
+
+def read_vocabulary(
+    content: bytes, tensors: Mapping[str, npt.NDArray[Any]], block: int = _WORDS_BLOCK, longest: int = MAX_WORD_BYTES
+) -> Vocabulary:
+    """Return the words of a file, and their counts; anything odd is a ValueError, or a KeyError if there are none."""
+    n_words = content.count(b"\n")
+    if not content.endswith(b"\n"):
+        raise ValueError("the vocabulary is empty or does not end in a line break")
+    counts, document_counts = (tensors[f"vocabulary.{name}"] for name in ("counts", "document_counts"))
+    for array in (counts, document_counts):
+        if array.dtype != np.int64 or array.shape != (n_words,) or (array < 0).any() or (array > MAX_COUNT).any():
+            raise ValueError("the counts of the vocabulary are not one number per word")
+    if (document_counts > counts).any() or counts.sum(dtype=np.float64) > MAX_COUNT:
+        raise ValueError("the counts of the vocabulary cannot be those of texts")
+    words = tuple(_Lines(content, n_words, block, longest))
+    del content  # words alone take several times its memory
+    return Vocabulary(words, counts, document_counts)
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The words of a file, decoded in blocks: a text takes up to four bytes per character. Their number is known."""
+
+    content: bytes
+    number: int
+    block: int
+    longest: int
+
+    def __len__(self) -> int:
+        return self.number
+
+    def __iter__(self) -> Iterator[str]:
+        first = 0
+        while first < len(self.content):
+            last = self.content.find(b"\n", first + self.block)
+            last = len(self.content) - 1 if last < 0 else last
+            if last - first > self.longest:
+                raise ValueError("a word of the vocabulary is longer than any of a text")
+            words = self.content[first:last].decode()
+            if CONTROLS.search(words):
+                raise ValueError("a word of the vocabulary has a control character in it")
+            yield from words.split("\n")
+            first = last + 1
 
 
 def check_classes(classes: Sequence[Any]) -> None:
@@ -93,7 +140,8 @@ def check_report(report: dict[str, Any], n_words: int) -> None:
         all(_is_whole(report.get(name, 0)) for name in _WHOLE)
         and _is_number(report.get("seconds", 0))
         and all(isinstance(report.get(name, ""), str) for name in _TEXTS)
-        and (accuracy is None or (_is_share(accuracy) and _is_whole(report.get("n_held_out"), 1)))
+        and (accuracy is None or (_is_number(accuracy) and 0 <= accuracy <= 1))
+        and (accuracy is None or _is_whole(report.get("n_held_out"), 1))
         and (tuned is None or _is_choice(tuned))
         and isinstance(added, list)
         and all(isinstance(each, dict) and {key: type(each[key]) for key in each} == _EXTENSION for each in added)
@@ -119,7 +167,3 @@ def _is_number(value: Any) -> bool:
 
 def _is_whole(value: Any, least: int = 0) -> bool:
     return type(value) is int and value >= least
-
-
-def _is_share(value: Any) -> bool:
-    return _is_number(value) and 0 <= value <= 1

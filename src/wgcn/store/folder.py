@@ -35,7 +35,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from wgcn.base.errors import CONTROLS, LARGEST, InputError, StoreError
+from wgcn.base.errors import LARGEST, InputError, StoreError
 from wgcn.base.files import (
     check_replaced,
     check_writable,
@@ -47,7 +47,7 @@ from wgcn.base.files import (
     sync_folder,
     writing,
 )
-from wgcn.store.contents import read_json
+from wgcn.store.contents import read_json, read_vocabulary
 from wgcn.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -59,10 +59,8 @@ VERSION = 3
 CONFIG, VOCABULARY, README = "config.json", "vocabulary.txt", "README.md"
 SESSION = frozenset({"session.json", "session.safetensors"})
 _NEW, _PENDING = ".wgcn-new-", ".wgcn-pending"
-_MAX_CONFIG_BYTES = 1 << 23  # stop words and classes are stored there; reading it takes up to ten times its size
+MAX_CONFIG_BYTES = 1 << 23  # stop words and classes are stored there; reading it takes up to ten times its size
 _MAX_HEADER_BYTES = 1 << 16  # of tensors, which are few; what is read of one takes twenty times its size
-_BLOCK, _MAX_WORD_BYTES = 1 << 20, 1 << 23  # of words that are decoded at a time
-MAX_COUNT = 1 << 53
 _ATTEMPTS = 20  # to read a folder that is being saved at the same time
 _DOCUMENT = {"format": str, "version": int, "config": dict, "files": dict, "digest": str}
 
@@ -187,9 +185,9 @@ def save_folder(
     """Write a folder, completely or not at all; return its digest.
 
     `kind` says what it holds and names its .safetensors file; the digest covers the README too. An existing folder of
-    the same kind is updated: other files stay, and those that were saved before keep their modes. A link to a folder
-    stays a link. Any other folder that is not empty is an error. `schema` and `check` are what loading does with the
-    folder: where they raise an error, nothing is written. Without a `session`, that of an earlier save is removed.
+    the same kind is updated: other files and all modes stay, and so does a link to it. Any other folder that is not
+    empty is an error. `schema` and `check` are what loading does with the folder: where they raise an error, nothing is
+    written. Without a `session`, that of an earlier save is removed.
     """
     path = Path(path)
     with writing(path):
@@ -198,7 +196,7 @@ def save_folder(
     all_tensors |= {"vocabulary.counts": vocabulary.counts, "vocabulary.document_counts": vocabulary.document_counts}
     try:
         words = "".join(f"{word}\n" for word in vocabulary.words).encode()
-        if _read_vocabulary(words, all_tensors) != vocabulary:
+        if read_vocabulary(words, all_tensors) != vocabulary:
             raise ValueError("a word has a line break in it")
         saved_config = read_json(json.dumps(dict(config)).encode())
         if schema is not None:
@@ -215,7 +213,7 @@ def save_folder(
     except (StoreError, ValueError, TypeError, RecursionError) as error:
         raise InputError(f"This cannot be saved, because it could not be read back: {error}") from error
     with writing(path), made_folder(folder), locked_folder(folder) as is_locked:
-        _, old = _folder_target(folder, kind)
+        old = _files_of(_folder_target(folder, kind)[1])
         if strange := [name for name in sorted(SESSION & contents.keys() - old) if os.path.lexists(folder / name)]:
             raise InputError(
                 f"{folder / strange[0]} was not written by wgcn and is not replaced. Choose another place."
@@ -232,9 +230,9 @@ def save_folder(
 
 
 def _check_size(path: Path, name: str, content: bytes) -> None:
-    if len(content) > _MAX_CONFIG_BYTES:
+    if len(content) > MAX_CONFIG_BYTES:
         raise InputError(
-            f"{path}: {len(content):,} bytes of settings ({name}) could not be read back: {_MAX_CONFIG_BYTES:,} is the "
+            f"{path}: {len(content):,} bytes of settings ({name}) could not be read back: {MAX_CONFIG_BYTES:,} is the "
             "limit. Use fewer stop words, classes or seeds."
         )
 
@@ -267,7 +265,7 @@ def _version(path: Path) -> list[tuple[int, int, int]]:
 
 
 def _load(path: Path, kind: str, schema: Schema, with_session: bool) -> Folder:
-    content = read_file(path, CONFIG, _MAX_CONFIG_BYTES)
+    content = read_file(path, CONFIG, MAX_CONFIG_BYTES)
     try:
         document = read_json(content)
     except ValueError as error:
@@ -290,13 +288,13 @@ def _load(path: Path, kind: str, schema: Schema, with_session: bool) -> Folder:
     if not has_session:
         files = {name: digest for name, digest in files.items() if name not in SESSION}
     names = {VOCABULARY, tensor_file, *({README} & files.keys()), *(SESSION if has_session else ())}
-    limits = {"session.json": _MAX_CONFIG_BYTES}
+    limits = {"session.json": MAX_CONFIG_BYTES}
     contents = {name: read_file(path, name, limits.get(name)) for name in sorted(names)}
     if files != {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}:
         raise StoreError(f"{path} is damaged: its files do not match their digests. Save or fetch it again.")
     try:
         tensors = _read_tensors(tensor_file, contents)
-        vocabulary, session = _read_vocabulary(contents.pop(VOCABULARY), tensors), None
+        vocabulary, session = read_vocabulary(contents.pop(VOCABULARY), tensors), None
         if has_session:
             more = _read_tensors("session.safetensors", contents)
             session = Folder(path, read_json(contents.pop("session.json")), more, vocabulary)
@@ -312,46 +310,6 @@ def _read_tensors(name: str, contents: dict[str, bytes]) -> dict[str, npt.NDArra
     return tensors
 
 
-def _read_vocabulary(content: bytes, tensors: Mapping[str, npt.NDArray[Any]]) -> Vocabulary:
-    """Return the words of a file, and their counts; anything odd is a ValueError, or a KeyError if there are none."""
-    n_words = content.count(b"\n")
-    if not content.endswith(b"\n"):
-        raise ValueError("the vocabulary is empty or does not end in a line break")
-    counts, document_counts = (tensors[f"vocabulary.{name}"] for name in ("counts", "document_counts"))
-    for array in (counts, document_counts):
-        if array.dtype != np.int64 or array.shape != (n_words,) or (array < 0).any() or (array > MAX_COUNT).any():
-            raise ValueError("the counts of the vocabulary are not one number per word")
-    if (document_counts > counts).any() or counts.sum(dtype=np.float64) > MAX_COUNT:
-        raise ValueError("the counts of the vocabulary cannot be those of texts")
-    words = tuple(_Lines(content, n_words))
-    del content  # words alone take several times its memory
-    return Vocabulary(words, counts, document_counts)
-
-
-@dataclass(frozen=True)
-class _Lines:
-    """The words of a file, decoded in blocks: a text takes up to four bytes per character. Their number is known."""
-
-    content: bytes
-    number: int
-
-    def __len__(self) -> int:
-        return self.number
-
-    def __iter__(self) -> Iterator[str]:
-        first = 0
-        while first < len(self.content):
-            last = self.content.find(b"\n", first + _BLOCK)
-            last = len(self.content) - 1 if last < 0 else last
-            if last - first > _MAX_WORD_BYTES:
-                raise ValueError("a word of the vocabulary is longer than any of a text")
-            block = self.content[first:last].decode()
-            if CONTROLS.search(block):
-                raise ValueError("a word of the vocabulary has a control character in it")
-            yield from block.split("\n")
-            first = last + 1
-
-
 def check_target(
     path: str | Path, kind: str | None = None, *, overwrite: bool = True, inputs: Iterable[str | Path] = ()
 ) -> None:
@@ -359,38 +317,33 @@ def check_target(
 
     It may not be one of the `inputs`, and what is there is replaced only with `overwrite`.
     """
-    path = Path(path)
+    path, held = Path(path), ""
     with writing(path):
         if kind is None:
             file_target(path)
         else:
-            _folder_target(path, kind)
-        check_replaced(path, "" if kind is None else _held(path, kind), overwrite=overwrite, inputs=inputs)
+            held = _described(kind, _folder_target(path, kind)[1])
+        check_replaced(path, held, overwrite=overwrite, inputs=inputs)
 
 
-def _held(path: Path, kind: str) -> str:
+def _described(kind: str, document: dict[str, Any]) -> str:
     """Say what a folder of a kind holds, for people to read; nothing where there is none."""
-    try:
-        config = read_json(read_file(path, CONFIG, _MAX_CONFIG_BYTES))["config"]
-        report, classes = config.get("report", {}), config.get("classes")
-        n_documents, date = report.get("n_documents"), report.get("date")
-    except StoreError:
-        return ""
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return f"holds a damaged {kind}"
-    parts = [
-        f" of {n_documents:,} documents" if isinstance(n_documents, int) else "",
-        f", {len(classes):,} classes" if isinstance(classes, list) else "",
-        f", fitted on {date:.40}" if isinstance(date, str) else "",
-    ]
-    return f"holds {'an' if kind == 'embedder' else 'a'} {kind}{''.join(parts)}"
+    config = document.get("config")
+    report = config.get("report", {}) if isinstance(config, dict) else None
+    if not isinstance(config, dict) or not isinstance(report, dict):
+        return f"holds a damaged {kind}" if document else ""
+    n_documents, classes, date = report.get("n_documents"), config.get("classes"), report.get("date")
+    held = f"holds {'an' if kind == 'embedder' else 'a'} {kind}"
+    held += f" of {n_documents:,} documents" if isinstance(n_documents, int) else ""
+    held += f", {len(classes):,} classes" if isinstance(classes, list) else ""
+    return held + (f", fitted on {date:.40}" if isinstance(date, str) else "")
 
 
-def _folder_target(path: Path, kind: str) -> tuple[Path, frozenset[str]]:
-    """Return the folder to save to, links followed, and the names of the files that were saved there before."""
+def _folder_target(path: Path, kind: str) -> tuple[Path, dict[str, Any]]:
+    """Return the folder to save to, links followed, and the config that was saved there before, empty for none."""
     if not os.path.lexists(path):
         check_writable(path)
-        return path, frozenset()
+        return path, {}
     if not path.exists():
         raise InputError(f"{path} is a link that leads nowhere. Create the folder it names, or choose another place.")
     if not path.is_dir():
@@ -398,21 +351,26 @@ def _folder_target(path: Path, kind: str) -> tuple[Path, frozenset[str]]:
     folder = path.resolve()
     if all(entry.name.startswith(_NEW) for entry in folder.iterdir()):
         check_writable(folder)
-        return folder, frozenset()
-    try:
-        document = read_json(read_file(folder, CONFIG, _MAX_CONFIG_BYTES))
-        held = str(document["format"])
-    except (ValueError, KeyError, TypeError):
-        held = ""
+        return folder, {}
+    document: Any = None
+    with suppress(ValueError):
+        document = read_json(read_file(folder, CONFIG, MAX_CONFIG_BYTES))
+    held = str(document.get("format", "")) if isinstance(document, dict) else ""
     if not held.startswith("wgcn-"):
         raise InputError(f"{path} is a folder with other files in it, not a saved {kind}. Choose another place.")
     if held != f"wgcn-{kind}":
         raise InputError(f"{path} holds {held!r:.60}, which 'wgcn-{kind}' must not replace. Choose another place.")
-    version, files = document.get("version"), document.get("files")
+    version = document.get("version")
     if isinstance(version, int) and version > VERSION:
         raise InputError(f"{path} was saved by a newer wgcn and is not replaced. Update wgcn, or choose another place.")
     check_writable(folder)
-    return folder, frozenset(files) if isinstance(files, dict) else frozenset()
+    return folder, document
+
+
+def _files_of(document: Any) -> frozenset[str]:
+    """Return the names of the files that a config lists; none if it is not sound."""
+    files = document.get("files") if isinstance(document, dict) else None
+    return frozenset(files) if isinstance(files, dict) else frozenset()
 
 
 def _put(folder: Path, contents: Mapping[str, bytes], is_locked: bool) -> None:
@@ -454,10 +412,10 @@ def _move_pending(folder: Path) -> None:
 
 
 def _listed(folder: Path) -> frozenset[str]:
-    """Return the names of the files that a config lists; none if there is no sound one."""
+    """Return the names of the files that the config of a folder lists; none if there is no sound one."""
     try:
-        return frozenset(read_json(read_whole(folder / CONFIG, _MAX_CONFIG_BYTES))["files"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return _files_of(read_json(read_whole(folder / CONFIG, MAX_CONFIG_BYTES)))
+    except (OSError, ValueError):
         return frozenset()
 
 

@@ -17,10 +17,18 @@ import numpy.typing as npt
 
 from wgcn.base.errors import InputError, WGCNWarning
 from wgcn.base.threads import n_threads
-from wgcn.text.encode import checked_texts, in_batches, lay_out
 from wgcn.text.kernels import SECRET, count_words, encode_new, number_keys
-from wgcn.text.ngrams import Ids, Offsets, check_ngram_range
-from wgcn.text.tokenize import Tokenizer, resolve_tokenizer
+from wgcn.text.ngrams import check_ngram_range
+from wgcn.text.tokenize import (
+    BATCH_CHARACTERS,
+    Ids,
+    Offsets,
+    Tokenizer,
+    checked_texts,
+    in_batches,
+    lay_out,
+    resolve_tokenizer,
+)
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
 
 
@@ -154,9 +162,7 @@ class Corpus:
 def number_ngrams(
     ids: Ids, offsets: Offsets, words: list[str], ngram_range: tuple[int, int], min_count: int, most: int | None = None
 ) -> tuple[Ids, list[str], int]:
-    """Find the n-grams of `Tokens`; those of several words count if they occur `min_count` times.
-
-    Where these would be more than `most` of one length, they have to occur more often.
+    """Find the n-grams of `Tokens`; those of several words have to occur `min_count` times, or more for at most `most`.
 
     Return the numbers of those that begin at each token, -1 for none, of shape (tokens, lengths); the n-gram of each
     number, those of one length by code point; and how many were too rare. What begins with a rare one is not counted.
@@ -208,14 +214,20 @@ def filtered(ids: Ids, offsets: Offsets, keep: npt.NDArray[np.bool_]) -> tuple[I
 
 
 class Tokens(NamedTuple):
-    """Documents as ids of all their words. Document d is ``ids[offsets[d]:offsets[d + 1]]``."""
+    """Documents as ids of all their words, as in `Corpus`."""
 
     ids: Ids  # (tokens,)
     offsets: Offsets  # (documents + 1,)
     words: list[str]  # distinct, by code point: the id of a word is its place
 
     @classmethod
-    def from_texts(cls, texts: Iterable[str], tokenizer: str | Tokenizer, n_jobs: int | None = None) -> Tokens:
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        tokenizer: str | Tokenizer,
+        n_jobs: int | None = None,
+        batch_characters: int = BATCH_CHARACTERS,
+    ) -> Tokens:
         """Tokenise texts: batches on several threads, taken in order, so that only a few are in memory at a time."""
         index: dict[str, int] = {}  # by first occurrence
         ids, lengths, n_replaced = [np.empty(0, np.int32)], [np.zeros(1, np.int64)], 0
@@ -229,10 +241,10 @@ class Tokens(NamedTuple):
             lengths.append(np.diff(offsets))
 
         with ThreadPoolExecutor(threads) as pool:
-            for batch in in_batches(texts):
-                data, documents, rule, replaced = lay_out(batch, function)
-                n_replaced += replaced
-                waiting.append(pool.submit(encode_new, data, documents, rule))
+            for batch in in_batches(texts, batch_characters):
+                laid_out = lay_out(batch, function)
+                n_replaced += laid_out.n_replaced
+                waiting.append(pool.submit(encode_new, laid_out))
                 if len(waiting) > threads:
                     take()
             while waiting:

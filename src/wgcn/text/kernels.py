@@ -16,12 +16,19 @@ import numpy as np
 import numpy.typing as npt
 
 from wgcn.base.threads import compiled
-from wgcn.text.encode import WordBytes
-from wgcn.text.ngrams import Encoded, Ids, NgramTable, Offsets
-from wgcn.text.tokenize import EMOJI_SUFFIXES, FLAG_LETTERS, emoji_bases, word_marks
+from wgcn.text.ngrams import Encoded, NgramTable
+from wgcn.text.tokenize import (
+    EMOJI_SUFFIXES,
+    FLAG_LETTERS,
+    Ids,
+    Offsets,
+    TextBytes,
+    WordBytes,
+    emoji_bases,
+    word_marks,
+)
 from wgcn.text.weighting import LONG
 
-Bytes = npt.NDArray[np.uint8]
 Keys = npt.NDArray[np.uint64]
 
 # The part that a character has in words, 0 for none, and as further bits its part in emoji.
@@ -218,9 +225,7 @@ def number_keys(keys, secret):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _look_up_ngrams(  # type: ignore[no-untyped-def]
-    ids, offsets, is_kept, bits, slots, slot_keys, entry_of, ngram_range, secret
-):
+def _look_up_ngrams(ids, offsets, is_kept, bits, slots, slot_keys, entry_of, ngram_range, secret):  # type: ignore[no-untyped-def]
     """Do what `NgramTable.look_up` does, with its keys in a table of slots."""
     shortest, longest = ngram_range
     found = np.empty(len(ids) * (longest - shortest + 1), np.int32)
@@ -289,11 +294,8 @@ def sort_words(touched, n_touched, bitmap, summary):  # type: ignore[no-untyped-
 @compiled
 def count_words(ids, offsets, n_words):  # type: ignore[no-untyped-def]
     """Return how often each word occurs, and in how many documents; negative ids are no words."""
-    counts, document_counts, last = (
-        np.zeros(n_words, np.int64),
-        np.zeros(n_words, np.int64),
-        np.zeros(n_words, np.int32),
-    )
+    counts, document_counts = np.zeros(n_words, np.int64), np.zeros(n_words, np.int64)
+    last = np.zeros(n_words, np.int32)
     for document in range(1, len(offsets)):
         for i in range(offsets[document - 1], offsets[document]):
             word = ids[i]
@@ -408,25 +410,25 @@ def add_rows(table, new_rows, rows, weights, offsets, sums):  # type: ignore[no-
         sums[group] = total
 
 
-def _tokens(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Ids, Keys, Offsets]:
+def _tokens(texts: TextBytes) -> tuple[Ids, Ids, Keys, Offsets]:
     """Return where each token of a batch begins and ends, its key, and the first token of each document."""
-    if rule == "words":
-        begins, ends, offsets = _scan_words(data, documents, character_classes())
+    if texts.by_words:
+        begins, ends, offsets = _scan_words(texts.data, texts.offsets, character_classes())
     else:  # one token per line
-        ends = np.flatnonzero(data == ord("\n")).astype(np.int32)
+        ends = np.flatnonzero(texts.data == ord("\n")).astype(np.int32)
         begins = np.concatenate([np.zeros(1, np.int32), ends + np.int32(1)])[: len(ends)]
-        offsets = np.searchsorted(ends, documents)
-    return begins, ends, _keys(data, begins, ends, SECRET), offsets
+        offsets = np.searchsorted(ends, texts.offsets)
+    return begins, ends, _keys(texts.data, begins, ends, SECRET), offsets
 
 
-def encode_new(data: Bytes, documents: Offsets, rule: str) -> tuple[Ids, Offsets, list[str]]:
-    """Tokenise what `lay_out` gives: the ids of words by first occurrence, where each text begins, and these words."""
-    begins, ends, keys, offsets = _tokens(data, documents, rule)
-    ids, words = _numbered(data, begins, ends, keys)
+def encode_new(texts: TextBytes) -> tuple[Ids, Offsets, list[str]]:
+    """Tokenise a batch: the ids of words by first occurrence, where each text begins, and these words."""
+    begins, ends, keys, offsets = _tokens(texts)
+    ids, words = _numbered(texts.data, begins, ends, keys)
     return ids, offsets, words.decoded()
 
 
-def _numbered(data: Bytes, begins: Ids, ends: Ids, keys: Keys) -> tuple[Ids, WordBytes]:
+def _numbered(data: npt.NDArray[np.uint8], begins: Ids, ends: Ids, keys: Keys) -> tuple[Ids, WordBytes]:
     """Return the ids of tokens by first occurrence, and their words."""
     firsts, lasts, slots = np.empty_like(begins), np.empty_like(ends), _filled_slots(keys[:0], len(keys), SECRET)
     ids, n = _match(data, begins, ends, keys, SECRET, data, firsts, lasts, np.empty_like(keys), slots, True)
@@ -445,18 +447,12 @@ class LookUpTable:
         # Four bits per slot: where the search for a key that is not there would begin, most are 0.
         begins = np.zeros(4 * len(slots), bool)
         begins[_slot.py_func(ngrams.keys, len(begins), SECRET)] = True
-        self._ngrams = (
-            ngrams.is_kept,
-            np.packbits(begins, bitorder="little"),
-            slots,
-            slot_keys,
-            ngrams.entry_of,
-            ngrams.ngram_range,
-        )
+        bits = np.packbits(begins, bitorder="little")
+        self._ngrams = ngrams.is_kept, bits, slots, slot_keys, ngrams.entry_of, ngrams.ngram_range
 
-    def encode(self, data: Bytes, documents: Offsets, rule: str) -> Encoded:
-        """Tokenise a batch as `encode_new` does, into ids of n-grams, -1 for what is no entry; see `Encoded`."""
-        begins, ends, keys, offsets = _tokens(data, documents, rule)
+    def encode(self, texts: TextBytes) -> Encoded:
+        """Tokenise a batch into ids of n-grams."""
+        (begins, ends, keys, offsets), data = _tokens(texts), texts.data
         ids, _ = _match(data, begins, ends, keys, SECRET, *self._known, False)
         ids, offsets, new, places = _look_up_ngrams(ids, offsets, *self._ngrams, SECRET)
-        return ids, offsets, places, *_numbered(data, begins[new], ends[new], keys[new]), len(begins)
+        return Encoded(ids, offsets, places, *_numbered(data, begins[new], ends[new], keys[new]), len(begins))

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from wgcn.base.errors import InputError
-from wgcn.text.encode import WordBytes
+from wgcn.text.tokenize import Ids, Offsets, WordBytes
 
 _LONGEST = 16  # words in an n-gram: a text has as many n-grams per word
 
-Ids = npt.NDArray[np.int32]
-Offsets = npt.NDArray[np.int64]
-# The ids of n-grams, where each document begins, and the tokens that are no entry: their places among the n-grams, the
-# numbers of their words, and these words, each once; and how many words there are, stop words and all.
-Encoded = tuple[Ids, Offsets, Offsets, npt.NDArray[Any], WordBytes, int]
+
+class Encoded(NamedTuple):
+    """Documents as ids of n-grams, -1 for one that is no entry."""
+
+    ids: Ids
+    offsets: Offsets  # (documents + 1,), where each document begins
+    places: Offsets  # (new tokens,), of words that are no entry among the n-grams
+    numbers: npt.NDArray[Any]  # (new tokens,), which of the new words each is
+    new: WordBytes  # these words, each once
+    n_tokens: int  # all words, stop words too
 
 
 def check_ngram_range(given: Any) -> tuple[int, int]:

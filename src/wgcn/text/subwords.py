@@ -88,16 +88,12 @@ def compiled_parts(hashes: Hashes) -> tuple[Any, ...]:
 
 def find_subwords(vocabulary: Vocabulary, n_documents: int) -> Subwords:
     """Return the subwords of a vocabulary; its n-grams have none."""
-    return Subwords(*_kept(*subword_hashes(vocabulary.words), vocabulary.document_counts, n_documents))
-
-
-def _kept(hashes: Hashes, offsets: Any, document_counts: Any, n_documents: int) -> tuple[Any, ...]:
-    """Return the fields of `Subwords` from the hashes of all words."""
+    hashes, offsets = subword_hashes(vocabulary.words)
     distinct, places = np.unique(hashes, return_inverse=True)
     n_places = np.bincount(places, minlength=len(distinct))
-    in_documents = np.bincount(places, np.repeat(document_counts, np.diff(offsets)), len(distinct))
+    in_documents = np.bincount(places, np.repeat(vocabulary.document_counts, np.diff(offsets)), len(distinct))
     keep = (n_places >= _MIN_PLACES) & (in_documents >= _MIN_DOCUMENTS)
     weights = smooth_idf(np.minimum(in_documents[keep], n_documents), n_documents)
     kept, new_places = keep[places], np.cumsum(keep) - 1
     new_offsets = np.concatenate([[0], np.cumsum(kept)])[offsets]
-    return distinct[keep], weights, new_places[places[kept]].astype(np.int32), new_offsets
+    return Subwords(distinct[keep], weights, new_places[places[kept]].astype(np.int32), new_offsets)

@@ -9,7 +9,7 @@ from numbers import Integral
 import numpy as np
 import numpy.typing as npt
 
-from wgcn.base.errors import InputError, NoWordError
+from wgcn.base.errors import InputError, NoWordError, check_least
 
 MAX_WORD = 1000  # characters of a word or an n-gram; longer ones, such as encoded data, are never kept
 
@@ -45,19 +45,16 @@ class VocabularyRules:
     def __post_init__(self) -> None:
         if isinstance(self.stop_words, str):
             raise InputError(f"stop_words must be a collection of words, not the text {self.stop_words!r}.")
-        for name in ("min_count", "min_ngram_count", "max_size", "max_ngrams"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1, got {value}.")
+        limits = "min_count", "min_ngram_count", "max_size", "max_ngrams"
+        check_least(self, 1, *(name for name in limits if getattr(self, name) is not None))
         for name in ("min_df", "max_df"):
             value = getattr(self, name)
             if value < 0 or not (isinstance(value, Integral) or value <= 1.0):
                 raise InputError(f"{name} must be a number of documents or a share between 0.0 and 1.0, got {value}.")
 
 
-@dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """An ordered list of distinct words with their frequencies.
+    """An ordered list of distinct words with their frequencies, which does not change.
 
     Parameters
     ----------
@@ -67,22 +64,23 @@ class Vocabulary:
         How often each word occurs, and in how many documents. Zero where nothing was counted.
     """
 
-    words: tuple[str, ...]
-    counts: npt.NDArray[np.int64]
-    document_counts: npt.NDArray[np.int64]
-
     def __init__(
         self,
         words: Sequence[str],
         counts: npt.ArrayLike | None = None,
         document_counts: npt.ArrayLike | None = None,
+        *,
+        are_distinct: bool = False,  # known already, so that it needs no check
     ) -> None:
-        object.__setattr__(self, "words", tuple(words))
-        for name, given in (("counts", counts), ("document_counts", document_counts)):
-            array = np.zeros(len(words), np.int64) if given is None else np.asarray(given, np.int64)
-            object.__setattr__(self, name, array)
+        self.words = tuple(words)
+        self.counts, self.document_counts = (
+            np.zeros(len(words), np.int64) if given is None else np.asarray(given, np.int64)
+            for given in (counts, document_counts)
+        )
         if not len(self.words) == len(self.counts) == len(self.document_counts):
             raise InputError(f"{len(self.words)} words but {len(self.counts)} counts: they must be equally many.")
+        if are_distinct:
+            return
         hashes = np.fromiter(map(hash, self.words), np.int64, len(self.words))
         hashes.sort()  # a set of all words takes several times their memory; a hundred equal hashes are no accident
         equal = set(hashes[1:][hashes[1:] == hashes[:-1]][:100].tolist())
@@ -92,12 +90,8 @@ class Vocabulary:
 
     def part(self, places: npt.NDArray[np.int64]) -> "Vocabulary":
         """Return the words at some places, each place once."""
-        part = Vocabulary(())  # whose words need no check, as these are distinct
         words = tuple(map(self.words.__getitem__, places.tolist()))
-        vars(part).update(words=words, counts=self.counts[places], document_counts=self.document_counts[places])
-        if "are_ngrams" in vars(self):
-            vars(part)["are_ngrams"] = self.are_ngrams[places]
-        return part
+        return Vocabulary(words, self.counts[places], self.document_counts[places], are_distinct=True)
 
     @cached_property
     def index(self) -> dict[str, int]:
