@@ -248,9 +248,9 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
     def update(self, texts: Texts, labels: object, *, verbose: bool = False) -> Self:
         """Add texts and labels to those of the last fit, and fit again from where it ended.
 
-        The model is about that of a `fit` to all texts, but sooner. From two million tokens on, the word graph is
-        counted again only when over an eighth of all texts are new to it: till then, new words have no edges. The model
-        as it was scores the texts that come; with earlier held-out ones they calibrate the new one. What `tune` chose
+        The result is nearly that of a `fit` to all texts, in less time. From two million tokens on, the word graph is
+        counted again only once an eighth of all texts are new to it; until then, new words have no edges. The model
+        before scores the incoming texts; with earlier held-out ones they calibrate the new one. What `tune` chose
         stays.
 
         Parameters
@@ -269,11 +269,11 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         return self._take(session, session.model(self.get_params(deep=False)))
 
     def expand_seeds(self, X: Texts, seeds: Seeds) -> dict[Any, list[SeedWord]]:
-        """Return what `fit` makes of seeds, without fitting: per class the given words, then those they draw in."""
+        """Return the words of each class without fitting: those given, then those they draw in."""
         return self.check_seeds(X, seeds).words
 
     def check_seeds(self, X: Texts, seeds: Seeds) -> SeedCheck:
-        """Return what is known of seeds without labels and without fitting: words, coverage, agreement and shares."""
+        """Check seeds without labels and without fitting: words they draw in, coverage, agreement and class shares."""
         given = read_seeds(seeds)
         return Session.of(self, checked_texts(X, "X")).check_seeds(given)
 
@@ -309,7 +309,7 @@ class WGCNTextClassifier(ClassifierMixin, TextEstimator[TextModel]):
         return Session.of(self, texts).learning_curve(labels, sizes)
 
     def extend(self, texts: Texts, min_count: int = 2) -> Self:
-        """Return a fitted estimator that has rows for words which training did not see: see `TextModel.extend`.
+        """Return a fitted estimator with rows for words that training did not see: see `TextModel.extend`.
 
         This estimator stays as it is. In the new one, `model_`, `word_embeddings_` and `word_graph_` have the words of
         training first, then the new ones, which have no edges in `word_graph_`. `classifier_` is the one that was

@@ -89,10 +89,10 @@ class TextModel(TextTerms):
         return np.concatenate([trust.labels(*each, self.classes, abstain) for each in self._judged(texts, n_jobs)])
 
     def explain(self, texts: Iterable[str], label: object = None, *, alone: bool = False) -> list[Explanation]:
-        """Return for each text the contribution of every term to the score of every class: see `Explanation`.
+        """Return the contribution of every term to the score of every class, per text: see `Explanation`.
 
         Contributions and bias sum to the scores, in a linear model to the last bit. With `alone`, an explanation has
-        one class: `label`, or by default the one with the highest score. With many classes that takes far less.
+        one class: `label`, or by default the one with the highest score. With many classes that takes far less memory.
         """
         terms, scorer = self.terms(texts := list(checked_texts(texts))), self.scorer
         explainer = Explainer(
@@ -119,7 +119,7 @@ class TextModel(TextTerms):
         return explainer.explain(texts, *terms[:3], *answers, places=places)
 
     def top_words(self, label: object, n: int = 20) -> list[tuple[str, float]]:
-        """Return the n words and n-grams that speak most for a class, with the values they are ranked by.
+        """Return the n strongest words and n-grams of a class, with the values that rank them.
 
         See `wgcn.explain.explanation.rank_words`. Words of fewer than three training texts are left out.
         """
@@ -138,7 +138,7 @@ class TextModel(TextTerms):
     def predict_set(
         self, texts: Iterable[str], coverage: float = 0.9, n_jobs: int | None = 1, *, as_mask: bool = False
     ) -> list[list[Any]] | npt.NDArray[np.bool_]:
-        """Return for each text a list of the labels that are credible, the likeliest first (conformal prediction).
+        """Return the credible labels of each text, the most likely first (conformal prediction).
 
         If the texts are like those in training, the right label is among them for the share `coverage`. A list is empty
         where no label is credible. With `as_mask`, a matrix of shape (texts, classes), True for a label in the set.
