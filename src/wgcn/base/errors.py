@@ -27,7 +27,7 @@ _EXTRAS = {
     "distributed": "scale",
     "starlette": "serve",
     "uvicorn": "serve",
-    "filelock": "serve",
+    "filelock": "graph",
 }
 
 
