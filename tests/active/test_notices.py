@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from wgcn import WGCNTextClassifier
-from wgcn.active.notices import Observed, notices, shared_texts
+from wgcn.active.notices import notices, shared_texts
 from wgcn.base.errors import InputError, WGCNWarning
 from wgcn.io.read import read_rows
 from wgcn.labels.reading import read_labels
+from wgcn.text.corpus import Observed
 
 PLAIN = ["red wine", "white wine and cheese", "a fast car", "slow cars on the road"]
 

@@ -1,13 +1,12 @@
 """What a user should know about texts and labels before trusting a fit: sentences, for warnings.
 
-`Observed` looks at texts while a fit reads them: the digest of each and whether it is empty, and a sample of a few
-hundred. `notices` says what is odd about them and their labels, one sentence per subject, or nothing.
+`wgcn.text.corpus.Observed` looks at texts while a fit reads them: the digest of each and whether it is empty, and a
+sample of a few hundred. `notices` says what is odd about them and their labels, one sentence per subject, or nothing.
 """
 
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,10 +17,9 @@ from wgcn.io.read import FIRST_ROWS, MISSING_SIGNS, distinct_columns
 from wgcn.labels.reading import Labels
 from wgcn.labels.splits import Rows
 from wgcn.labels.targets import Targets
-from wgcn.text.tokenize import text_digest, unspaced
+from wgcn.text.corpus import SAMPLE, Observed
+from wgcn.text.tokenize import unspaced
 
-_SAMPLE = 128  # texts, at most twice as many
-_CHARACTERS = 1000  # of a sampled text
 _MANY_EMPTY, _LEAST_EMPTY = 0.1, 5  # share and number of empty texts that are worth a warning
 _MANY_LABELLED = 0.01  # share of labelled texts that are empty, or have copies with another label
 _USUAL_CLASS = 10  # texts that the median class has before a class of one is odd
@@ -31,29 +29,6 @@ _LONG_TOKEN = 40  # mean characters between blanks in any script
 _LEAST_LABELLED = 20  # labelled texts by which such shares and swapped columns are recognised
 _NAMED = 3  # examples in a sentence
 _LETTER = re.compile(r"[^\W\d_]")
-
-
-class Observed:
-    """Texts that are read once, and what was seen of them."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self.texts, self.n = texts, 0
-        self.empty = array("q")  # the places of texts without anything but blanks
-        self.digests = array("q")  # of `text_digest`, 8 bytes per text
-        self.sample: list[str] = []  # evenly spread
-        self._step = 1
-
-    def __iter__(self) -> Iterator[str]:
-        for text in self.texts:
-            if self.n % self._step == 0:
-                self.sample.append(text[:_CHARACTERS])
-                if len(self.sample) == 2 * _SAMPLE:
-                    self.sample, self._step = self.sample[::2], 2 * self._step
-            if not text or text.isspace():
-                self.empty.append(self.n)
-            self.n += 1
-            self.digests.append(text_digest(text))
-            yield text
 
 
 def told_apart(texts: Iterable[str], labels: Labels) -> Iterator[str]:
@@ -182,7 +157,7 @@ def _swapped_columns(texts: Observed, classes: npt.NDArray[Any], codes: Rows) ->
     """Labels are long and nearly all different, while texts are short and repeat."""
     if len(codes) < _LEAST_LABELLED or len(classes) < 0.5 * len(codes):
         return None
-    label_length = float(np.mean([len(str(name)) for name in classes[:_SAMPLE].tolist()]))
+    label_length = float(np.mean([len(str(name)) for name in classes[:SAMPLE].tolist()]))
     text_length = float(np.mean([len(text) for text in texts.sample]))
     n_different = len(np.unique(np.asarray(texts.digests)))
     if n_different > 0.5 * texts.n or label_length <= text_length:

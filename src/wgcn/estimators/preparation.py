@@ -19,7 +19,6 @@ from scipy.sparse import csr_array
 from sklearn.preprocessing import normalize
 
 from wgcn import __version__
-from wgcn.active.notices import Observed
 from wgcn.base.errors import InputError, check_numbers
 from wgcn.base.progress import stage
 from wgcn.base.threads import n_threads
@@ -33,7 +32,7 @@ from wgcn.scoring.spelling import make_spelling
 from wgcn.scoring.terms import load_compiled
 from wgcn.semi.seed_words import GivenSeeds, SeedRows, find_seeds
 from wgcn.text import kernels
-from wgcn.text.corpus import Corpus, Tokens
+from wgcn.text.corpus import Corpus, Observed, Tokens
 from wgcn.text.ngrams import check_ngram_range
 from wgcn.text.subwords import Subwords, find_subwords
 from wgcn.text.tokenize import Tokenizer, checked_texts, resolve_tokenizer, text_digest

@@ -17,7 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from wgcn.active.curve import CurvePoint
-from wgcn.active.notices import Observed, notices, told_apart
+from wgcn.active.notices import notices, told_apart
 from wgcn.active.review import Doubt
 from wgcn.base.arrays import Floats, Ints
 from wgcn.base.errors import InputError, WGCNWarning
@@ -36,6 +36,7 @@ from wgcn.model.embedding import EmbeddingModel
 from wgcn.model.text_model import MODEL_SCHEMA, TextModel
 from wgcn.semi.seed_words import GivenSeeds, SeedCheck, SeedWord, read_seeds
 from wgcn.store.folder import Folder, load_folder
+from wgcn.text.corpus import Observed
 from wgcn.text.tokenize import Tokenizer, checked_texts
 
 Model = TypeVar("Model", TextModel, EmbeddingModel)

@@ -6,8 +6,9 @@ Texts are read once, tokenised in batches on all cores and never held: what stay
 from __future__ import annotations
 
 import warnings
+from array import array
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,8 +29,35 @@ from wgcn.text.tokenize import (
     in_batches,
     lay_out,
     resolve_tokenizer,
+    text_digest,
 )
 from wgcn.text.vocabulary import Vocabulary, VocabularyRules, choose_words
+
+SAMPLE = 128  # texts that are looked at more closely, at most twice as many
+_CHARACTERS = 1000  # of a sampled text
+
+
+class Observed:
+    """Texts that are read once, and what was seen of them."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts, self.n = texts, 0
+        self.empty = array("q")  # the places of texts without anything but blanks
+        self.digests = array("q")  # of `text_digest`, 8 bytes per text
+        self.sample: list[str] = []  # evenly spread
+        self._step = 1
+
+    def __iter__(self) -> Iterator[str]:
+        for text in self.texts:
+            if self.n % self._step == 0:
+                self.sample.append(text[:_CHARACTERS])
+                if len(self.sample) == 2 * SAMPLE:
+                    self.sample, self._step = self.sample[::2], 2 * self._step
+            if not text or text.isspace():
+                self.empty.append(self.n)
+            self.n += 1
+            self.digests.append(text_digest(text))
+            yield text
 
 
 @dataclass(frozen=True, eq=False)
