@@ -357,7 +357,7 @@ def _use_results(results: Any, out: Path, random: Random) -> None:
     from wgcn_paper.experiments.results import ResultFile
 
     del random
-    runs = list(results._runs.values())
+    runs = list(results.places.values())
     results.runs(run.cell for run in runs)
     for run in runs:
         rights(run)

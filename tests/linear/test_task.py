@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wgcn.labels.targets import Targets, merged_targets, places_in
+from wgcn.labels.targets import places_in
 from wgcn.linear.task import Added, are_few, warm_start
 
 
@@ -42,14 +42,6 @@ def test_held_out_scores_are_the_newest_of_documents_that_are_still_labelled() -
     assert fewer[0].tolist() == [0, 2]
     assert added._replace(classes=np.array([0, 1, -1])).held_out(rows, scores, 3, 1.0) is None
     assert added._replace(scored=None).held_out(rows[:1], scores[:1], 3, 1.0) is None
-
-
-def test_later_targets_replace_earlier_ones() -> None:
-    first = np.array([0, 2]), np.array([0, 1]), Targets.single([0, 1], 2)
-    second = np.array([3, 0, 3]), np.array([2]), Targets.of(np.array([[0], [1], [1]]))
-    labelled, targets = merged_targets((4, 3), [first, second])
-    assert labelled.tolist() == [True, False, True, True]
-    assert targets.toarray().tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 1]]
 
 
 def test_few_documents_are_a_small_share_of_many() -> None:
