@@ -225,6 +225,13 @@ def test_classes_without_a_label_have_probability_and_few_labels_claim_little() 
     np.testing.assert_allclose(nothing, [(np.array([3, 3, 3, *[1] * 17])) / 26])
 
 
+def test_classes_with_one_label_tell_of_classes_without_any() -> None:
+    """Good and Turing: as many labels are their class's only one as new documents have a class that no label names."""
+    settled = expected_accuracy(0.9, 30, np.array([10.0, 10.0, 10.0, 0.0]))
+    assert expected_accuracy(0.9, 30, np.array([10.0, 10.0, 9.0, 1.0])) < settled - 0.02
+    assert expected_accuracy(0.9, 30, np.array([10.0, 10.0, 8.0, 2.0])) > settled - 0.02
+
+
 @drawn(st.integers(2, 40), st.integers(1, 200), st.data())
 def test_expected_accuracy_lies_between_chance_and_what_was_judged(n_classes: int, n: int, data: st.DataObject) -> None:
     counts = np.bincount(

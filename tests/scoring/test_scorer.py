@@ -21,3 +21,9 @@ def test_the_margin_of_two_classes_is_half_of_what_lies_between_their_scores() -
 def test_other_margins_are_the_scores(n_classes: int, multilabel: bool) -> None:
     scores = np.arange(2.0 * n_classes).reshape(2, n_classes)
     assert scorer(n_classes, multilabel).margins(scores) is scores
+
+
+def test_a_text_has_each_class_of_several_whose_score_is_above_zero() -> None:
+    scores = np.array([[0.2, -0.2], [1.5, 0.0]])
+    assert scorer(2, multilabel=True).decide(scores).tolist() == [[1, 0], [1, 0]]
+    assert scorer(2).decide(scores).tolist() == [0, 0]

@@ -126,3 +126,9 @@ def test_what_a_fit_counts_is_what_the_model_counts(ngram_range: Any, stop_words
     assert np.array_equal(n_tokens(prepared.tokens, chosen, ngram_range, stop_words or ()), terms.lengths)
     for mine, theirs in ((counts.data, terms.counts), (counts.indices, terms.words), (counts.indptr, terms.offsets)):
         assert np.array_equal(mine, theirs)
+
+
+def test_one_very_familiar_sign_does_not_make_up_for_the_strange_ones() -> None:
+    scope = Scope(np.tile([0.0, 1.0, 0.0], (4, 1)), np.arange(3.0))
+    familiar_once, usual = np.array([[3.0, 3.0, 3.0, -100.0]]), np.array([[3.0, 3.0, 3.0, -1.0]])
+    assert scope.strange(np.array([10.0]), familiar_once) == scope.strange(np.array([10.0]), usual) > 0
